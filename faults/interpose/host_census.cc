@@ -261,6 +261,9 @@ int Opened(int descriptor, HostCall call) noexcept {
 void ToldOfDescriptor(int descriptor, bool taken_over) noexcept {
   if (!Follows(descriptor)) return;
   if (taken_over) {
+    // A driver that closes it past the wrappers (an H100 does) leaves the number free for a file that nobody sees opened. One that keeps it
+    // open under the same number goes on being followed.
+    if (syscall(SYS_fcntl, descriptor, F_GETFD) < 0) Unknow(descriptor);
     taken.Add(descriptor);
     return;
   }

@@ -183,9 +183,9 @@ void NoteExit() noexcept {
   gate.Note(ProcessEvent::Exit, 0);
   // After the event: what destructors of user objects release from here on was not released by the program.
   if (simulated_world != nullptr && fault_seen.load(std::memory_order_relaxed)) sim::RunHollow(simulated_world);
-  if (gate.gone_beyond() == 0) return;
+  if (gate.gone_beyond() == 0 && gate.textures_beyond() == 0) return;
   char message[128];
-  snprintf(message, sizeof(message), "%u objects gone by a failed release, beyond those that are followed", gate.gone_beyond());
+  snprintf(message, sizeof(message), "%u gone objects, %u textures are too many to follow", gate.gone_beyond(), gate.textures_beyond());
   Say(message);
 }
 

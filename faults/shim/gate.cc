@@ -160,7 +160,10 @@ CUresult Gate::Leave(Passage* passage, CUresult result) noexcept {
   if (succeeded) {
     lost_.After(row.effect, *passage);
     // Without the pin it would be gone, and its loss with it.
-    if (const int released = pinned_.Count(row.effect, *passage); released >= 0) lost_.ForgetPrimary(released);
+    if (const int released = pinned_.Count(row.effect, *passage); released >= 0) {
+      lost_.ForgetPrimary(released);
+      textures_.EndPrimary(released);
+    }
   }
   if (succeeded && answers_for_gone_) gone_.After(*passage);
   if (passage->injected != CUDA_SUCCESS) {

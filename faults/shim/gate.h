@@ -80,6 +80,8 @@ class Gate {
   void Tell(const OnRefusal& refusal) noexcept { refusal_ = refusal; }
   // Number of gone objects that are not answered for, because the table is full.
   std::uint32_t gone_beyond() const noexcept { return gone_.beyond(); }
+  // Number of texture and surface objects whose memory is not followed, because the table is full.
+  std::uint32_t textures_beyond() const noexcept { return textures_.beyond(); }
   const driver::DriverRef& next() const noexcept { return next_; }
   bool armed() const noexcept { return armed_; }
 

@@ -40,6 +40,12 @@ constexpr bool TellsOfObjects(driver::BaseId base) noexcept {
     case BaseId::MipmappedArrayDestroy:
     case BaseId::MemFree:
     case BaseId::MemFreeAsync:
+    case BaseId::MemUnmap:
+    case BaseId::IpcCloseMemHandle:
+    case BaseId::CtxDestroy:
+    case BaseId::CtxDetach:
+    case BaseId::DevicePrimaryCtxRetain:
+    case BaseId::DevicePrimaryCtxReset:
     case BaseId::GraphAddKernelNode:
     case BaseId::GraphKernelNodeSetParams:
     case BaseId::GraphExecKernelNodeSetParams:

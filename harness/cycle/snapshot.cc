@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "harness/cycle/course.h"
+#include "harness/ledger/kept_contexts.h"
 #include "harness/ledger/rules.h"
 #include "harness/sweep/findings/fingerprint.h"
 #include "reports/course_words.h"
@@ -45,16 +46,12 @@ bool AliveAt(const Object& object, std::uint64_t until) {
   return false;
 }
 
-// Descriptors that a genuine driver opens for each context past the wrappers: two events and the ends of a pipe on an H200.
-constexpr std::uint64_t kOfEachContext = 4;
-
-// How many event and pipe descriptors the created contexts of each process hold. They are reported by the growth of the contexts.
+// How many event and pipe descriptors the created contexts of each process hold. They are reported by the growth of the contexts. Those of
+// primary contexts do not grow: there is one for each device.
 std::map<std::uint32_t, std::uint64_t> HeldByContexts(const Observation& run, std::uint64_t until) {
   std::map<std::uint32_t, std::uint64_t> held;
-  if (run.journal.header().driver_kind.load() != static_cast<std::uint32_t>(faults::DriverKind::Genuine)) return held;
-  for (const Object& object : run.ledger.objects) {
-    if (object.kind == driver::Kind::Context && AliveAt(object, until)) held[object.pid] += kOfEachContext;
-  }
+  const auto kept = [&](const Object& object) { return object.kind == driver::Kind::Context && AliveAt(object, until); };
+  for (const KeptContexts& one : KeptContextsOf(run.ledger, kept)) held[one.pid] = DescriptorsOf(run.journal.header(), one.count);
   return held;
 }
 

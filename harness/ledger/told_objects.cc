@@ -2,6 +2,7 @@
 // Other objects that a call names in its Argument records: descriptors that the driver makes or takes over, and the foundations of
 // textures, nodes, functions and levels.
 #include "faults/driver/result.h"
+#include "faults/journal/launch_words.h"
 #include "harness/ledger/process_fold.h"
 
 namespace cuaudit::harness {
@@ -65,7 +66,7 @@ void ProcessFold::FollowFoundations(const Record& record, Told told) {
       account_.StandOn(driver::FamilyOf(made), argument[0], static_cast<Kind>(one->argument[0]), one->argument[1]);
     if ((one->flags & faults::kLaunchWords) == 0) continue;
     for (const std::uint64_t word : one->argument) {
-      if (word == 0) continue;
+      if (!faults::IsDistinctive(word)) continue;
       for (const Family family : {Family::TextureObject, Family::SurfaceObject}) {
         const HandleEntry* const entry = account_.Find(family, word);
         const std::int64_t gone = entry == nullptr || entry->top < 0 ? -1 : account_.GoneUnder(family, word);

@@ -30,17 +30,8 @@ bool IsHeldAt(const Object& object, std::uint64_t ticket) {
   return object.acquired.begin < ticket && (!gone || object.released.begin > ticket);
 }
 
-std::vector<KeptContexts> KeptContextsOf(const Ledger& ledger) {
-  std::vector<KeptContexts> all;
-  for (const Object& object : ledger.objects) {
-    auto own = std::find_if(all.begin(), all.end(), [&](const KeptContexts& one) { return one.pid == object.pid; });
-    if (own == all.end()) own = all.insert(all.end(), {object.pid, 0, nullptr});
-    const bool is_context = object.kind == Kind::Context || object.kind == Kind::PrimaryContext;
-    if (!is_context || (object.state != State::Live && object.state != State::ReleaseRefused)) continue;
-    ++own->count;
-    if (own->context == nullptr || object.state == State::ReleaseRefused) own->context = &object;
-  }
-  return all;
+std::vector<KeptContexts> ContextsLeft(const Ledger& ledger) {
+  return KeptContextsOf(ledger, [](const Object& object) { return object.state == State::Live || object.state == State::ReleaseRefused; });
 }
 
 Rehearsed::Rehearsed(const Evidence& run) : run_(run) {
@@ -81,7 +72,7 @@ const std::map<std::pair<driver::Kind, std::uint64_t>, Site>& Rehearsed::release
 }
 
 const std::vector<KeptContexts>& Rehearsed::contexts() const {
-  if (!contexts_.has_value()) contexts_ = KeptContextsOf(*run_.ledger);
+  if (!contexts_.has_value()) contexts_ = ContextsLeft(*run_.ledger);
   return *contexts_;
 }
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "faults/driver/call_id.h"
+#include "harness/ledger/kept_contexts.h"
 #include "harness/verdict/judge.h"
 
 namespace cuaudit::harness {
@@ -31,12 +32,6 @@ struct Allowance {
   std::uint64_t orphaned = 0;
 };
 using Allowances = std::map<std::pair<driver::Kind, std::uint64_t>, Allowance>;
-
-struct KeptContexts {
-  std::uint32_t pid = 0;
-  std::size_t count = 0;
-  const Object* context = nullptr;  // one of the kept contexts, preferably one whose release was refused
-};
 
 struct RehearsedCycle {
   bool begun = false;
@@ -103,8 +98,8 @@ class Remainder {
 // False for graph nodes, which end with their graph, and for entries left on a context stack, which have a rule of their own.
 [[nodiscard]] bool IsOwnLeak(const Object& object);
 
-// The contexts that are left, per process, in the order in which the processes first acquired anything.
-[[nodiscard]] std::vector<KeptContexts> KeptContextsOf(const Ledger& ledger);
+// The contexts that are left at the end.
+[[nodiscard]] std::vector<KeptContexts> ContextsLeft(const Ledger& ledger);
 
 // True for a driver object that does not end with a parent object.
 [[nodiscard]] bool IsLoneDriverObject(const Object& object);

@@ -65,15 +65,20 @@ Site KeptFromDestruction(const Evidence& trial) {
   return {};
 }
 
-// Contexts of a genuine driver that the trial keeps and the rehearsal did not, by process. On an H200 each such context holds two events
-// and a pipe that the driver opened without passing any wrapper.
-std::map<std::uint32_t, const Object*> MoreContexts(const Rehearsed& rehearsal, const Evidence& trial) {
-  std::map<std::uint32_t, const Object*> more;
-  if (trial.journal->header().driver_kind.load() != static_cast<std::uint32_t>(faults::DriverKind::Genuine)) return more;
+// One of the contexts that a process keeps, and how many descriptors the driver may hold open for those that the rehearsal did not keep.
+struct Holder {
+  const Object* context = nullptr;
+  std::uint64_t room = 0;
+};
+
+std::map<std::uint32_t, Holder> MoreContexts(const Rehearsed& rehearsal, const Evidence& trial) {
+  std::map<std::uint32_t, Holder> more;
   const std::vector<KeptContexts>& before = rehearsal.contexts();
-  const std::vector<KeptContexts> after = KeptContextsOf(*trial.ledger);
+  const std::vector<KeptContexts> after = ContextsLeft(*trial.ledger);
   for (std::size_t i = 0; i < after.size(); ++i) {
-    if (after[i].count > (i < before.size() ? before[i].count : 0)) more[after[i].pid] = after[i].context;
+    const std::size_t kept_anyway = i < before.size() ? before[i].count : 0;
+    if (after[i].count <= kept_anyway) continue;
+    more[after[i].pid] = {after[i].context, DescriptorsOf(trial.journal->header(), after[i].count - kept_anyway)};
   }
   return more;
 }
@@ -127,7 +132,7 @@ Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial, cons
   Remainder allowances(rehearsal == nullptr ? nullptr : &rehearsal->left());
   std::set<std::uint32_t> vanished;
   Site kept;
-  std::map<std::uint32_t, const Object*> contexts;
+  std::map<std::uint32_t, Holder> contexts;
   if (rehearsal != nullptr) {
     contexts = MoreContexts(*rehearsal, trial);
     vanished = trial.facts().Vanished();
@@ -216,8 +221,8 @@ Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial, cons
       continue;
     }
     const auto holder = contexts.find(left.object->pid);
-    if (left.object->event_or_pipe && holder != contexts.end()) {
-      ++under_context[holder->second];
+    if (left.object->event_or_pipe && holder != contexts.end() && Take(&holder->second.room)) {
+      ++under_context[holder->second.context];
       continue;
     }
     const bool pooled =

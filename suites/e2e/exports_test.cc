@@ -29,16 +29,26 @@ TEST_P(Exports, OneThatEveryPathClosesIsSilence) {
 
 INSTANTIATE_TEST_SUITE_P(Of, Exports, ::testing::Values("allocation", "pool", "range"));
 
-TEST(Imports, ADescriptorThatTheDriverTookOverIsClosed) {
-  const Audit audit = RunAudit({"sweep", "--call", "cuEventCreate"}, {Program("exports"), "import"});
+class Imports : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Imports, ADescriptorThatTheDriverTookOverIsClosed) {
+  const Audit audit = RunAudit({"sweep", "--call", "cuEventCreate"}, {Program("exports"), GetParam()});
   EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
   EXPECT_EQ(audit.findings(), "closed_after_import file_descriptor 1");
   ASSERT_FALSE(audit.report.is_null());
   EXPECT_THAT(audit.report["findings"][0]["other"].dump(), HasSubstr("cuImportExternalMemory"));
 }
 
-TEST(Imports, OneThatIsLeftToTheDriverIsSilence) {
-  const Audit audit = RunAudit({"sweep", "--how", "refuse,after"}, {Program("exports"), "import", "clean"});
+TEST_P(Imports, OneThatIsLeftToTheDriverIsSilence) {
+  const Audit audit = RunAudit({"sweep", "--how", "refuse,after"}, {Program("exports"), GetParam(), "clean"});
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.findings() << audit.outcome.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(Exports, Imports, ::testing::Values("import", "unseen"));
+
+// The program closes its own file, which has the number of the descriptor that the driver took over and closed.
+TEST(ImportsOfExports, AFileUnderTheSameNumberIsTheProgramsToClose) {
+  const Audit audit = RunAudit({"sweep", "--call", "cuEventCreate"}, {Program("exports"), "reused"});
   EXPECT_EQ(audit.outcome.exit, 0) << audit.findings() << audit.outcome.err;
 }
 

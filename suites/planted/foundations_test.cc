@@ -42,6 +42,23 @@ CUAUDIT_CASE(DestroyedUnderUser, ATextureOfALevelOfAMipmappedArray) {
   EXPECT_THAT(Wrong(t.Fold()), ElementsAre("destroyed_under_user mipmapped_array"));
 }
 
+CUAUDIT_CASE(DestroyedUnderUser, ATextureOverAMappingAndOverMemoryOfAnotherProcess) {
+  Trace mapped;
+  mapped.Call(CallId::MemAddressReserve).Out(0, 0x200000).In(1, 0x1000);
+  mapped.Call(CallId::MemCreate).Out(0, 0x5).In(1, 0x1000);
+  mapped.Call(CallId::MemMap).In(0, 0x200000).In(1, 0x1000).In(3, 0x5);
+  View(mapped, CallId::TexObjectCreate, kTexture, Kind::DeviceMemory, 0x200000);
+  mapped.Call(CallId::MemUnmap).In(0, 0x200000).In(1, 0x1000);
+  LaunchWith(mapped, {kTexture});
+  EXPECT_THAT(Wrong(mapped.Fold()), ElementsAre("destroyed_under_user mapping"));
+  Trace shared;
+  shared.Call(CallId::IpcOpenMemHandle_v2).Out(0, 0x200000);
+  View(shared, CallId::TexObjectCreate, kTexture, Kind::DeviceMemory, 0x200000);
+  shared.Call(CallId::IpcCloseMemHandle).In(0, 0x200000);
+  LaunchWith(shared, {kTexture});
+  EXPECT_THAT(Wrong(shared.Fold()), ElementsAre("destroyed_under_user ipc_memory"));
+}
+
 // The finding names the use, and beside it the call that destroyed the array.
 CUAUDIT_CASE(DestroyedUnderUser, OnlyWhereAFaultTakesThePath) {
   const auto run = [](bool fails) {

@@ -38,13 +38,26 @@ CUAUDIT_CASE(DestroyedUnderUser, AKernelOfAnotherTexture) {
   t.Call(CallId::ArrayCreate_v2).Out(0, kArray);
   t.Call(CallId::ArrayCreate_v2).Out(0, 0xa1);
   View(t, CallId::TexObjectCreate, kTexture, Kind::Array, kArray);
-  View(t, CallId::TexObjectCreate, 0x7f, Kind::Array, 0xa1);
+  View(t, CallId::TexObjectCreate, kTexture + 1, Kind::Array, 0xa1);
   t.Call(CallId::ArrayDestroy).In(0, kArray);
-  LaunchWith(t, {0x7f, 0x500});
+  LaunchWith(t, {kTexture + 1, 0x500});
   t.Call(CallId::TexObjectDestroy).In(0, kTexture);
-  t.Call(CallId::TexObjectDestroy).In(0, 0x7f);
+  t.Call(CallId::TexObjectDestroy).In(0, kTexture + 1);
   t.Call(CallId::ArrayDestroy).In(0, 0xa1);
   ExpectSilent(t);
+}
+
+// A driver that counts its textures from 1. The kernel is handed a length, and nobody uses the texture any more.
+CUAUDIT_CASE(DestroyedUnderUser, ANumberThatEqualsTheHandleOfATexture) {
+  for (const CallId view : {CallId::TexObjectCreate, CallId::SurfObjectCreate}) {
+    Trace t;
+    t.Call(CallId::ArrayCreate_v2).Out(0, kArray);
+    View(t, view, 1, Kind::Array, kArray);
+    t.Call(CallId::ArrayDestroy).In(0, kArray);
+    LaunchWith(t, {0x7f0000000000, 1});
+    t.Call(view == CallId::TexObjectCreate ? CallId::TexObjectDestroy : CallId::SurfObjectDestroy).In(0, 1);
+    ExpectSilent(t);
+  }
 }
 
 CUAUDIT_CASE(DestroyedUnderUser, ATextureThatWasMadeAnewOfAnotherArray) {

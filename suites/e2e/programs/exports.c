@@ -1,12 +1,28 @@
 // SPDX-License-Identifier: MIT
 // exports.c: shares memory by file descriptors. When the call after the export fails, it goes wrong with the descriptor, or, `clean`, does
-// not. Usage   exports allocation|pool|range|import [clean]
+// not. With `unseen` the driver closes the descriptor of the import past the host probes, as a genuine one does; with `reused` another file
+// then gets its number, unseen as well. Usage   exports allocation|pool|range|import|unseen|reused [clean]
 #include <cuda.h>
+#include <dlfcn.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static const size_t kBytes = (size_t)2 << 20;
+static int unseen = 0;
+
+// The simulated driver calls this function, too.
+int close(int descriptor) {
+  static int (*next)(int) = NULL;
+  if (unseen) return (int)syscall(SYS_close, descriptor);
+  if (next == NULL) {
+    void *found = dlsym(RTLD_NEXT, "close");
+    memcpy(&next, &found, sizeof(next));
+  }
+  return next(descriptor);
+}
 
 typedef struct Shared {
   CUmemGenericAllocationHandle physical;
@@ -44,7 +60,7 @@ static CUresult export_range(Shared *shared) {
 }
 
 // The driver takes the descriptor over when the import succeeds. The wrong program closes it on its failing path all the same.
-static CUresult import(Shared *shared, int clean) {
+static CUresult import(Shared *shared, const char *how, int clean) {
   CUDA_EXTERNAL_MEMORY_HANDLE_DESC from;
   CUresult result = export_allocation(shared);
   if (result != CUDA_SUCCESS) return result;
@@ -52,9 +68,12 @@ static CUresult import(Shared *shared, int clean) {
   from.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
   from.size = kBytes;
   from.handle.fd = shared->descriptor;
+  unseen = strcmp(how, "import") != 0;
   result = cuImportExternalMemory(&shared->external, &from);
+  unseen = 0;
   if (result != CUDA_SUCCESS) return result;
   if (clean) shared->descriptor = -1;
+  if (strcmp(how, "reused") == 0) shared->descriptor = (int)syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDONLY);
   return CUDA_SUCCESS;
 }
 
@@ -65,11 +84,12 @@ static CUresult use(void) {
 }
 
 static CUresult run(const char *what, int clean) {
-  const int imports = strcmp(what, "import") == 0;
+  const int reused = strcmp(what, "reused") == 0;
+  const int imports = reused || strcmp(what, "import") == 0 || strcmp(what, "unseen") == 0;
   Shared shared = {0, NULL, 0, NULL, -1};
   CUresult result;
   if (imports) {
-    result = import(&shared, clean);
+    result = import(&shared, what, clean);
   } else if (strcmp(what, "pool") == 0) {
     result = export_pool(&shared);
   } else {
@@ -78,7 +98,7 @@ static CUresult run(const char *what, int clean) {
   const int exported = shared.descriptor >= 0;
   if (result == CUDA_SUCCESS) {
     result = use();
-    if (imports && result == CUDA_SUCCESS) shared.descriptor = -1;  // forgotten when `use` fails
+    if (imports && !reused && result == CUDA_SUCCESS) shared.descriptor = -1;  // forgotten when `use` fails
     if (!imports && exported && result != CUDA_SUCCESS && !clean) shared.descriptor = -1;
   }
   if (shared.descriptor >= 0) close(shared.descriptor);

@@ -9,7 +9,7 @@
 namespace cuaudit::testing {
 
 inline constexpr std::uint64_t kArray = 0xa0;
-inline constexpr std::uint64_t kTexture = 0x7e;
+inline constexpr std::uint64_t kTexture = 0x7e000000;
 inline constexpr std::uint64_t kModule = 0x30;
 inline constexpr std::uint64_t kLibrary = 0x31;
 inline constexpr std::uint64_t kFunction = 0xf0;

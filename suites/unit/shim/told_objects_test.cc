@@ -108,6 +108,96 @@ TEST_F(Told, TheMemoryUnderATextureAndTheWordsOfALaunchOnlyWhileItIsGone) {
   EXPECT_THAT(Words(kLaunchWords, 1), ElementsAre(texture)) << "the texture is gone, too";
 }
 
+// Launches a kernel with textures and counts the launches whose words the gate recorded.
+struct Textured : Told {
+  Textured() { Load(); }
+  void Load() {
+    constexpr char kModule[] = ".version 7.0\n.target sm_52\n.address_size 64\n.visible .entry one(.param .u64 a)\n{\n  ret;\n}\n";
+    CUmodule module = nullptr;
+    EXPECT_EQ(d.ModuleLoadData(&module, kModule), CUDA_SUCCESS);
+    EXPECT_EQ(d.ModuleGetFunction(&function, module, "one"), CUDA_SUCCESS);
+  }
+  CUtexObject NewTexture(const CUDA_RESOURCE_DESC& resource) const {
+    CUtexObject texture = 0;
+    const CUDA_TEXTURE_DESC how = {};
+    EXPECT_EQ(d.TexObjectCreate(&texture, &resource, &how, nullptr), CUDA_SUCCESS);
+    return texture;
+  }
+  CUtexObject NewTexture(CUarray* array) const {
+    const CUDA_ARRAY_DESCRIPTOR shape = {16, 4, CU_AD_FORMAT_FLOAT, 1};
+    EXPECT_EQ(d.ArrayCreate(array, &shape), CUDA_SUCCESS);
+    CUDA_RESOURCE_DESC resource = {};
+    resource.resType = CU_RESOURCE_TYPE_ARRAY;
+    resource.res.array.hArray = *array;
+    return NewTexture(resource);
+  }
+  std::size_t Recorded(std::uint64_t word) const {
+    void* arguments[] = {&word};
+    EXPECT_EQ(d.LaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr), CUDA_SUCCESS);
+    return Words(kLaunchWords, 1).size();
+  }
+  CUfunction function = nullptr;
+};
+
+TEST_F(Textured, ObjectsThatEndWithTheirContextAreFollowedNoLonger) {
+  CUcontext own = nullptr;
+  CUarray array = nullptr;
+  for (std::size_t i = 0; i < 2 * TextureMemory::kMost; ++i) {
+    ASSERT_EQ(d.CtxCreate(&own, nullptr, 0, 0), CUDA_SUCCESS);
+    NewTexture(&array);
+    ASSERT_EQ(d.ArrayDestroy(array), CUDA_SUCCESS);
+    ASSERT_EQ(d.CtxDestroy(own), CUDA_SUCCESS);
+  }
+  EXPECT_EQ(gated.gate().textures_beyond(), 0U);
+  const CUtexObject texture = NewTexture(&array);
+  EXPECT_EQ(Recorded(texture), 0U) << "the objects whose arrays are gone went with their contexts";
+  ASSERT_EQ(d.ArrayDestroy(array), CUDA_SUCCESS);
+  EXPECT_EQ(Recorded(texture), 1U);
+}
+
+TEST_F(Textured, ObjectsOfAPrimaryContextEndWithTheProgramsLastReference) {
+  CUarray array = nullptr;
+  const CUtexObject texture = NewTexture(&array);
+  ASSERT_EQ(d.ArrayDestroy(array), CUDA_SUCCESS);
+  EXPECT_EQ(Recorded(texture), 1U);
+  ASSERT_EQ(d.DevicePrimaryCtxRelease(0), CUDA_SUCCESS);
+  CUcontext own = nullptr;
+  ASSERT_EQ(d.CtxCreate(&own, nullptr, 0, 0), CUDA_SUCCESS);
+  Load();
+  EXPECT_EQ(Recorded(texture), 1U) << "not recorded again";
+}
+
+TEST_F(Textured, ObjectsBeyondTheTableAreCounted) {
+  CUarray array = nullptr;
+  for (std::size_t i = 0; i < TextureMemory::kMost + 3; ++i) NewTexture(&array);
+  EXPECT_EQ(gated.gate().textures_beyond(), 3U);
+}
+
+TEST_F(Textured, MemoryThatIsNoLongerMappedIsGone) {
+  CUmemAllocationProp wanted = {};
+  wanted.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  wanted.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  CUmemGenericAllocationHandle physical = 0;
+  CUdeviceptr range = 0;
+  CUDA_RESOURCE_DESC resource = {};
+  CUmemAccessDesc access = {};
+  access.location = wanted.location;
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  ASSERT_EQ(d.MemCreate(&physical, kBytes, &wanted, 0), CUDA_SUCCESS);
+  ASSERT_EQ(d.MemAddressReserve(&range, kBytes, 0, 0, 0), CUDA_SUCCESS);
+  ASSERT_EQ(d.MemMap(range, kBytes, 0, physical, 0), CUDA_SUCCESS);
+  ASSERT_EQ(d.MemSetAccess(range, kBytes, &access, 1), CUDA_SUCCESS);
+  resource.resType = CU_RESOURCE_TYPE_LINEAR;
+  resource.res.linear.devPtr = range + 512;
+  resource.res.linear.format = CU_AD_FORMAT_FLOAT;
+  resource.res.linear.numChannels = 1;
+  resource.res.linear.sizeInBytes = 4096;
+  const CUtexObject texture = NewTexture(resource);
+  EXPECT_EQ(Recorded(texture), 0U);
+  ASSERT_EQ(d.MemUnmap(range, kBytes), CUDA_SUCCESS);
+  EXPECT_EQ(Recorded(texture), 1U);
+}
+
 TEST_F(Told, TheFunctionInAKernelNode) {
   constexpr char kModule[] = ".version 7.0\n.target sm_52\n.address_size 64\n.visible .entry none()\n{\n  ret;\n}\n";
   CUmodule module = nullptr;

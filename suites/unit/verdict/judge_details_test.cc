@@ -286,6 +286,31 @@ TEST(JudgeDetails, AnyOtherDescriptorIsTheProgramsToClose) {
   EXPECT_EQ(Descriptors(JudgePipes(rehearsal, gone)), 1U);
 }
 
+TEST(JudgeDetails, AContextExcusesFourDescriptorsAndNotMore) {
+  const Trace rehearsal = ContextWithPipes(Fate::Destroyed, true);
+  Trace more = ContextWithPipes(Fate::Refused);
+  for (std::uint64_t name = 0x20; name < 0x20 + 48; ++name) more.Host(faults::HostCall::DescriptorFound, name).Flags(kPipe);
+  const Judgement judgement = JudgePipes(rehearsal, more);
+  EXPECT_EQ(judgement.verdict, Verdict::Leak) << Name(judgement.verdict);
+  EXPECT_EQ(Descriptors(judgement), 46U);
+  ASSERT_THAT(judgement.notes, SizeIs(1));
+  EXPECT_EQ(judgement.notes[0].detail, "holds 4 descriptors of the driver");
+}
+
+// A reference opens no descriptor. The first one keeps a context that the rehearsal gave back, a second one does not keep another.
+TEST(JudgeDetails, AReferenceOfAContextThatIsKeptAnywayExcusesNothing) {
+  const auto run = [](int references, std::uint64_t pipes) {
+    Trace t;
+    if (references != 1 || pipes != 0) t.Call(CallId::EventCreate).Refused(CUDA_ERROR_OUT_OF_MEMORY);
+    for (int i = 0; i < references; ++i) t.Call(CallId::DevicePrimaryCtxRetain).Out(0, 0x70).In(1, 0);
+    for (std::uint64_t i = 0; i < pipes; ++i) t.Host(faults::HostCall::DescriptorFound, 0x20 + i).Flags(kPipe);
+    return t;
+  };
+  EXPECT_EQ(Descriptors(JudgePipes(run(1, 0), run(2, 5))), 5U);
+  EXPECT_EQ(Descriptors(JudgePipes(Trace(), run(1, 5))), 1U);
+  EXPECT_EQ(Descriptors(JudgePipes(Trace(), run(2, 5))), 1U);
+}
+
 TEST(JudgeDetails, AContextThatTheRehearsalKeepsTooExcusesNothing) {
   Trace more = ContextWithPipes(Fate::Forgotten);
   more.Host(faults::HostCall::DescriptorFound, 0x7).Flags(kPipe);
