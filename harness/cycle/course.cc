@@ -34,10 +34,11 @@ std::vector<std::uint64_t> Peaks(std::span<const std::uint64_t> live) {
   return peaks;
 }
 
-// The number of cycles in which the count rose, at most.
-std::uint64_t Rises(std::span<const std::uint64_t> cycles, std::span<const std::uint64_t> peaks) {
+// The fewest cycles in which the count can have risen: one for each interval that ends higher than it began. Several objects may have
+// been added in one cycle, so how much an interval added does not tell how often it rose.
+std::uint64_t FewestRises(std::span<const std::uint64_t> peaks) {
   std::uint64_t rises = 0;
-  for (std::size_t i = 1; i < peaks.size(); ++i) rises += std::min(peaks[i] - peaks[i - 1], cycles[i] - cycles[i - 1]);
+  for (std::size_t i = 1; i < peaks.size(); ++i) rises += peaks[i] > peaks[i - 1] ? 1 : 0;
   return rises;
 }
 
@@ -59,10 +60,10 @@ class Counts {
   Counts(std::span<const std::uint64_t> cycles, std::span<const std::uint64_t> live)
       : cycles_(cycles), peaks_(Peaks(live)), fell_(AreDoublings(cycles) && !std::is_sorted(live.begin(), live.end())) {}
 
-  // The number of cycles that show that the count has stopped. A single rise may be the first one of a rare leak. A count that was high
-  // by chance hides a leak below it for a while.
+  // The number of cycles that show that the count has stopped. A rise between two counts only may be the first one of a rare leak. A count
+  // that was high by chance hides a leak below it for a while.
   std::uint64_t Needed(std::uint64_t reached) const {
-    const bool once = Rises(cycles_, peaks_) == 1;
+    const bool once = FewestRises(peaks_) == 1;
     return reached * (once || fell_ ? kAfterOneRise : kAfterRises);
   }
 

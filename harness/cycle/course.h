@@ -5,7 +5,7 @@
 //   Errors    none. What the counts cannot tell is Trend::Undecided.
 //
 // A count that grew is `bounded` once it has stood still for as many cycles as it took to get there. It must stand still for seven times
-// as many when it fell in between, or rose in a single cycle, which may be the first one of a rare leak. It is `growth` while each
+// as many when it fell in between, or rose between two counts only, which may be the first loss of a rare leak. It is `growth` while each
 // doubling of the cycles adds objects about as fast as the one before. README.md has the argument.
 #pragma once
 

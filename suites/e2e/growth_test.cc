@@ -39,8 +39,8 @@ std::string Note(const Audit& audit, const std::string& rule) {
 TEST(Bounded, ARingThatIsFullAfterEightCycles) {
   const Audit audit = Cycles("ring");
   EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;
-  EXPECT_EQ(Course(audit), "event 1 8 8: bounded");
-  EXPECT_EQ(Note(audit, "bounded"), "8 after 10 cycles, no more after 20");
+  EXPECT_EQ(Course(audit), "event 1 8 8 8 8: bounded");
+  EXPECT_EQ(Note(audit, "bounded"), "8 after 10 cycles, no more after 80");
 }
 
 TEST(Bounded, ACacheThatHolds32IsFollowedUntilItIsFull) {
@@ -52,7 +52,7 @@ TEST(Bounded, ACacheThatHolds32IsFollowedUntilItIsFull) {
 TEST(Bounded, WhatTheFirstCyclesKeepIsNoLeak) {
   const Audit audit = Cycles("first");
   EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;
-  EXPECT_EQ(Course(audit), "event 1 3 3: bounded");
+  EXPECT_EQ(Course(audit), "event 1 3 3 3 3: bounded");
 }
 
 TEST(Bounded, WhatOneCycleKeepsIsWatchedForLonger) {

@@ -25,6 +25,13 @@ enum class Needs {
   Time,    // CUAUDIT_ADVERSARIES=all in the environment: it takes many seconds
 };
 
+// What a row may end with besides what is said of it.
+enum class Allows {
+  Nothing,
+  Refusal,  // the machine may not allow what the program does: the program alone, without cuaudit, exits with 77 then
+  Child,    // `run` leaves a process alone that ends when nobody reads its output
+};
+
 struct Row {
   const char* program;
   const char* mode;
@@ -34,6 +41,7 @@ struct Row {
   Said loses = {};
   const char* around = "";  // a shell script that starts cuaudit: "$@"
   Needs needs = Needs::Nothing;
+  Allows allows = Allows::Nothing;
 };
 
 // A row of another test: what it does, and which test holds it.
@@ -93,10 +101,16 @@ inline constexpr Row kRows[] = {
      "daemon_holds",
      "does the same where nothing is made to fail",
      "run",
-     {1, "left", "left_at_exit event 1, left_at_exit primary_context 1, left_at_exit stream 1", "left running"}},
+     {1, "left", "left_at_exit event 1, left_at_exit primary_context 1, left_at_exit stream 1", "left running"},
+     {},
+     "",
+     Needs::Nothing,
+     Allows::Child},
     {"hostile_processes", "vfork_exec", "works in a program that a child of vfork executes", kSweep, kClean, kFound},
-    {"hostile_processes", "clone3", "works in a child made by the bare system call clone3", kSweep, kClean, kFound},
-    {"hostile_processes", "clone3_inherits", "makes a child by clone3 that destroys the stream of its parent", kSweep, kClean, kFound},
+    {"hostile_processes", "clone3", "works in a child made by the bare system call clone3", kSweep, kClean, kFound, "", Needs::Nothing,
+     Allows::Refusal},
+    {"hostile_processes", "clone3_inherits", "makes a child by clone3 that destroys the stream of its parent", kSweep, kClean, kFound, "",
+     Needs::Nothing, Allows::Refusal},
     {"hostile_processes", "clone_vm", "works in a child that shares its memory (CLONE_VM)", kSweep, kClean, kFound},
     {"hostile_processes", "exec_while_holding", "executes itself while it holds a context and a stream", kSweep, kClean, kFound},
     {"hostile_processes",
@@ -107,9 +121,12 @@ inline constexpr Row kRows[] = {
     {"hostile_processes", "many_children", "works in 16 children at the same time", "replay --fault cuEventCreate#1=OUT_OF_MEMORY,refuse",
      kClean, kFound},
     {"hostile_processes", "unwaited_child", "ignores SIGCHLD, so that the kernel reaps its children", kSweep, kClean, kFound},
-    {"hostile_processes", "pid_namespace", "works in a child that is process 1 of a namespace of its own", kSweep, kClean, kFound},
-    {"hostile_processes", "no_proc", "hides /proc from itself before it calls the driver", kSweep, kClean, kFound},
-    {"hostile_processes", "jail", "enters a directory without /proc by chroot", kSweep, kClean, kFound},
+    {"hostile_processes", "pid_namespace", "works in a child that is process 1 of a namespace of its own", kSweep, kClean, kFound, "",
+     Needs::Nothing, Allows::Refusal},
+    {"hostile_processes", "no_proc", "hides /proc from itself before it calls the driver", kSweep, kClean, kFound, "", Needs::Nothing,
+     Allows::Refusal},
+    {"hostile_processes", "jail", "enters a directory without /proc by chroot", kSweep, kClean, kFound, "", Needs::Nothing,
+     Allows::Refusal},
     {"hostile_processes", "undumpable", "forbids others to look into it (PR_SET_DUMPABLE)", kSweep, kClean, kFound},
     {"hostile_processes", "joins_our_group", "joins the process group of cuaudit and hangs", kHang, kHangs},
     {"hostile_processes", "stops", "stops itself (SIGSTOP)", kHang, kHangs},
@@ -193,7 +210,8 @@ inline constexpr Row kRows[] = {
      "exec unshare -r -m /bin/sh -c 'mount -t tmpfs -o ro tmpfs \"$DIR/disk\" && exec \"$@\"' sh \"$@\"",
      Needs::Mounts},
     // Threads.
-    {"hostile_threads", "thousand", "has 1,000 threads at once, each with a stream", kSweep, kClean, kFound},
+    {"hostile_threads", "thousand", "has 1,000 threads at once, each with a stream", kSweep, kClean, kFound, "", Needs::Nothing,
+     Allows::Refusal},
     {"hostile_threads", "cancelled", "cancels the thread that works (pthread_cancel)", kSweep, kClean, kFound},
     {"hostile_threads", "left_running", "ends while 3 threads call the driver", kSweep, kClean, kFound},
     {"hostile_threads", "main_leaves", "ends its first thread; another one works and exits", kSweep, kClean, kFound},

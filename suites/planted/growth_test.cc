@@ -132,8 +132,9 @@ void ExpectBounded(const report::Run& run, std::uint64_t cycles, std::uint64_t p
   EXPECT_TRUE(run.per_cycle.empty());
 }
 
+// Between 1 and 10 cycles only: seven objects of one cycle look the same.
 CUAUDIT_CASE(Bounded, ARingOfEightSlotsFilledLazily) {
-  ExpectBounded(GrownTo([](auto cycles) { return std::min<std::uint64_t>(cycles, 8); }), 20, 8, 10);
+  ExpectBounded(GrownTo([](auto cycles) { return std::min<std::uint64_t>(cycles, 8); }), 80, 8, 10);
 }
 
 CUAUDIT_CASE(Bounded, ACacheThatHolds32) {
@@ -141,7 +142,12 @@ CUAUDIT_CASE(Bounded, ACacheThatHolds32) {
 }
 
 CUAUDIT_CASE(Bounded, WhatTheFirstThreeCyclesKeep) {
-  ExpectBounded(GrownTo([](auto cycles) { return std::min<std::uint64_t>(cycles, 3); }), 20, 3, 10);
+  ExpectBounded(GrownTo([](auto cycles) { return std::min<std::uint64_t>(cycles, 3); }), 80, 3, 10);
+}
+
+// A cache that rose between several counts has shown how fast it fills.
+CUAUDIT_CASE(Bounded, ACacheThatHolds16) {
+  ExpectBounded(GrownTo([](auto cycles) { return std::min<std::uint64_t>(cycles, 16); }), 40, 16, 20);
 }
 
 CUAUDIT_CASE(Bounded, WhatOneCycleKeepsStandsForSevenTimesAsLong) {
@@ -173,6 +179,11 @@ CUAUDIT_CASE(Undecided, ATableThatFillsAtRandom) {
 
 CUAUDIT_CASE(Undecided, OneOfTheFirstCyclesAndThenOneMuchLater) {
   ExpectUndecided(GrownTo([](auto cycles) { return cycles < 7 ? 0 : cycles < 60 ? 1 : 2; }), 160);
+}
+
+// Five objects at once are one rise, as a single object is.
+CUAUDIT_CASE(Undecided, FiveObjectsInOneCycleAndFiveMuchLater) {
+  ExpectUndecided(GrownTo([](auto cycles) { return cycles < 5 ? 0 : cycles < 65 ? 5 : 10; }), 160);
 }
 
 CUAUDIT_CASE(Undecided, WhatHasNotStoodForLongEnough) {

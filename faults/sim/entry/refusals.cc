@@ -21,7 +21,18 @@ std::size_t WriteRefusal(const RefusedCall& refusal, char* line) noexcept {
   return length;
 }
 
+namespace {
+
+// The gate asks these for each parameter of a launched kernel until it is told that there is no further one. That is no call of the
+// program's, and must not be in its log.
+bool AsksForParameters(driver::BaseId base) noexcept {
+  return base == driver::BaseId::FuncGetParamInfo || base == driver::BaseId::KernelGetParamInfo;
+}
+
+}  // namespace
+
 void LogRefusal(Call& call, CallId id, CUresult result) noexcept {
+  if (AsksForParameters(driver::BaseOf(id))) return;
   World& world = call.world;
   const RefusedCall refusal{static_cast<std::uint32_t>(id), static_cast<std::uint32_t>(result)};
   world.refusals[world.refused++ % kRefusals] = refusal;

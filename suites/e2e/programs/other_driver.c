@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// other_driver.c: a libcuda.so.1 that is not cuaudit's: enough of one to run `marked` where no tool is in the process.
+// other_driver.c: a libcuda.so.1 that is not cuaudit's: enough of one to run `marked` and the hostile programs that a machine may
+// refuse, where no tool is in the process.
 #include <cuda.h>
 
 static int object;
@@ -13,6 +14,10 @@ CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice device) { return device == 0
 CUresult CUDAAPI cuCtxPushCurrent(CUcontext context) { return context != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT; }
 CUresult CUDAAPI cuCtxPopCurrent(CUcontext *context) {
   if (context != NULL) *context = (CUcontext)(void *)&object;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuCtxGetCurrent(CUcontext *context) {
+  *context = (CUcontext)(void *)&object;
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuStreamCreate(CUstream *stream, unsigned int flags) {

@@ -41,6 +41,34 @@ struct Graph : GatedWorld {
   }
 };
 
+#if CUDA_VERSION >= 12090
+// The gate asks for parameters until there is no further one. The log of refused calls must not have that.
+TEST(GateAddresses, AreAskedForWithoutALineInTheLogOfTheProgram) {
+  Graph world;
+  const char* const image = ".version 7.0\n.target sm_52\n.address_size 64\n.visible .entry k(.param .u64 p) { ret; }\n";
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  ASSERT_EQ(world.d.ModuleLoadData(&module, image), CUDA_SUCCESS);
+  ASSERT_EQ(world.d.ModuleGetFunction(&function, module, "k"), CUDA_SUCCESS);
+  CUlogIterator before = 0, asked = 0, refused = 0;
+  EXPECT_EQ(world.d.LogsCurrent(&before, 0), CUDA_SUCCESS);
+  std::uint64_t address = 0x10000;
+  void* parameters[] = {&address};
+  CUDA_KERNEL_NODE_PARAMS_v2 launch{};
+  launch.func = function;
+  launch.gridDimX = launch.gridDimY = launch.gridDimZ = launch.blockDimX = launch.blockDimY = launch.blockDimZ = 1;
+  launch.kernelParams = parameters;
+  EXPECT_EQ(world.d.GraphAddKernelNode(&world.node, world.graph, nullptr, 0, &launch), CUDA_SUCCESS);
+  EXPECT_THAT(AddressesOf(world, BaseId::GraphAddKernelNode), ElementsAre(address));
+  EXPECT_EQ(world.d.LogsCurrent(&asked, 0), CUDA_SUCCESS);
+  EXPECT_EQ(asked, before);
+  CUdeviceptr p = 0;
+  EXPECT_EQ(world.d.MemAlloc(&p, 0), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(world.d.LogsCurrent(&refused, 0), CUDA_SUCCESS);
+  EXPECT_EQ(refused, before + 1) << "another refused call has its line";
+}
+#endif
+
 TEST(GateAddresses, OfAKernelAreAllItsWordsOfEightBytesAndNoSmallerOnes) {
   Graph world;
   constexpr std::size_t kAddresses = kRecordArguments + 2;  // more than one record holds

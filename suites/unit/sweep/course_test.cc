@@ -73,6 +73,16 @@ TEST(Course, ACacheThatIsFullLaterIsUndecidedAndSaysHowManyCyclesWouldTell) {
   }
 }
 
+// Five objects are lost in cycle 15, and in every 60th after it.
+TEST(Course, ARareLeakOfSeveralObjectsIsWatchedForAsLongAsOneOfASingleObject) {
+  for (const std::uint64_t lost : {1U, 5U, 20U}) {
+    const Course early = JudgeCourse(Series{1, 10, 20, 40}, Series{0, 0, lost, lost});
+    EXPECT_EQ(early.trend, Trend::Undecided) << lost;
+    EXPECT_EQ(early.needed, 160U) << lost;
+    EXPECT_EQ(JudgeCourse(Series{1, 10, 20, 40, 80}, Series{0, 0, lost, lost, 2 * lost}).trend, Trend::Undecided) << lost;
+  }
+}
+
 TEST(Course, WhatFallsBackOrStaysIsSteady) {
   EXPECT_EQ(JudgeCourse(Series{1, 10}, Series{3, 3}).trend, Trend::Steady);
   EXPECT_EQ(JudgeCourse(Series{1, 10}, Series{3, 2}).trend, Trend::Steady);
