@@ -35,12 +35,25 @@ class Union {
   std::vector<std::size_t> parent_;
 };
 
+// A context of the process's own, by process and handle.
+struct Made {
+  std::int64_t pushed = 0;                                    // pushes whose pop has not come yet
+  std::vector<std::pair<std::size_t, std::uint32_t>> popped;  // steps that took it off the stack where its creation left it, and their threads
+};
+using Makes = std::map<std::pair<std::uint32_t, std::uint64_t>, Made>;
+
+// The thread lacks what its earlier pops took, so those pops were not in order.
+void MissPops(std::uint32_t tid, Makes* makes) {
+  for (auto& [context, made] : *makes) std::erase_if(made.popped, [&](const auto& pop) { return pop.second == tid; });
+}
+
 bool IsCounted(Kind kind) { return kind == Kind::PrimaryContext || kind == Kind::ContextStackEntry; }
 
 }  // namespace
 
 CountedPlaces::Steps CountedPlaces::StepsOf(const Evidence& run) {
   Steps all;
+  Makes makes;
   std::map<std::uint32_t, std::pair<std::size_t, std::uint64_t>> popped;  // by thread: its last call, when that was a pop, and the context
   for (const std::uint32_t index : run.facts().calls) {
     const Record& record = run.record(index);
@@ -54,7 +67,17 @@ CountedPlaces::Steps CountedPlaces::StepsOf(const Evidence& run) {
     const bool entry = effect == Effect::PushesContext || effect == Effect::PopsContext;
     const bool reference = effect == Effect::RetainsPrimary || effect == Effect::ReleasesPrimary;
     const Outcome outcome = OutcomeOf(record);
-    if (effect == Effect::CreatesContext && outcome == Outcome::Succeeded) ++all.created;
+    if (effect == Effect::CreatesContext && outcome == Outcome::Succeeded) {
+      ++all.created;
+      makes[{record.pid, record.argument[0]}] = {};
+    }
+    if (Declined(record, outcome)) MissPops(record.tid, &makes);
+    if (effect == Effect::DestroysContext) {
+      const auto made = makes.find({record.pid, record.argument[0]});
+      if (made == makes.end()) continue;
+      for (const auto& [step, tid] : made->second.popped) all.steps[step].owned = true;
+      makes.erase(made);
+    }
     if (!entry && !reference) continue;
     Step step;
     step.kind = entry ? Kind::ContextStackEntry : Kind::PrimaryContext;
@@ -65,6 +88,12 @@ CountedPlaces::Steps CountedPlaces::StepsOf(const Evidence& run) {
     if (step.gives && outcome == Outcome::After) ++all.after[{step.kind, step.of}];
     if (outcome != Outcome::Succeeded && !step.declined) continue;
     if (effect == Effect::PopsContext) popped[record.tid] = {all.steps.size(), record.context};
+    const auto made = entry ? makes.find({record.pid, step.gives ? record.context : record.argument[0]}) : makes.end();
+    if (made != makes.end() && !step.gives) ++made->second.pushed;
+    if (made != makes.end() && step.gives && --made->second.pushed < 0) {
+      made->second.pushed = 0;
+      made->second.popped.emplace_back(all.steps.size(), record.tid);
+    }
     all.steps.push_back(step);
   }
   return all;
@@ -131,13 +160,14 @@ bool CountedPlaces::Compare(Grain grain, const Evidence& trial, Steps* steps, st
   bool strange = false;
   for (std::size_t i = 0; i < steps->steps.size(); ++i) {
     Step& step = steps->steps[i];
-    if (grain == Grain::None && step.ended) continue;
+    if (grain == Grain::None && (step.ended || (step.owned && step.unseen))) continue;
     const auto found = level.group_of.find({step.kind, step.of, KeyOf(grain, *trial.journal, step.site)});
     if (found != level.group_of.end()) {
       group_of[i] = found->second;
       ++(step.gives ? given : taken)[found->second];
     } else if (step.gives) {
       strange = step.strange = true;
+      step.unseen = grain == Grain::Caller;
     } else {
       ++cover[{step.kind, step.of}];
     }

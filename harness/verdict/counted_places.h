@@ -64,7 +64,9 @@ class CountedPlaces {
     bool gives = false;
     bool declined = false;
     bool ended = false;    // a pop of a context that the thread's next call destroys: its maker takes it away
+    bool owned = false;    // a pop of a context that the process made and destroys later; the thread did not lack it meanwhile
     bool strange = false;  // from a place that the fault-free run does not have
+    bool unseen = false;   // nor does it have the calling instruction
     Site site;
   };
   struct Steps {

@@ -44,6 +44,7 @@ CUAUDIT_CASE(Deficit, APopWithoutItsPushTakesWhatTheCallerPushed) {
   ExpectDeficit(PopsWithoutItsPush<Below::Pushed>, Kind::ContextStackEntry, 103);
 }
 CUAUDIT_CASE(Deficit, APopWithoutItsPushFindsNothing) { ExpectDeficit(PopsWithoutItsPush<Below::Nothing>, Kind::ContextStackEntry, 103); }
+CUAUDIT_CASE(Deficit, APopOfTheMadeContextThatTheThreadThenLacks) { ExpectDeficit(PopsWhatItMade, Kind::ContextStackEntry, 106); }
 CUAUDIT_CASE(Deficit, PoppedTwiceOverTheCallersContext) { ExpectDeficit(PopsTwice, Kind::ContextStackEntry, 106); }
 
 CUAUDIT_CASE(Deficit, ADescriptorThatTheParentOpened) { ExpectDeficit(ClosesWhatItWasGiven, Kind::FileDescriptor, 105); }

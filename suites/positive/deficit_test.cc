@@ -124,6 +124,11 @@ CUAUDIT_CASE(Deficit, ACreatedContextIsPoppedByItsMaker) {
   });
 }
 
+// The same, and the program asks the driver for the text of the error in between.
+CUAUDIT_CASE(Deficit, ACreatedContextIsPoppedLongBeforeItIsDestroyed) {
+  ExpectRight(PopsWhatItMade, Kind::ContextStackEntry);
+}
+
 // The program was told that the pop had failed, and tries again.
 CUAUDIT_CASE(Deficit, APopThatWasSaidToHaveFailed) {
   ExpectQuiet(Kind::ContextStackEntry, [](Run run) {

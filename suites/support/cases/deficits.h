@@ -119,6 +119,22 @@ inline Trace PopsTwice(Run run) {
   return t;
 }
 
+// The failing path pops a context that the program made, and destroys it some calls later. The wrong program works on in between.
+inline Trace PopsWhatItMade(Run run) {
+  Trace t;
+  t.Call(driver::CallId::CtxCreate_v2).Out(0, 0xa).Context(0).Stack(101);
+  t.Push(0xb).Context(0xa).Stack(102);
+  t.Pop(0xb).Context(0xb).Stack(103);
+  Step alloc = t.Alloc(0x1000).Context(0xa).Stack(104);
+  if (run != Run::FaultFree) alloc.Refused();
+  if (run == Run::FaultFree) t.Free(0x1000).Context(0xa).Stack(105);
+  if (run != Run::FaultFree) t.Pop(0xa).Context(0xa).Stack(106);
+  if (run == Run::Wrong) t.CreateStream(0x10).Context(0).Stack(107).Fails(CUDA_ERROR_INVALID_CONTEXT);
+  if (run == Run::Right) t.Call(driver::CallId::GetErrorString).In(0, CUDA_ERROR_OUT_OF_MEMORY).Stack(108);
+  t.Call(driver::CallId::CtxDestroy_v2).In(0, 0xa).Context(run == Run::FaultFree ? 0xa : 0).Stack(109);
+  return t;
+}
+
 // Descriptors. Records of the host probes hold the number plus one.
 inline void Watch(Trace* t) { t->Host(faults::HostCall::Looking, 0); }
 
