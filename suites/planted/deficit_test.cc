@@ -31,6 +31,10 @@ CUAUDIT_CASE(Deficit, ThePrimaryContextIsReleasedAfterItsRetainFailed) {
   ExpectDeficit(ReleasesWhatItDidNotRetain<false>, Kind::PrimaryContext, 103);
 }
 CUAUDIT_CASE(Deficit, TheOwnersReleaseFindsNothingLeft) { ExpectDeficit(ReleasesWhatItDidNotRetain<true>, Kind::PrimaryContext, 103); }
+CUAUDIT_CASE(Deficit, APairOfTheFailingPathExplainsNothing) {
+  ExpectDeficit(LooksBeforeItReleases<false>, Kind::PrimaryContext, 103);
+  ExpectDeficit(LooksBeforeItReleases<true>, Kind::PrimaryContext, 103);
+}
 CUAUDIT_CASE(Deficit, ADestructorReleasesWhatTheConstructorDidNotGet) { ExpectDeficit(ReleasesInADestructor, Kind::PrimaryContext, 203); }
 CUAUDIT_CASE(Deficit, ThePrimaryContextIsReleasedTwice) { ExpectDeficit(ReleasesTwice, Kind::PrimaryContext, 106); }
 

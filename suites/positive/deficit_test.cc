@@ -26,6 +26,8 @@ void ExpectQuiet(Kind kind, const Program& program) {
 CUAUDIT_CASE(Deficit, OnlyWhatWasTakenIsGivenBack) {
   ExpectRight(ReleasesWhatItDidNotRetain<false>, Kind::PrimaryContext);
   ExpectRight(ReleasesWhatItDidNotRetain<true>, Kind::PrimaryContext);
+  ExpectRight(LooksBeforeItReleases<false>, Kind::PrimaryContext);
+  ExpectRight(LooksBeforeItReleases<true>, Kind::PrimaryContext);
   ExpectRight(ReleasesInADestructor, Kind::PrimaryContext);
   ExpectRight(ReleasesTwice, Kind::PrimaryContext);
   ExpectRight(PopsWithoutItsPush<Below::Set>, Kind::ContextStackEntry);
@@ -125,9 +127,7 @@ CUAUDIT_CASE(Deficit, ACreatedContextIsPoppedByItsMaker) {
 }
 
 // The same, and the program asks the driver for the text of the error in between.
-CUAUDIT_CASE(Deficit, ACreatedContextIsPoppedLongBeforeItIsDestroyed) {
-  ExpectRight(PopsWhatItMade, Kind::ContextStackEntry);
-}
+CUAUDIT_CASE(Deficit, ACreatedContextIsPoppedLongBeforeItIsDestroyed) { ExpectRight(PopsWhatItMade, Kind::ContextStackEntry); }
 
 // The program was told that the pop had failed, and tries again.
 CUAUDIT_CASE(Deficit, APopThatWasSaidToHaveFailed) {

@@ -51,6 +51,25 @@ Trace ReleasesWhatItDidNotRetain(Run run) {
   return t;
 }
 
+// The same, and the failing path asks the device something in between, for which it retains and releases.
+template <bool CallerReleases>
+Trace LooksBeforeItReleases(Run run) {
+  Trace t;
+  t.Retain().Stack(101);
+  Step retain = t.Retain().Stack(102);
+  if (run != Run::FaultFree) {
+    retain.Refused();
+    t.Retain().Stack(115);
+    t.ReleasePrimary().Stack(116);
+  }
+  if (run != Run::Right) t.ReleasePrimary().Stack(103);
+  if (CallerReleases) {
+    Step last = t.ReleasePrimary().Stack(109);
+    if (run == Run::Wrong) last.Fails(CUDA_ERROR_INVALID_CONTEXT);
+  }
+  return t;
+}
+
 // A wrapper releases in its destructor, which an exception reaches from elsewhere.
 inline Trace ReleasesInADestructor(Run run) {
   Trace t;
