@@ -97,6 +97,8 @@ CUAUDIT_CASE(Deficit, APopOfTheMadeContextThatTheThreadThenLacks) { ExpectDefici
 CUAUDIT_CASE(Deficit, PoppedTwiceOverTheCallersContext) { ExpectDeficit(PopsTwice, Kind::ContextStackEntry, 106); }
 
 CUAUDIT_CASE(Deficit, ADescriptorThatTheParentOpened) { ExpectDeficit(ClosesWhatItWasGiven, Kind::FileDescriptor, 105); }
+CUAUDIT_CASE(Deficit, AStandardStreamWhoseNumberASocketGetsLater) { ExpectDeficit(ReplacesAStandardStream, Kind::FileDescriptor, 104); }
+CUAUDIT_CASE(Deficit, ADescriptorWhoseNumberAChildOpensToo) { ExpectDeficit(ClosesBesidesAChild<true>, Kind::FileDescriptor, 105); }
 CUAUDIT_CASE(Deficit, ADescriptorClosedAgain) { ExpectDeficit(ClosesTwice<false>, Kind::FileDescriptor, 109); }
 CUAUDIT_CASE(Deficit, ADescriptorWhoseNumberIsAnothersNow) { ExpectDeficit(ClosesTwice<true>, Kind::FileDescriptor, 109); }
 

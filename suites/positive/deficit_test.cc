@@ -201,6 +201,14 @@ CUAUDIT_CASE(Deficit, DescriptorsOfAChildAndOfALoop) {
   });
 }
 
+CUAUDIT_CASE(Deficit, AChildUsesTheSameNumbers) {
+  ExpectRight(ClosesBesidesAChild<true>, Kind::FileDescriptor);
+  ExpectRight(ClosesBesidesAChild<false>, Kind::FileDescriptor);
+}
+
+// The failing path makes a file of its standard error stream.
+CUAUDIT_CASE(Deficit, AStandardStreamIsReplaced) { ExpectRight(ReplacesAStandardStream, Kind::FileDescriptor); }
+
 CUAUDIT_CASE(NullReleased, FreeingNullIsNoCall) {
   for (const CallId call : {CallId::MemFree_v2, CallId::MemFreeAsync, CallId::MemFreeHost}) {
     const auto program = [&](Run run) { return DestroysNull(run == Run::Right ? Run::Wrong : run, call, CUDA_SUCCESS); };

@@ -190,6 +190,41 @@ Trace ClosesTwice(Run run) {
   return t;
 }
 
+// A child opens the numbers that its parent was given (`Inherited`) or that its parent opens later.
+template <bool Inherited>
+Trace ClosesBesidesAChild(Run run) {
+  Trace t;
+  Watch(&t);
+  t.Event(faults::ProcessEvent::Fork, 200, kProcess);
+  t.Host(faults::HostCall::DescriptorOpen, Inherited ? 4 : 8).Process(200).Stack(Inherited ? 106 : 107);
+  t.Host(faults::HostCall::DescriptorClose, Inherited ? 4 : 8).Process(200).Stack(108);
+  t.Event(faults::ProcessEvent::Exit, 200, kProcess);
+  t.Host(faults::HostCall::DescriptorOpen, run == Run::FaultFree ? 8 : 9).Stack(107);
+  t.Host(faults::HostCall::DescriptorSocket, run == Run::FaultFree ? 9 : 8).Stack(110);
+  FailsToAllocate(&t, run);
+  if (Inherited && run == Run::Wrong) t.Host(faults::HostCall::DescriptorClose, 4).Stack(105);
+  const bool shared = !Inherited && run == Run::Right;  // the failing path closes the socket where the good path closes the file
+  t.Host(faults::HostCall::DescriptorClose, run == Run::FaultFree || shared ? 8 : 9).Stack(108);
+  t.Host(faults::HostCall::DescriptorClose, run == Run::FaultFree || shared ? 9 : 8).Stack(111);
+  return t;
+}
+
+// The failing path closes the standard error stream and opens a file at once. In the wrong program a socket gets the number later.
+inline Trace ReplacesAStandardStream(Run run) {
+  Trace t;
+  Watch(&t);
+  FailsToAllocate(&t, run);
+  if (run == Run::FaultFree) return t;
+  t.Host(faults::HostCall::DescriptorClose, 3).Stack(104);
+  if (run == Run::Wrong) {
+    t.CreateStream(0x10).Stack(107);
+    t.DestroyStream(0x10).Stack(108);
+  }
+  t.Host(run == Run::Wrong ? faults::HostCall::DescriptorSocket : faults::HostCall::DescriptorOpen, 3).Stack(105);
+  t.Host(faults::HostCall::DescriptorClose, 3).Stack(106);
+  return t;
+}
+
 // The failing path destroys everything that the program may have made, the last of which it did not make.
 inline Trace DestroysNull(Run run, driver::CallId destroy, CUresult answer) {
   Trace t;
