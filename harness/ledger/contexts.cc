@@ -214,10 +214,13 @@ void Contexts::Pop(const faults::Record& record, Outcome outcome) {
     return;
   }
   if (outcome == Outcome::TornDown && !stack.entries.empty()) TakeTop(stack, record);  // by an exit handler
+  const bool nothing_left = outcome == Outcome::Succeeded && stack.entries.empty() && stack.told_there == 0;
+  if (nothing_left || (outcome == Outcome::Failed && record.result == CUDA_ERROR_INVALID_CONTEXT)) Miss(stack, SiteOf(record));
   if (!Releases(outcome) || outcome == Outcome::TornDown) return;
   if (outcome == Outcome::After) ++stack.told_there;
   if (outcome == Outcome::Succeeded && record.cycle != 0 && stack.told_there == 0 && IsOlder(stack, record.cycle))
-    stack.taken.push_back({record.context, SiteOf(record), record.cycle});
+    stack.taken.push_back(
+        {record.context, SiteOf(record), record.cycle, !stack.entries.empty() && stack.entries.back().object >= 0, Site{}});
   if (!stack.entries.empty()) {
     TakeTop(stack, record);
   } else if (outcome != Outcome::After && stack.told_there > 0) {
@@ -227,10 +230,15 @@ void Contexts::Pop(const faults::Record& record, Outcome outcome) {
   }
 }
 
-// A context that a pop of this cycle took is on the stack again.
+// A context that a pop of this cycle or of an earlier one took is on the stack again.
 void Contexts::PutBack(Stack& stack, std::uint64_t context) {
-  const auto same = std::find_if(stack.taken.rbegin(), stack.taken.rend(), [&](const Taken& taken) { return taken.context == context; });
-  if (same != stack.taken.rend()) stack.taken.erase(std::next(same).base());
+  for (std::vector<Taken>* const pops : {&stack.taken, &stack.owed}) {
+    const auto same = std::find_if(pops->rbegin(), pops->rend(), [&](const Taken& taken) { return taken.context == context; });
+    if (same == pops->rend()) continue;
+    pops->erase(std::next(same).base());
+    if (pops == &stack.owed) stack.returned = true;
+    return;
+  }
 }
 
 void Contexts::Set(const faults::Record& record) {
@@ -266,6 +274,30 @@ void Contexts::Report(StackEntry& entry) {
       {Rule::ContextStack, Kind::ContextStackEntry, account_->pid(), object.handle, object.acquired, entry.object});
 }
 
+// The other half of a push finds nothing, because a cycle has popped what was pushed.
+void Contexts::Miss(Stack& stack, const Site& pop) {
+  const auto taken = std::find_if(stack.owed.rbegin(), stack.owed.rend(), [](const Taken& one) { return one.pushed; });
+  if (taken == stack.owed.rend()) return;
+  taken->pushed = false;
+  taken->missed = pop;
+}
+
+void Contexts::ReportTaken(Stack& stack, const Taken& taken) {
+  if (Destroyed(taken.context) || account_->parent() != nullptr) return;
+  account_->books().ledger.violations.push_back({Rule::ContextStack, Kind::ContextStackEntry, account_->pid(), 0, taken.site, -1});
+  std::erase(stack.below, taken.site);  // already reported
+  std::erase(stack.below, taken.missed);
+}
+
+void Contexts::BeginCycle(const faults::Record& record) {
+  const auto found = stack_of_thread_.find(record.tid);
+  if (found == stack_of_thread_.end()) return;
+  Stack& stack = stacks_[found->second];
+  for (const Taken& taken : stack.owed) ReportTaken(stack, taken);
+  stack.owed.clear();
+  stack.taken.clear();
+}
+
 void Contexts::EndCycle(const faults::Record& record) {
   if (record.cycle == 0) return;
   const auto found = stack_of_thread_.find(record.tid);
@@ -275,9 +307,7 @@ void Contexts::EndCycle(const faults::Record& record) {
     if (entry.object >= 0 && account_->books().object(entry.object).cycle == record.cycle) Report(entry);
   }
   for (const Taken& taken : stack.taken) {
-    if (taken.cycle != record.cycle || Destroyed(taken.context) || account_->parent() != nullptr) continue;
-    account_->books().ledger.violations.push_back({Rule::ContextStack, Kind::ContextStackEntry, account_->pid(), 0, taken.site, -1});
-    std::erase(stack.below, taken.site);  // already reported
+    if (taken.cycle == record.cycle) stack.owed.push_back(taken);
   }
   stack.taken.clear();
 }
@@ -285,6 +315,9 @@ void Contexts::EndCycle(const faults::Record& record) {
 void Contexts::Finish() {
   for (Stack& stack : stacks_) {
     for (StackEntry& entry : stack.entries) Report(entry);
+    for (const Taken& taken : stack.owed) {
+      if (!taken.pushed && (!stack.returned || taken.missed != Site{})) ReportTaken(stack, taken);
+    }
     if (!stack.pushed || account_->parent() != nullptr) continue;
     for (const Site& site : stack.below) {
       account_->books().ledger.violations.push_back({Rule::ContextStack, Kind::ContextStackEntry, account_->pid(), 0, site, -1});

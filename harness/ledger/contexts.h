@@ -52,8 +52,9 @@ class Contexts {
   // The context that the recorded calls of the thread made current; 0 when they made none current.
   std::uint64_t CurrentOf(std::uint32_t tid) const;
 
-  // Reports each entry that was pushed in the ending cycle and was not popped, and each context from before the cycle that the cycle
-  // popped and did not put back.
+  // Reports each context from before an earlier cycle that the cycle popped and that is not back when the next cycle begins.
+  void BeginCycle(const faults::Record& record);
+  // Reports each entry that was pushed in the ending cycle and was not popped.
   void EndCycle(const faults::Record& record);
   // Reports every stack that is not back where its thread began.
   void Finish();
@@ -73,12 +74,16 @@ class Contexts {
     std::uint64_t context = 0;
     Site site;
     std::uint32_t cycle = 0;
+    bool pushed = false;  // the program had pushed it, so the pop may be the other half of a pair around the begin of the cycle
+    Site missed = {};     // a later pop, outside of the cycle, that found nothing left
   };
   struct Stack {
     std::uint32_t tid = 0;
     std::vector<StackEntry> entries;
     std::vector<Site> below;   // pops that took a context from before the first record of the thread
     std::vector<Taken> taken;  // pops of the present cycle that took a context from before the cycle
+    std::vector<Taken> owed;   // of these, what an ended cycle did not put back
+    bool returned = false;     // what a cycle had taken was put back between two cycles
     bool pushed = false;
     std::uint32_t told_there = 0;  // pops that were carried out although the program was told that they failed
   };
@@ -102,6 +107,8 @@ class Contexts {
   void TakeTop(Stack& stack, const faults::Record& record);
   bool IsOlder(const Stack& stack, std::uint32_t cycle) const;
   static void PutBack(Stack& stack, std::uint64_t context);
+  static void Miss(Stack& stack, const Site& pop);
+  void ReportTaken(Stack& stack, const Taken& taken);
   void Report(StackEntry& entry);
   bool Destroyed(std::uint64_t context);
   std::size_t ReferenceToRelease(const Primary& primary, std::uint32_t tid);

@@ -334,6 +334,7 @@ void ProcessFold::NodeContent(const faults::Record& record) {
 }
 
 void ProcessFold::Mark(const faults::Record& record) {
+  if (record.call == static_cast<std::uint16_t>(faults::MarkKind::CycleBegin)) contexts_.BeginCycle(record);
   if (record.call == static_cast<std::uint16_t>(faults::MarkKind::CycleEnd)) contexts_.EndCycle(record);
   if (record.call == static_cast<std::uint16_t>(faults::MarkKind::BlockOut))
     account_.HandOut(record.argument[0], record.argument[1], record);

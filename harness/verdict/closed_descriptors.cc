@@ -25,23 +25,47 @@ bool IsClose(const Record& record) {
 
 bool WasNotOpen(const Record& record) { return record.argument[1] == faults::kNotOpen; }
 
+// Only the program's first process is judged: a child may close what it was given.
+std::uint32_t FirstProcess(const Evidence& run) {
+  const std::vector<ProcessFacts>& processes = run.facts().processes;
+  return processes.empty() ? 0 : processes.front().pid;
+}
+
+// A standard stream that the thread closes in order to open it anew, for example as a log file: no call of the driver comes between.
+bool IsReplaced(const Evidence& run, const Record& close) {
+  constexpr std::uint64_t kStandardStreams = 3;
+  if (close.argument[0] > kStandardStreams) return false;  // the number plus one
+  const Object* next = nullptr;
+  for (const Object& object : run.ledger->objects) {
+    if (object.kind != Kind::FileDescriptor || object.pid != close.pid || object.tid != close.tid || object.acquired.begin < close.begin)
+      continue;
+    if (next == nullptr || object.acquired.begin < next->acquired.begin) next = &object;
+  }
+  if (next == nullptr || next->handle != close.argument[0]) return false;
+  const std::span<const std::uint32_t> calls = run.own_calls();
+  return std::none_of(calls.begin(), calls.end(), [&](std::uint32_t index) {
+    const Record& call = run.record(index);
+    return call.pid == close.pid && call.tid == close.tid && call.begin > close.begin && call.begin < next->acquired.begin;
+  });
+}
+
 struct Closes {
   std::vector<const Record*> inherited;  // the process never opened the number: it was open when the program began
   std::vector<const Record*> again;      // the number was not open
 };
 
-// Looks only at the program's first process: a child may close what it was given. `only_opened`: ignore numbers that were never opened.
+// `only_opened`: ignore numbers that were never opened.
 Closes ClosesOf(const Evidence& run, std::span<const Record> records, bool only_opened) {
   Closes closes;
-  const std::vector<ProcessFacts>& processes = run.facts().processes;
+  const std::uint32_t pid = FirstProcess(run);
   for (const Record& record : records) {
-    if (!IsClose(record) || processes.empty() || record.pid != processes.front().pid) continue;
+    if (!IsClose(record) || record.pid != pid) continue;
     (WasNotOpen(record) ? closes.again : closes.inherited).push_back(&record);
   }
   if (closes.inherited.empty() && closes.again.empty()) return closes;
   std::map<std::uint64_t, std::uint64_t> opened;  // first opening of each number
   for (const Object& object : run.ledger->objects) {
-    if (object.kind == Kind::FileDescriptor) opened.try_emplace(object.handle, object.acquired.begin);
+    if (object.kind == Kind::FileDescriptor && object.pid == pid) opened.try_emplace(object.handle, object.acquired.begin);
   }
   const auto was_opened = [&](const Record* record) {
     const auto found = opened.find(record->argument[0]);
@@ -95,7 +119,8 @@ class Finder {
     for (const Record* const record : usual.again) places.insert(CallerKey(*rehearsal_.journal, SiteOf(*record)));
     const auto is_usual = [&](const Record* record) { return places.count(CallerKey(*trial_.journal, SiteOf(*record))) != 0; };
     for (const Record* const record : closes.inherited) {
-      if (numbers.count(record->argument[0]) == 0 && !is_usual(record)) Add(SiteOf(*record), nullptr, "it was open when the program began");
+      if (numbers.count(record->argument[0]) == 0 && !is_usual(record) && !IsReplaced(trial_, *record))
+        Add(SiteOf(*record), nullptr, "it was open when the program began");
     }
     for (const Record* const record : closes.again) {
       if (!is_usual(record))
@@ -106,8 +131,9 @@ class Finder {
   // A close of a number that now belongs to another file. In the fault-free run this close closes descriptors opened in other places.
   void FindTakenNumbers() {
     std::map<std::uint64_t, std::vector<const Object*>> by_number;
+    const std::uint32_t pid = FirstProcess(trial_);
     for (const Object& object : trial_.ledger->objects) {
-      if (object.kind == Kind::FileDescriptor && object.acquired.record_kind == RecordKind::Host)
+      if (object.kind == Kind::FileDescriptor && object.pid == pid && object.acquired.record_kind == RecordKind::Host)
         by_number[object.handle].push_back(&object);
     }
     std::erase_if(by_number, [](const auto& one) { return one.second.size() < 2; });

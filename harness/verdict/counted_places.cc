@@ -35,12 +35,26 @@ class Union {
   std::vector<std::size_t> parent_;
 };
 
+// A context of the process's own, by process and handle.
+struct Made {
+  std::int64_t pushed = 0;  // pushes whose pop has not come yet
+  std::vector<std::pair<std::size_t, std::uint32_t>>
+      popped;  // steps that took it off the stack where its creation left it, and their threads
+};
+using Makes = std::map<std::pair<std::uint32_t, std::uint64_t>, Made>;
+
+// The thread lacks what its earlier pops took, so those pops were not in order.
+void MissPops(std::uint32_t tid, Makes* makes) {
+  for (auto& [context, made] : *makes) std::erase_if(made.popped, [&](const auto& pop) { return pop.second == tid; });
+}
+
 bool IsCounted(Kind kind) { return kind == Kind::PrimaryContext || kind == Kind::ContextStackEntry; }
 
 }  // namespace
 
 CountedPlaces::Steps CountedPlaces::StepsOf(const Evidence& run) {
   Steps all;
+  Makes makes;
   std::map<std::uint32_t, std::pair<std::size_t, std::uint64_t>> popped;  // by thread: its last call, when that was a pop, and the context
   for (const std::uint32_t index : run.facts().calls) {
     const Record& record = run.record(index);
@@ -54,7 +68,17 @@ CountedPlaces::Steps CountedPlaces::StepsOf(const Evidence& run) {
     const bool entry = effect == Effect::PushesContext || effect == Effect::PopsContext;
     const bool reference = effect == Effect::RetainsPrimary || effect == Effect::ReleasesPrimary;
     const Outcome outcome = OutcomeOf(record);
-    if (effect == Effect::CreatesContext && outcome == Outcome::Succeeded) ++all.created;
+    if (effect == Effect::CreatesContext && outcome == Outcome::Succeeded) {
+      ++all.created;
+      makes[{record.pid, record.argument[0]}] = {};
+    }
+    if (Declined(record, outcome)) MissPops(record.tid, &makes);
+    if (effect == Effect::DestroysContext) {
+      const auto made = makes.find({record.pid, record.argument[0]});
+      if (made == makes.end()) continue;
+      for (const auto& [step, tid] : made->second.popped) all.steps[step].owned = true;
+      makes.erase(made);
+    }
     if (!entry && !reference) continue;
     Step step;
     step.kind = entry ? Kind::ContextStackEntry : Kind::PrimaryContext;
@@ -65,9 +89,29 @@ CountedPlaces::Steps CountedPlaces::StepsOf(const Evidence& run) {
     if (step.gives && outcome == Outcome::After) ++all.after[{step.kind, step.of}];
     if (outcome != Outcome::Succeeded && !step.declined) continue;
     if (effect == Effect::PopsContext) popped[record.tid] = {all.steps.size(), record.context};
+    const auto made = entry ? makes.find({record.pid, step.gives ? record.context : record.argument[0]}) : makes.end();
+    if (made != makes.end() && !step.gives) ++made->second.pushed;
+    if (made != makes.end() && step.gives && --made->second.pushed < 0) {
+      made->second.pushed = 0;
+      made->second.popped.emplace_back(all.steps.size(), record.tid);
+    }
     all.steps.push_back(step);
   }
   return all;
+}
+
+// Notes which step gives back what which other step took. The ledger pairs them.
+void CountedPlaces::Pair(const Ledger& ledger, Steps* steps) {
+  std::map<std::uint64_t, std::size_t> by_ticket;
+  for (std::size_t i = 0; i < steps->steps.size(); ++i) by_ticket[steps->steps[i].site.begin] = i;
+  for (const Object& object : ledger.objects) {
+    if (!IsCounted(object.kind) || object.state != State::Released) continue;
+    const auto taken = by_ticket.find(object.acquired.begin);
+    const auto given = by_ticket.find(object.released.begin);
+    if (taken == by_ticket.end() || given == by_ticket.end()) continue;
+    steps->steps[taken->second].partner = given->second;
+    steps->steps[given->second].partner = taken->second;
+  }
 }
 
 std::uint64_t CountedPlaces::KeyOf(Grain grain, const faults::JournalView& journal, const Site& site) {
@@ -123,7 +167,6 @@ CountedPlaces::CountedPlaces(const Evidence& fault_free) {
 
 bool CountedPlaces::Compare(Grain grain, const Evidence& trial, Steps* steps, std::vector<Excess>* excess) const {
   const Level& level = levels_[static_cast<std::size_t>(grain)];
-  constexpr std::size_t kNowhere = ~std::size_t{0};
   std::vector<std::size_t> group_of(steps->steps.size(), kNowhere);
   std::vector<std::int64_t> taken(level.groups.size());
   std::vector<std::int64_t> given(level.groups.size());
@@ -131,16 +174,23 @@ bool CountedPlaces::Compare(Grain grain, const Evidence& trial, Steps* steps, st
   bool strange = false;
   for (std::size_t i = 0; i < steps->steps.size(); ++i) {
     Step& step = steps->steps[i];
-    if (grain == Grain::None && step.ended) continue;
+    if (grain == Grain::None && (step.ended || (step.owned && step.unseen))) continue;
     const auto found = level.group_of.find({step.kind, step.of, KeyOf(grain, *trial.journal, step.site)});
     if (found != level.group_of.end()) {
       group_of[i] = found->second;
       ++(step.gives ? given : taken)[found->second];
     } else if (step.gives) {
       strange = step.strange = true;
+      step.unseen = grain == Grain::Caller;
     } else {
-      ++cover[{step.kind, step.of}];
+      step.strange = true;
     }
+  }
+  // What a strange place took covers something, unless another strange place gives the same thing back.
+  for (std::size_t i = 0; i < steps->steps.size(); ++i) {
+    const Step& step = steps->steps[i];
+    if (step.gives || group_of[i] != kNowhere) continue;
+    if (step.partner == kNowhere || group_of[step.partner] != kNowhere) ++cover[{step.kind, step.of}];
   }
   // A context that the fault-free run does not make may be popped by whoever made it.
   if (grain == Grain::None) cover[{Kind::ContextStackEntry, 0}] += std::max<std::int64_t>(0, steps->created - created_);
@@ -163,9 +213,12 @@ bool CountedPlaces::Compare(Grain grain, const Evidence& trial, Steps* steps, st
   for (auto& [thing, count] : claims) count -= cover[thing];
   // Without places there is one group. A call from a place that the fault-free run does not have is likelier to be wrong than one that it
   // has.
+  const auto is_strange = [&](const Step& step) {
+    return step.gives && step.strange && (step.partner == kNowhere || !steps->steps[step.partner].strange);
+  };
   const auto unusual = [&](const Thing& thing) {
     return grain == Grain::None && std::any_of(steps->steps.begin(), steps->steps.end(),
-                                               [&](const Step& step) { return step.strange && Thing(step.kind, step.of) == thing; });
+                                               [&](const Step& step) { return is_strange(step) && Thing(step.kind, step.of) == thing; });
   };
   for (std::size_t i = 0; i < steps->steps.size(); ++i) {
     const Step& step = steps->steps[i];
@@ -174,7 +227,7 @@ bool CountedPlaces::Compare(Grain grain, const Evidence& trial, Steps* steps, st
     left[g] += step.gives ? -1 : 1;
     const auto count = claims.find({step.kind, step.of});
     if (!step.gives || count == claims.end() || count->second <= 0 || owes[g] == 0) continue;
-    if (unusual(count->first) ? !step.strange : left[g] >= 0) continue;
+    if (unusual(count->first) ? !is_strange(step) : left[g] >= 0) continue;
     left[g] = std::max<std::int64_t>(0, left[g]);
     --owes[g];
     --count->second;
@@ -187,6 +240,7 @@ std::vector<Excess> CountedPlaces::Beyond(const Evidence& trial) const {
   std::vector<Excess> excess;
   Steps steps = StepsOf(trial);
   const bool any = std::any_of(steps.steps.begin(), steps.steps.end(), [](const Step& step) { return step.gives; });
+  if (any) Pair(*trial.ledger, &steps);
   for (const Grain grain : kGrains) {
     if (!any || Compare(grain, trial, &steps, &excess)) break;
   }

@@ -58,13 +58,17 @@ class CountedPlaces {
     std::vector<Group> groups;
   };
 
+  static constexpr std::size_t kNowhere = ~std::size_t{0};
   struct Step {
     driver::Kind kind{};
     std::uint64_t of = 0;
     bool gives = false;
     bool declined = false;
-    bool ended = false;    // a pop of a context that the thread's next call destroys: its maker takes it away
-    bool strange = false;  // from a place that the fault-free run does not have
+    bool ended = false;              // a pop of a context that the thread's next call destroys: its maker takes it away
+    bool owned = false;              // a pop of a context that the process made and destroys later; the thread did not lack it meanwhile
+    bool strange = false;            // from a place that the fault-free run does not have
+    bool unseen = false;             // nor does it have the calling instruction
+    std::size_t partner = kNowhere;  // the step that gives back what this one took, or took what this one gives back
     Site site;
   };
   struct Steps {
@@ -74,6 +78,7 @@ class CountedPlaces {
   };
 
   static Steps StepsOf(const Evidence& run);
+  static void Pair(const Ledger& ledger, Steps* steps);
   static std::uint64_t KeyOf(Grain grain, const faults::JournalView& journal, const Site& site);
   static Level LevelOf(Grain grain, const Evidence& run, const Steps& steps);
   // False: a coarser grain may show more.

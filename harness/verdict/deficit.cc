@@ -49,6 +49,37 @@ bool SaysNothingLeft(const TrialFinding& finding, Kind kind) {
   return finding.rule == Rule::ContextStack && finding.acquired.record_kind == RecordKind::Empty;
 }
 
+// The call at this site; null when the run did not make it.
+const Record* CallAt(const Evidence& run, const Site& site) {
+  const std::vector<std::uint32_t>& calls = run.facts().calls;
+  const auto found = std::lower_bound(calls.begin(), calls.end(), site.begin,
+                                      [&](std::uint32_t one, std::uint64_t begin) { return run.record(one).begin < begin; });
+  return found != calls.end() && run.record(*found).begin == site.begin ? &run.record(*found) : nullptr;
+}
+
+// True when both calls release a reference of the same device's context, or pop from the stack of the same thread.
+bool GiveTheSame(const Evidence& run, Kind kind, const Site& one, const Site& other) {
+  const Record* const first = CallAt(run, one);
+  const Record* const second = CallAt(run, other);
+  if (first == nullptr || second == nullptr || first->pid != second->pid) return false;
+  return kind == Kind::PrimaryContext ? first->argument[0] == second->argument[0] : first->tid == second->tid;
+}
+
+using Violations = std::vector<TrialFinding>;
+
+// The ledger's violation that shows the same excess, at the same call where there is one.
+Violations::iterator SameExcess(const Evidence& run, const Excess& excess, SiteKeys* keys, Violations* violations) {
+  std::set<std::uint64_t> places;  // of the ledger's violations about the same thing
+  for (const Violation& one : run.ledger->violations) {
+    if (one.kind == excess.kind && GiveTheSame(run, excess.kind, one.where, excess.site)) places.insert(keys->Of(one.where));
+  }
+  const auto same = [&](const TrialFinding& one) { return SaysNothingLeft(one, excess.kind) && places.count(one.where_key) != 0; };
+  const std::uint64_t here = keys->Of(excess.site);
+  const auto exact =
+      std::find_if(violations->begin(), violations->end(), [&](const TrialFinding& one) { return one.where_key == here && same(one); });
+  return exact != violations->end() ? exact : std::find_if(violations->begin(), violations->end(), same);
+}
+
 void AddCounted(const Rehearsed& rehearsal, const Evidence& trial, std::vector<TrialFinding>* violations) {
   SiteKeys keys(*trial.journal);
   for (const Excess& excess : rehearsal.counted().Beyond(trial)) {
@@ -61,8 +92,7 @@ void AddCounted(const Rehearsed& rehearsal, const Evidence& trial, std::vector<T
       finding.acquired = object.acquired;
       finding.acquired_key = keys.Of(object.acquired);
     }
-    const auto later =
-        std::find_if(violations->begin(), violations->end(), [&](const TrialFinding& one) { return SaysNothingLeft(one, excess.kind); });
+    const auto later = SameExcess(trial, excess, &keys, violations);
     // The ledger has already reported the right call, as it does without a fault.
     if (later != violations->end() && later->where_key == finding.where_key && excess.kind == Kind::PrimaryContext) continue;
     if (later != violations->end() && --later->count == 0) violations->erase(later);

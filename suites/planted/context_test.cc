@@ -166,7 +166,8 @@ CUAUDIT_CASE(ContextStack, StacksAreCountedPerThread) {
   EXPECT_THAT(Wrong(t.Fold()), ElementsAre("context_stack_unbalanced context_stack_entry"));
 }
 
-// A cycle pops a context that was pushed, created or set before the cycle. It is wrong without a fault, and whatever follows.
+// A cycle pops a context that was pushed, created or set before the cycle. It is wrong without a fault. What was pushed is missed only by
+// the next cycle.
 CUAUDIT_CASE(ContextStack, ACycleEndsWithLess) {
   for (const CallId before : {CallId::CtxPushCurrent_v2, CallId::CtxCreate_v2, CallId::CtxSetCurrent}) {
     const CaseRow row(driver::Name(driver::BaseOf(before)));
@@ -177,7 +178,26 @@ CUAUDIT_CASE(ContextStack, ACycleEndsWithLess) {
     t.Push(0xa).Context(0).Cycle(1);
     t.Pop(0xa).Context(0xa).Cycle(1);
     t.Mark(faults::MarkKind::CycleEnd).Cycle(1);
+    if (before == CallId::CtxPushCurrent_v2) t.Mark(faults::MarkKind::CycleBegin).Cycle(2);
     EXPECT_THAT(Wrong(t.Fold()), ElementsAre("context_stack_unbalanced context_stack_entry"));
+  }
+}
+
+// The cycle pops what its caller pushed, and the caller's own pop takes something else or finds nothing.
+CUAUDIT_CASE(ContextStack, ACyclePopsForItsCaller) {
+  for (const bool found : {false, true}) {
+    const CaseRow row(found ? "takes" : "declined");
+    Trace t;
+    t.Push(0xc).Context(0);
+    t.Mark(faults::MarkKind::CycleBegin).Cycle(1);
+    const std::uint64_t wrong = t.Pop(0xc).Context(0xc).Cycle(1).begin();
+    t.Mark(faults::MarkKind::CycleEnd).Cycle(1);
+    Step last = t.Pop(found ? 0xd : 0).Context(found ? 0xd : 0).Cycle(1);
+    if (!found) last.Fails(CUDA_ERROR_INVALID_CONTEXT);
+    const harness::Ledger ledger = t.Fold();
+    EXPECT_THAT(Wrong(ledger), ElementsAre("context_stack_unbalanced context_stack_entry"));
+    ASSERT_EQ(ledger.violations.size(), 1U);
+    EXPECT_EQ(ledger.violations[0].where.begin, wrong);
   }
 }
 

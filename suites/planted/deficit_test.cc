@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Deficits: what a trial gives back and does not own. The repaired twins are in suites/positive/deficit_test.cc.
+#include <algorithm>
+
 #include "suites/support/cases/deficits.h"
 
 namespace cuaudit::testing::deficit_test {
@@ -31,6 +33,53 @@ CUAUDIT_CASE(Deficit, ThePrimaryContextIsReleasedAfterItsRetainFailed) {
   ExpectDeficit(ReleasesWhatItDidNotRetain<false>, Kind::PrimaryContext, 103);
 }
 CUAUDIT_CASE(Deficit, TheOwnersReleaseFindsNothingLeft) { ExpectDeficit(ReleasesWhatItDidNotRetain<true>, Kind::PrimaryContext, 103); }
+CUAUDIT_CASE(Deficit, APairOfTheFailingPathExplainsNothing) {
+  ExpectDeficit(LooksBeforeItReleases<false>, Kind::PrimaryContext, 103);
+  ExpectDeficit(LooksBeforeItReleases<true>, Kind::PrimaryContext, 103);
+}
+CUAUDIT_CASE(Deficit, AnotherDeviceIsOverReleasedBesides) {
+  const auto program = [](Run run, bool first_has_an_owner) {
+    Trace t = LooksBeforeItReleases<false>(run);
+    if (first_has_an_owner) t = ReleasesWhatItDidNotRetain<true>(run);
+    t.Retain(0xc1, 1).Stack(111);
+    t.ReleasePrimary(1).Stack(112);
+    if (run == Run::Wrong) t.ReleasePrimary(1).Stack(113).Fails(CUDA_ERROR_INVALID_CONTEXT);
+    return t;
+  };
+  for (const bool owner : {false, true}) {
+    const CaseRow row(owner ? "owner releases" : "owner keeps");
+    Causes(2);
+    Also(Rule::OverReleasedPrimary, Kind::PrimaryContext);
+    const Judgement judgement = JudgeRuns(program(Run::FaultFree, owner), program(Run::Wrong, owner));
+    ASSERT_EQ(judgement.findings.size(), 2U) << owner;
+    const auto at = [&](Rule rule, std::uint32_t stack) {
+      return std::count_if(judgement.findings.begin(), judgement.findings.end(),
+                           [&](const harness::TrialFinding& one) { return one.rule == rule && one.where.stack == stack; });
+    };
+    EXPECT_EQ(at(Rule::Deficit, 103), 1) << owner;
+    EXPECT_EQ(at(Rule::OverReleasedPrimary, 113), 1) << owner;
+  }
+}
+CUAUDIT_CASE(Deficit, AnotherThreadPopsTooOftenBesides) {
+  const auto program = [](Run run) {
+    Trace t;
+    t.Push(0xa).Thread(7).Context(0).Stack(111);
+    t.Pop(0xa).Thread(7).Context(0xa).Stack(112);
+    if (run != Run::FaultFree) t.Pop(0xd).Thread(7).Context(0xd).Stack(113);
+    t.Call(CallId::CtxSetCurrent).In(0, kCallers).Context(0).Stack(101);
+    Step push = t.Push(0xa).Context(kCallers).Stack(102);
+    if (run != Run::FaultFree) push.Refused();
+    const std::uint64_t popped = run == Run::FaultFree ? 0xa : kCallers;
+    t.Pop(popped).Context(popped).Stack(103);
+    return t;
+  };
+  Causes(2);
+  Also(Rule::ContextStack, Kind::ContextStackEntry);
+  const Judgement judgement = JudgeRuns(program(Run::FaultFree), program(Run::Wrong));
+  ASSERT_EQ(judgement.findings.size(), 2U);
+  EXPECT_TRUE(std::any_of(judgement.findings.begin(), judgement.findings.end(),
+                          [](const harness::TrialFinding& one) { return one.rule == Rule::ContextStack && one.where.stack == 113; }));
+}
 CUAUDIT_CASE(Deficit, ADestructorReleasesWhatTheConstructorDidNotGet) { ExpectDeficit(ReleasesInADestructor, Kind::PrimaryContext, 203); }
 CUAUDIT_CASE(Deficit, ThePrimaryContextIsReleasedTwice) { ExpectDeficit(ReleasesTwice, Kind::PrimaryContext, 106); }
 
@@ -44,9 +93,12 @@ CUAUDIT_CASE(Deficit, APopWithoutItsPushTakesWhatTheCallerPushed) {
   ExpectDeficit(PopsWithoutItsPush<Below::Pushed>, Kind::ContextStackEntry, 103);
 }
 CUAUDIT_CASE(Deficit, APopWithoutItsPushFindsNothing) { ExpectDeficit(PopsWithoutItsPush<Below::Nothing>, Kind::ContextStackEntry, 103); }
+CUAUDIT_CASE(Deficit, APopOfTheMadeContextThatTheThreadThenLacks) { ExpectDeficit(PopsWhatItMade, Kind::ContextStackEntry, 106); }
 CUAUDIT_CASE(Deficit, PoppedTwiceOverTheCallersContext) { ExpectDeficit(PopsTwice, Kind::ContextStackEntry, 106); }
 
 CUAUDIT_CASE(Deficit, ADescriptorThatTheParentOpened) { ExpectDeficit(ClosesWhatItWasGiven, Kind::FileDescriptor, 105); }
+CUAUDIT_CASE(Deficit, AStandardStreamWhoseNumberASocketGetsLater) { ExpectDeficit(ReplacesAStandardStream, Kind::FileDescriptor, 104); }
+CUAUDIT_CASE(Deficit, ADescriptorWhoseNumberAChildOpensToo) { ExpectDeficit(ClosesBesidesAChild<true>, Kind::FileDescriptor, 105); }
 CUAUDIT_CASE(Deficit, ADescriptorClosedAgain) { ExpectDeficit(ClosesTwice<false>, Kind::FileDescriptor, 109); }
 CUAUDIT_CASE(Deficit, ADescriptorWhoseNumberIsAnothersNow) { ExpectDeficit(ClosesTwice<true>, Kind::FileDescriptor, 109); }
 

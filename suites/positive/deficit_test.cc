@@ -26,6 +26,8 @@ void ExpectQuiet(Kind kind, const Program& program) {
 CUAUDIT_CASE(Deficit, OnlyWhatWasTakenIsGivenBack) {
   ExpectRight(ReleasesWhatItDidNotRetain<false>, Kind::PrimaryContext);
   ExpectRight(ReleasesWhatItDidNotRetain<true>, Kind::PrimaryContext);
+  ExpectRight(LooksBeforeItReleases<false>, Kind::PrimaryContext);
+  ExpectRight(LooksBeforeItReleases<true>, Kind::PrimaryContext);
   ExpectRight(ReleasesInADestructor, Kind::PrimaryContext);
   ExpectRight(ReleasesTwice, Kind::PrimaryContext);
   ExpectRight(PopsWithoutItsPush<Below::Set>, Kind::ContextStackEntry);
@@ -124,6 +126,9 @@ CUAUDIT_CASE(Deficit, ACreatedContextIsPoppedByItsMaker) {
   });
 }
 
+// The same, and the program asks the driver for the text of the error in between.
+CUAUDIT_CASE(Deficit, ACreatedContextIsPoppedLongBeforeItIsDestroyed) { ExpectRight(PopsWhatItMade, Kind::ContextStackEntry); }
+
 // The program was told that the pop had failed, and tries again.
 CUAUDIT_CASE(Deficit, APopThatWasSaidToHaveFailed) {
   ExpectQuiet(Kind::ContextStackEntry, [](Run run) {
@@ -195,6 +200,14 @@ CUAUDIT_CASE(Deficit, DescriptorsOfAChildAndOfALoop) {
     return t;
   });
 }
+
+CUAUDIT_CASE(Deficit, AChildUsesTheSameNumbers) {
+  ExpectRight(ClosesBesidesAChild<true>, Kind::FileDescriptor);
+  ExpectRight(ClosesBesidesAChild<false>, Kind::FileDescriptor);
+}
+
+// The failing path makes a file of its standard error stream.
+CUAUDIT_CASE(Deficit, AStandardStreamIsReplaced) { ExpectRight(ReplacesAStandardStream, Kind::FileDescriptor); }
 
 CUAUDIT_CASE(NullReleased, FreeingNullIsNoCall) {
   for (const CallId call : {CallId::MemFree_v2, CallId::MemFreeAsync, CallId::MemFreeHost}) {

@@ -77,6 +77,32 @@ CUAUDIT_CASE(ContextStack, PushedBeforeTheCycle) {
   ExpectSilent(t);
 }
 
+// The mark of the begin is inside of a pair.
+CUAUDIT_CASE(ContextStack, PushedBeforeTheCycleAndPoppedInIt) {
+  for (const std::uint32_t cycles : {1U, 3U}) {
+    const CaseRow row(std::to_string(cycles));
+    Trace t;
+    for (std::uint32_t cycle = 1; cycle <= cycles; ++cycle) {
+      t.Push(0xa).Context(0).Cycle(cycle - 1);
+      t.Mark(faults::MarkKind::CycleBegin).Cycle(cycle);
+      t.Pop(0xa).Context(0xa).Cycle(cycle);
+      t.Mark(faults::MarkKind::CycleEnd).Cycle(cycle);
+    }
+    ExpectSilent(t);
+  }
+}
+
+CUAUDIT_CASE(ContextStack, SetBeforeEachCycleAndPoppedInIt) {
+  Trace t;
+  for (std::uint32_t cycle = 1; cycle <= 3; ++cycle) {
+    t.Call(CallId::CtxSetCurrent).In(0, 0xa).Context(0).Cycle(cycle - 1);
+    t.Mark(faults::MarkKind::CycleBegin).Cycle(cycle);
+    t.Pop(0xa).Context(0xa).Cycle(cycle);
+    t.Mark(faults::MarkKind::CycleEnd).Cycle(cycle);
+  }
+  ExpectSilent(t);
+}
+
 // One thread's free has not returned yet when another is given the same address.
 CUAUDIT_CASE(DoubleRelease, AHostBlockIsRecycledAcrossThreads) {
   Trace t;

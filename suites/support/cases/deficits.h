@@ -51,6 +51,25 @@ Trace ReleasesWhatItDidNotRetain(Run run) {
   return t;
 }
 
+// The same, and the failing path asks the device something in between, for which it retains and releases.
+template <bool CallerReleases>
+Trace LooksBeforeItReleases(Run run) {
+  Trace t;
+  t.Retain().Stack(101);
+  Step retain = t.Retain().Stack(102);
+  if (run != Run::FaultFree) {
+    retain.Refused();
+    t.Retain().Stack(115);
+    t.ReleasePrimary().Stack(116);
+  }
+  if (run != Run::Right) t.ReleasePrimary().Stack(103);
+  if (CallerReleases) {
+    Step last = t.ReleasePrimary().Stack(109);
+    if (run == Run::Wrong) last.Fails(CUDA_ERROR_INVALID_CONTEXT);
+  }
+  return t;
+}
+
 // A wrapper releases in its destructor, which an exception reaches from elsewhere.
 inline Trace ReleasesInADestructor(Run run) {
   Trace t;
@@ -119,6 +138,22 @@ inline Trace PopsTwice(Run run) {
   return t;
 }
 
+// The failing path pops a context that the program made, and destroys it some calls later. The wrong program works on in between.
+inline Trace PopsWhatItMade(Run run) {
+  Trace t;
+  t.Call(driver::CallId::CtxCreate_v2).Out(0, 0xa).Context(0).Stack(101);
+  t.Push(0xb).Context(0xa).Stack(102);
+  t.Pop(0xb).Context(0xb).Stack(103);
+  Step alloc = t.Alloc(0x1000).Context(0xa).Stack(104);
+  if (run != Run::FaultFree) alloc.Refused();
+  if (run == Run::FaultFree) t.Free(0x1000).Context(0xa).Stack(105);
+  if (run != Run::FaultFree) t.Pop(0xa).Context(0xa).Stack(106);
+  if (run == Run::Wrong) t.CreateStream(0x10).Context(0).Stack(107).Fails(CUDA_ERROR_INVALID_CONTEXT);
+  if (run == Run::Right) t.Call(driver::CallId::GetErrorString).In(0, CUDA_ERROR_OUT_OF_MEMORY).Stack(108);
+  t.Call(driver::CallId::CtxDestroy_v2).In(0, 0xa).Context(run == Run::FaultFree ? 0xa : 0).Stack(109);
+  return t;
+}
+
 // Descriptors. Records of the host probes hold the number plus one.
 inline void Watch(Trace* t) { t->Host(faults::HostCall::Looking, 0); }
 
@@ -152,6 +187,41 @@ Trace ClosesTwice(Run run) {
   }
   const bool open = Reopened && run != Run::Wrong;  // the socket's owner
   if (open) t.Host(faults::HostCall::DescriptorClose, run == Run::FaultFree ? 9 : 8).Stack(111);
+  return t;
+}
+
+// A child opens the numbers that its parent was given (`Inherited`) or that its parent opens later.
+template <bool Inherited>
+Trace ClosesBesidesAChild(Run run) {
+  Trace t;
+  Watch(&t);
+  t.Event(faults::ProcessEvent::Fork, 200, kProcess);
+  t.Host(faults::HostCall::DescriptorOpen, Inherited ? 4 : 8).Process(200).Stack(Inherited ? 106 : 107);
+  t.Host(faults::HostCall::DescriptorClose, Inherited ? 4 : 8).Process(200).Stack(108);
+  t.Event(faults::ProcessEvent::Exit, 200, kProcess);
+  t.Host(faults::HostCall::DescriptorOpen, run == Run::FaultFree ? 8 : 9).Stack(107);
+  t.Host(faults::HostCall::DescriptorSocket, run == Run::FaultFree ? 9 : 8).Stack(110);
+  FailsToAllocate(&t, run);
+  if (Inherited && run == Run::Wrong) t.Host(faults::HostCall::DescriptorClose, 4).Stack(105);
+  const bool shared = !Inherited && run == Run::Right;  // the failing path closes the socket where the good path closes the file
+  t.Host(faults::HostCall::DescriptorClose, run == Run::FaultFree || shared ? 8 : 9).Stack(108);
+  t.Host(faults::HostCall::DescriptorClose, run == Run::FaultFree || shared ? 9 : 8).Stack(111);
+  return t;
+}
+
+// The failing path closes the standard error stream and opens a file at once. In the wrong program a socket gets the number later.
+inline Trace ReplacesAStandardStream(Run run) {
+  Trace t;
+  Watch(&t);
+  FailsToAllocate(&t, run);
+  if (run == Run::FaultFree) return t;
+  t.Host(faults::HostCall::DescriptorClose, 3).Stack(104);
+  if (run == Run::Wrong) {
+    t.CreateStream(0x10).Stack(107);
+    t.DestroyStream(0x10).Stack(108);
+  }
+  t.Host(run == Run::Wrong ? faults::HostCall::DescriptorSocket : faults::HostCall::DescriptorOpen, 3).Stack(105);
+  t.Host(faults::HostCall::DescriptorClose, 3).Stack(106);
   return t;
 }
 
