@@ -56,7 +56,7 @@ std::uint64_t NotCompared(const Audit& audit) {
 // Only late calls differ: the sweep goes on by call stack, and the report counts the calls that were not compared one by one.
 TEST(Drift, LateInARunEndsNoSweep) {
   const std::string counter = TemporaryDirectory() + "/late";
-  const Audit loses = Sweep("auto", {Program("drifting"), counter, "40"}, {"--depth", "1", "--prune", "all"});
+  const Audit loses = Sweep("auto", {Program("drifting"), counter, "40"}, {"--depth", "1", "--prune", "all", "--orphans=finding"});
   EXPECT_EQ(loses.outcome.exit, 1) << loses.outcome.err;
   EXPECT_TRUE(NotesDrift(loses, "call 83: cuEventCreate, then cuStreamCreate"));
   EXPECT_THAT(loses.findings(), HasSubstr("orphaned stream 1"));
