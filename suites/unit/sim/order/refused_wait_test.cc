@@ -91,6 +91,23 @@ TEST_P(RefusedWait, ExcusesNothingThatIsQueuedLater) {
   ExpectOne(MisuseRule::UnorderedAccess, false);
 }
 
+// Of the stream that the event was to be recorded in, and of what comes before in it.
+TEST_P(RefusedWait, ForAnEventThatIsNotRecorded) {
+  const auto refuse = [&](CUstream stream) {
+    const std::uint64_t arguments[] = {0, reinterpret_cast<std::uintptr_t>(stream)};
+    NoteRefusedCall(w.sim.world, CallId::EventRecord, arguments);
+  };
+  for (CUstream recorded : {s, t}) {
+    void* pinned = nullptr;
+    w.record.seen.clear();
+    EXPECT_OK(w.d.MemAllocHost(&pinned, 4096));
+    EXPECT_OK(w.At(1).MemcpyHtoDAsync(p, pinned, 4096, s));
+    refuse(recorded);
+    EXPECT_OK(w.At(2).MemFreeHost(pinned));
+    ExpectOne(MisuseRule::HostFreedInUse, recorded == s);
+  }
+}
+
 TEST_P(RefusedWait, OfAnotherCallIsNone) {
   EXPECT_OK(w.At(1).MemsetD8Async(p, 1, 4096, s));
   Refuse(CallId::StreamDestroy_v2, s);
