@@ -175,18 +175,26 @@ void LoadKernels() noexcept {
   errno = saved;
 }
 
-void NoteExit() noexcept {
-  if (exit_noted.exchange(true, std::memory_order_relaxed)) return;
+// For the ways out that run no exit handlers. _exit may be called in a signal handler, so no code of the program runs here. False when the
+// exit was noted before.
+bool RecordExit() noexcept {
+  if (exit_noted.exchange(true, std::memory_order_relaxed)) return false;
   if (journal.is_open()) {
     EachRunningThread([](pid_t thread) { gate.Note(ProcessEvent::Running, static_cast<std::uint64_t>(thread)); });
   }
   gate.Note(ProcessEvent::Exit, 0);
-  // After the event: what destructors of user objects release from here on was not released by the program.
-  if (simulated_world != nullptr && fault_seen.load(std::memory_order_relaxed)) sim::RunHollow(simulated_world);
-  if (gate.gone_beyond() == 0 && gate.textures_beyond() == 0) return;
+  if (gate.gone_beyond() == 0 && gate.textures_beyond() == 0) return true;
   char message[128];
   snprintf(message, sizeof(message), "%u gone objects, %u textures are too many to follow", gate.gone_beyond(), gate.textures_beyond());
   Say(message);
+  return true;
+}
+
+void NoteQuickExit() noexcept { (void)RecordExit(); }
+
+void NoteExit() noexcept {
+  // After the event: what destructors of user objects release from here on was not released by the program.
+  if (RecordExit() && simulated_world != nullptr && fault_seen.load(std::memory_order_relaxed)) sim::RunHollow(simulated_world);
 }
 
 void OpenDriver() noexcept {
@@ -249,7 +257,7 @@ __attribute__((constructor)) void OnLoad() {
   gate.Note(ProcessEvent::Start, static_cast<std::uint64_t>(getppid()));
   pthread_atfork(nullptr, nullptr, &AfterForkInChild);
   if (!journal.is_open()) return;
-  at_quick_exit(&NoteExit);
+  at_quick_exit(&NoteQuickExit);
   if (SignalCallsAreOurs()) WatchStops(&journal, &stacks);
 }
 
@@ -315,13 +323,13 @@ void NoteFailure() noexcept {
   // Exit handlers run in reverse order, so this one runs before all that the program has registered up to the fault.
   const int saved = errno;
   atexit(&NoteExit);
-  at_quick_exit(&NoteExit);
+  at_quick_exit(&NoteQuickExit);
   errno = saved;
 }
 
 void NoteLeaving() noexcept {
   const auto self = static_cast<pid_t>(syscall(SYS_getpid));
-  if (self == own_pid.load(std::memory_order_relaxed) || forker.IsFork(self)) NoteExit();
+  if (self == own_pid.load(std::memory_order_relaxed) || forker.IsFork(self)) (void)RecordExit();
 }
 
 }  // namespace cuaudit::faults

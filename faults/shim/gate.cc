@@ -144,9 +144,10 @@ void Gate::Enter(Passage* passage) noexcept {
 
 CUresult Gate::Leave(Passage* passage, CUresult result) noexcept {
   const int saved = errno;
-  const bool refused = passage->injected != CUDA_SUCCESS && !passage->forward;
-  if (refused && refusal_.function != nullptr) refusal_.function(refusal_.self, passage->id, passage->value);
   const bool succeeded = passage->forward && result == CUDA_SUCCESS;
+  // The work of a lost context never ends, so no time passes there: nothing is told of a call that the loss answers.
+  const bool refused = passage->injected != CUDA_SUCCESS && passage->how != How::Sticky && (!passage->forward || succeeded);
+  if (refused && refusal_.function != nullptr) refusal_.function(refusal_.self, passage->id, passage->value);
   const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(passage->id));
   Record* record = passage->record;
   if (succeeded && record != nullptr) {

@@ -56,7 +56,8 @@ struct BeforeCall {
   void* self = nullptr;
 };
 
-// Told of each call that the plan refuses instead of passing it on, before the program gets its answer. `arguments` are as passed.
+// Told of each call that fails by the plan, refused or carried out under `after`, before the program gets its answer. A call that a lost
+// context answers is not told of. `arguments` are as passed.
 struct OnRefusal {
   void (*function)(void* self, driver::CallId id, const std::uint64_t* arguments) noexcept = nullptr;
   void* self = nullptr;

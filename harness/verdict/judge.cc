@@ -78,14 +78,21 @@ std::vector<TrialFinding> WithRule(std::vector<TrialFinding> findings, Rule rule
 
 bool IsStack(const TrialFinding& finding) { return finding.rule == Rule::ContextStack; }
 
-// An event that was not recorded cannot be waited for. For host memory an H200 waits nevertheless; the manual does not promise it.
-bool LacksEvent(const Evidence& trial, const TrialFinding& finding) {
-  if (finding.rule != Rule::HostFreedInUse) return false;
+bool IsRefusedWait(const Record& call) {
+  using driver::BaseId;
+  const BaseId base = driver::BaseOf(static_cast<driver::CallId>(call.call));
+  const bool waits = base == BaseId::CtxSynchronize || base == BaseId::StreamSynchronize || base == BaseId::EventSynchronize ||
+                     base == BaseId::StreamQuery || base == BaseId::EventQuery;
+  return waits && (call.flags & faults::kInjected) != 0;
+}
+
+// True when only a refusal made it a misuse, by the word of the simulated world. A refused record of an event leaves nothing to wait for
+// and excuses only a free of host memory, in which an H200 waits although the manual does not promise it. A refused wait excuses the rest.
+bool IsExcused(const Evidence& trial, const TrialFinding& finding) {
+  if (!finding.refused_wait) return false;
+  if (finding.rule == Rule::HostFreedInUse) return true;
   const std::span<const std::uint32_t> own = trial.own_calls();
-  return std::any_of(own.begin(), own.end(), [&](std::uint32_t index) {
-    const Record& call = trial.record(index);
-    return (call.flags & faults::kInjected) != 0 && driver::BaseOf(static_cast<driver::CallId>(call.call)) == driver::BaseId::EventRecord;
-  });
+  return std::any_of(own.begin(), own.end(), [&](std::uint32_t call) { return IsRefusedWait(trial.record(call)); });
 }
 
 // True when the call was carried out under `after`, so that the program was told that it had failed and had queued nothing.
@@ -97,21 +104,25 @@ bool WasDenied(const Evidence& trial, const Site& call) {
   return found != own.end() && trial.record(*found).begin == call.begin && (trial.record(*found).flags & kAfter) == kAfter;
 }
 
+std::vector<TrialFinding> AsNotes(std::vector<TrialFinding> excused) {
+  for (TrialFinding& note : excused) {
+    note.detail = Row(note.rule).title;
+    note.rule = Rule::CouldNotKnow;
+  }
+  return excused;
+}
+
 // Removes the misuse that exists only because of what the program was told, and returns it as notes. The simulated world has marked
 // misuse that a refused wait would have prevented. With `claims` the program reported success, so it treated the work as done, and such
 // misuse stays a finding.
 std::vector<TrialFinding> TakeExcused(const Evidence& trial, bool claims, std::vector<TrialFinding>* violations) {
   const auto first = std::stable_partition(violations->begin(), violations->end(), [&](const TrialFinding& finding) {
-    const bool waits = finding.refused_wait || LacksEvent(trial, finding);
+    const bool waits = IsExcused(trial, finding);
     return !(waits && !claims) && !(IsProved(finding.rule) && WasDenied(trial, finding.other));
   });
   std::vector<TrialFinding> notes(std::make_move_iterator(first), std::make_move_iterator(violations->end()));
   violations->erase(first, violations->end());
-  for (TrialFinding& note : notes) {
-    note.detail = Row(note.rule).title;
-    note.rule = Rule::CouldNotKnow;
-  }
-  return notes;
+  return AsNotes(std::move(notes));
 }
 
 }  // namespace
@@ -160,7 +171,7 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
 
   Leftovers left = CompareObjects(rehearsal, trial, options);
   RecoveryCheck recovery;
-  if (faulted) recovery = CheckRecovery(*rehearsal, trial, options);
+  if (faulted) recovery = CheckRecovery(*rehearsal, trial, options, reporting.said == Said::Success ? nullptr : &IsExcused);
   if (faulted && trial.steps != nullptr) Append(&left.retried, GivenBackByRetry(trial));
   // A program that ends with success after the fault did not give up. The exit status of a child process is unknown.
   const bool claims = faulted && reporting.said == Said::Success && IsFirstProcess(trial, fault->pid);
@@ -209,6 +220,7 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
   Append(&judgement.notes, std::move(left.retried));
   Append(&judgement.notes, std::move(left.relied));
   Append(&judgement.notes, std::move(shown));
+  Append(&judgement.notes, AsNotes(std::move(recovery.excused)));
   // When driver objects were abandoned, the host resources beside them were abandoned, too.
   Append(&judgement.notes, anything_abandoned ? WithRule(std::move(left.shown), giving_up) : std::move(left.shown));
   Append(&judgement.notes, std::move(left.process_lifetime));

@@ -78,7 +78,8 @@ TrialFinding Finding(std::string detail) {
   return finding;
 }
 
-RecoveryCheck CheckNextCycle(const Rehearsed& rehearsal, const NextCycle& next, const JudgeOptions& options) {
+RecoveryCheck CheckNextCycle(const Rehearsed& rehearsal, const Evidence& trial, const JudgeOptions& options, Excuse excuse) {
+  const NextCycle& next = *trial.next;
   RecoveryCheck check;
   check.recovery = next.recovery;
   if (next.recovery != Recovery::Checked) return check;
@@ -89,7 +90,11 @@ RecoveryCheck CheckNextCycle(const Rehearsed& rehearsal, const NextCycle& next, 
   }
   const Evidence after = {&next.ledger, &next.journal, {}};
   std::vector<TrialFinding> wrong = CompareViolations(&rehearsal, after);
-  std::erase_if(wrong, [](const TrialFinding& one) { return one.refused_wait; });  // the refused wait belongs to the cycle before
+  // The wait was refused in the cycle before.
+  const auto excused =
+      std::stable_partition(wrong.begin(), wrong.end(), [&](const TrialFinding& one) { return excuse == nullptr || !excuse(trial, one); });
+  check.excused.assign(std::make_move_iterator(excused), std::make_move_iterator(wrong.end()));
+  wrong.erase(excused, wrong.end());
   Leftovers left = CompareObjects(&rehearsal, after, options);
   if (wrong.empty() && left.leaks.empty()) return check;
   check.findings.push_back(Finding("a clean cycle afterwards does not land where the rehearsal did"));
@@ -100,8 +105,8 @@ RecoveryCheck CheckNextCycle(const Rehearsed& rehearsal, const NextCycle& next, 
 
 }  // namespace
 
-RecoveryCheck CheckRecovery(const Rehearsed& rehearsal, const Evidence& trial, const JudgeOptions& options) {
-  if (trial.next != nullptr) return CheckNextCycle(rehearsal, *trial.next, options);
+RecoveryCheck CheckRecovery(const Rehearsed& rehearsal, const Evidence& trial, const JudgeOptions& options, Excuse excuse) {
+  if (trial.next != nullptr) return CheckNextCycle(rehearsal, trial, options, excuse);
   RecoveryCheck check;
   if (trial.steps != nullptr) return check;
   const std::span<const std::uint32_t> calls = trial.own_calls();

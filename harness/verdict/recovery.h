@@ -20,8 +20,13 @@ namespace cuaudit::harness {
 struct RecoveryCheck {
   Recovery recovery = Recovery::NoFault;
   std::vector<TrialFinding> findings;  // not_recovered, and what the clean cycle of a lifecycle left or did wrong
+  std::vector<TrialFinding> excused;   // misuse in the clean cycle of a lifecycle that `excuse` excuses
 };
 
-[[nodiscard]] RecoveryCheck CheckRecovery(const Rehearsed& rehearsal, const Evidence& trial, const JudgeOptions& options = {});
+// True for a misuse that exists only because of what `trial` was told.
+using Excuse = bool (*)(const Evidence& trial, const TrialFinding& misuse);
+
+// A null `excuse` excuses nothing.
+[[nodiscard]] RecoveryCheck CheckRecovery(const Rehearsed& rehearsal, const Evidence& trial, const JudgeOptions& options, Excuse excuse);
 
 }  // namespace cuaudit::harness

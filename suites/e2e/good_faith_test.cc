@@ -42,7 +42,7 @@ TEST_P(Silent, WhereverTheSchedule) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, Silent, ::testing::Values("upload", "handover", "context", "popped", "object", "signal"),
+INSTANTIATE_TEST_SUITE_P(Every, Silent, ::testing::Values("upload", "handover", "context", "popped", "object", "leaves", "signal"),
                          [](const auto& test) { return std::string(test.param); });
 
 TEST(GoodFaith, ARefusedWaitIsToldAsANote) {

@@ -170,21 +170,24 @@ CUAUDIT_CASE(HostFreedInUse, OnTheWayOutOfAnotherFailure) {
     if (faulted) t.Misuse(MisuseRule::HostFreedInUse, Kind::PinnedMemory, kMemory, 4096, free.begin(), copy.begin());
     return t;
   };
-  const JournalImage rehearsal(program(CallId::MemsetD8Async, false));
-  const JournalImage trial(program(CallId::MemsetD8Async, true));
-  const Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(1), true, {});
-  EXPECT_EQ(judgement.verdict, Verdict::Misuse);
-  ASSERT_THAT(judgement.findings, SizeIs(1));
-  EXPECT_EQ(judgement.findings[0].rule, Rule::HostFreedInUse);
+  // The event was to be recorded in a stream that has nothing to do with the copy: the world marks no refused wait.
+  for (const CallId refused : {CallId::MemsetD8Async, CallId::EventRecord}) {
+    const JournalImage rehearsal(program(refused, false));
+    const JournalImage trial(program(refused, true));
+    const Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(1), true, {});
+    EXPECT_EQ(judgement.verdict, Verdict::Misuse);
+    ASSERT_THAT(judgement.findings, SizeIs(1));
+    EXPECT_EQ(judgement.findings[0].rule, Rule::HostFreedInUse);
+  }
 }
 
 // A wait was refused, and only that wait would have put the two calls in order.
-Judgement JudgeRefusedWait(MisuseRule rule, bool says_success) {
+Judgement JudgeRefusedWait(MisuseRule rule, bool says_success, CallId refused = CallId::StreamSynchronize) {
   const auto program = [&](bool faulted) {
     Trace t;
     t.Alloc(kMemory).Stack(1);
     const Step first = t.Call(CallId::MemsetD8Async).In(0, kMemory).Stack(2);
-    Step wait = t.Call(CallId::StreamSynchronize).Stack(3);
+    Step wait = t.Call(refused).Stack(3);
     if (faulted) wait.Refused(CUDA_ERROR_LAUNCH_FAILED);
     const Step second = t.Call(CallId::MemcpyDtoHAsync_v2).In(1, kMemory).Stack(4);
     if (faulted) t.Misuse(rule, Kind::DeviceMemory, kMemory, 16, second.begin(), first.begin()).In(5, 1);
@@ -236,6 +239,11 @@ CUAUDIT_CASE(UnorderedAccess, BehindAWaitThatWasRefusedAndReportedAsSuccess) {
   EXPECT_EQ(judgement.verdict, Verdict::Misuse);
   ASSERT_THAT(judgement.findings, SizeIs(1));
   EXPECT_EQ(judgement.findings[0].rule, Rule::UnorderedAccess);
+}
+
+// The stream could have been waited for without the event.
+CUAUDIT_CASE(UnorderedAccess, BehindAnEventThatWasNotRecorded) {
+  EXPECT_EQ(JudgeRefusedWait(MisuseRule::UnorderedAccess, false, CallId::EventRecord).verdict, Verdict::Misuse);
 }
 
 CUAUDIT_CASE(HostFreedInUse, BehindAWaitThatWasRefusedAndReportedAsSuccess) {

@@ -9,6 +9,7 @@
 #include "faults/sim/entry/process.h"
 #include "faults/sim/order/clock.h"
 #include "faults/sim/stream/executor.h"
+#include "faults/sim/stream/queue.h"
 #include "faults/sim/stream/schedule.h"
 #include "faults/sim/stream/stream.h"
 #include "faults/sim/world.h"
@@ -23,26 +24,34 @@ bool IsWait(BaseId base) {
   return base == BaseId::CtxSynchronize || base == BaseId::StreamSynchronize || base == BaseId::EventSynchronize || IsQuery(base);
 }
 
+bool IsRecord(BaseId base) { return base == BaseId::EventRecord || base == BaseId::EventRecordWithFlags; }
+
 template <typename Handle>
 Handle As(std::uint64_t argument) {
   return reinterpret_cast<Handle>(static_cast<std::uintptr_t>(argument));  // NOLINT(performance-no-int-to-ptr)
 }
 
-// Runs what is queued now in the streams of `context` for which `wanted` is true.
+// Runs what is queued now in the streams of `context` for which `wanted` is true, as far as it can run.
 template <typename Wanted>
 void RunStreams(Call& call, const Context* context, const Wanted& wanted) {
   World& world = call.world;
   const std::uint64_t handle = context->handle;
   const std::uint64_t limit = world.next_ticket;
-  for (bool again = true; again && world.Find<Context>(handle) == context;) {
-    again = false;
+  // RunToward releases the lock for a host function, and another thread may change the list of streams meanwhile. So each round searches
+  // the list anew. Streams whose first operation is older than `least` were found stuck.
+  for (std::uint64_t least = 0; world.Find<Context>(handle) == context;) {
+    Stream* next = nullptr;
     for (Stream* const stream : world.busy_streams) {
-      if (stream->owner != context || !wanted(stream) || IsReached({stream, limit})) continue;
-      const std::uint64_t before = world.pending;
-      RunToward(world, call.thread, {stream, limit});
-      again = world.pending < before;
-      if (again) break;
+      if (stream->owner != context || !wanted(stream) || IsReached({stream, limit}) || stream->head->ticket < least) continue;
+      if (next == nullptr || stream->head->ticket < next->head->ticket) next = stream;
     }
+    if (next == nullptr) return;
+    const std::uint64_t ticket = next->head->ticket;
+    Pin(next);
+    RunToward(world, call.thread, {next, limit});
+    const bool stuck = next->head != nullptr && next->head->ticket == ticket;
+    Unpin(world, next);
+    least = stuck ? ticket + 1 : 0;
   }
 }
 
@@ -94,7 +103,7 @@ void RefuseContextCall(Call& call, CUcontext named) {
 
 void NoteRefusedCall(World* world, driver::CallId id, const std::uint64_t* arguments) noexcept {
   const BaseId base = driver::BaseOf(id);
-  if (!IsWait(base)) return;
+  if (!IsWait(base) && !IsRecord(base)) return;
   Call call{*world, nullptr, nullptr, driver::Row(id).per_thread};
   if (Enter(call, Needs::Object) != CUDA_SUCCESS) return;
   // A program that only queries may hold a lock that a host function takes. Then the attending thread runs the work.
@@ -105,6 +114,10 @@ void NoteRefusedCall(World* world, driver::CallId id, const std::uint64_t* argum
     if (id == CallId::CtxSynchronize_v2) named = As<CUcontext>(arguments[0]);
 #endif
     RefuseContextCall(call, named);
+  } else if (IsRecord(base)) {
+    // The wait for an event that was not recorded, as far as the program knows, is one that the plan refused.
+    CUresult result = CUDA_SUCCESS;
+    if (Stream* const stream = FindStream(call, As<CUstream>(arguments[1]), &result)) RefuseStream(call, stream, false);
   } else if (base == BaseId::StreamSynchronize || base == BaseId::StreamQuery) {
     CUresult result = CUDA_SUCCESS;
     if (Stream* const stream = FindStream(call, As<CUstream>(arguments[0]), &result)) RefuseStream(call, stream, runs);

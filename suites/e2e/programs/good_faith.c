@@ -6,6 +6,7 @@
  *   context      a context of its own takes the rest along; context_callers: the same in the primary context
  *   popped       a context that was popped, or tried to be, goes with its own destruction
  *   object       memory of a user object, freed when its launch is over; object_lost: forgotten when the object cannot be made
+ *   leaves       calls _exit after a failure; a user object, whose launch nobody waited for, does not outlast that
  *   signal       after a wait that was refused the program waits for what a host function says
  *   modules      each marked cycle loads a module and keeps it; modules_once: only the first one does
  */
@@ -14,6 +15,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { kBytes = 4096 };
 
@@ -101,6 +103,37 @@ static int object(int loses) {
   return bad;
 }
 
+static int leaving;
+
+static void CUDA_CB end_object(void *data) {
+  if (leaving) abort();  // a destructor may lock what the thread that calls _exit has locked
+  free(data);
+}
+
+static int leaves(void) {
+  CUgraph graph = NULL;
+  CUgraphExec executable = NULL;
+  CUuserObject object = NULL;
+  CUdeviceptr memory = 0;
+  if (failed(cuGraphCreate(&graph, 0))) return 1;
+  void *data = malloc(kBytes);
+  int bad = failed(cuUserObjectCreate(&object, data, end_object, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+  if (bad) free(data);
+  if (!bad) {
+    bad = failed(cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
+    if (bad) cuUserObjectRelease(object, 1);
+  }
+  if (!bad) bad = failed(cuGraphInstantiateWithFlags(&executable, graph, 0)) || failed(cuGraphLaunch(executable, first));
+  if (executable != NULL) bad |= failed(cuGraphExecDestroy(executable));
+  bad |= failed(cuGraphDestroy(graph));
+  if (!bad && failed(cuMemAlloc(&memory, kBytes))) {
+    leaving = 1;
+    _exit(1);
+  }
+  if (!bad) bad = failed(cuStreamSynchronize(first)) | failed(cuMemFree(memory));
+  return bad;
+}
+
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static int said;
@@ -155,6 +188,7 @@ int main(int argc, char **argv) {
     if (strncmp(story, "context", 7) == 0) bad = use_context(strcmp(story, "context_callers") == 0);
     if (strcmp(story, "popped") == 0) bad = popped();
     if (strncmp(story, "object", 6) == 0) bad = object(strcmp(story, "object_lost") == 0);
+    if (strcmp(story, "leaves") == 0) bad = leaves();
     if (strcmp(story, "signal") == 0) bad = wait_for_signal();
     if (strncmp(story, "modules", 7) == 0) bad = load_in_cycles(cycles, strcmp(story, "modules_once") == 0);
     bad |= failed(cuStreamDestroy(second)) | failed(cuStreamDestroy(first));

@@ -32,6 +32,23 @@ TEST(GateFaults, StickyFailsEveryLaterCallThatNeedsAContextUntilAReset) {
   EXPECT_EQ(world.driver().MemAlloc(&memory, 64), CUDA_SUCCESS);
 }
 
+// A context that is lost never runs its work again, so no time may pass there. A refused wait lets it pass.
+TEST(GateFaults, ALostContextTellsOfNoRefusal) {
+  const auto told = [](std::initializer_list<std::string_view> faults) {
+    static int count;
+    count = 0;
+    GatedWorld world(faults);
+    world.gate().Tell({[](void*, driver::CallId, const std::uint64_t*) noexcept { ++count; }});
+    world.Start();
+    EXPECT_NE(world.driver().StreamSynchronize(nullptr), CUDA_SUCCESS);
+    (void)world.driver().StreamSynchronize(nullptr);
+    return count;
+  };
+  EXPECT_EQ(told({"cuStreamSynchronize#1=LAUNCH_FAILED,sticky"}), 0);
+  EXPECT_EQ(told({"cuStreamSynchronize#1=LAUNCH_FAILED,refuse"}), 1);
+  EXPECT_EQ(told({"cuStreamSynchronize#1=LAUNCH_FAILED,persist"}), 2);
+}
+
 TEST(GateFaults, StickyLosesOneContextAndNoOther) {
   GatedWorld world({"cuStreamSynchronize#1=LAUNCH_FAILED,sticky"});
   world.Start();

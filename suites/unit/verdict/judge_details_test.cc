@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "harness/verdict/driver_owned.h"
+#include "harness/verdict/steps.h"
 #include "suites/support/journal_image.h"
 #include "suites/support/marked_cycles.h"
 
@@ -82,6 +84,44 @@ TEST(JudgeDetails, ACleanCycleThatReportedAFailureIsNotSavedByALaterSuccess) {
   trial.trace.Say(MarkKind::Report, -1).Cycle(2);
   const Judgement judgement = JudgeBeside(GoodCycles(), trial.End(0).Good().trace);
   EXPECT_EQ(judgement.verdict, Verdict::NotRecovered) << Name(judgement.verdict);
+}
+
+// The clean cycle of a lifecycle collides with work of the cycle before, whose wait was refused.
+Judgement JudgeCleanCycleAfterARefusedWait(bool first_reports) {
+  Trace rehearsal;
+  rehearsal.Call(CallId::StreamSynchronize).Stack(1);
+  Trace trial;
+  trial.Call(CallId::StreamSynchronize).Refused(CUDA_ERROR_LAUNCH_FAILED).Stack(1);
+  Trace clean;
+  const auto first = clean.Call(CallId::MemsetD8Async).In(0, 0x1000).Stack(2);
+  const auto second = clean.Call(CallId::MemcpyDtoHAsync_v2).In(1, 0x1000).Stack(3);
+  clean.Misuse(driver::MisuseRule::UnorderedAccess, Kind::DeviceMemory, 0x1000, 16, second.begin(), first.begin()).In(5, 1);
+  const JournalImage before(rehearsal);
+  const JournalImage after(trial);
+  const JournalImage again(clean);
+  harness::CycleSteps steps;
+  harness::StepTrace& work = steps.at(harness::StepName::Work);
+  work.ran = work.returned = work.can_report = work.has_code = true;
+  work.failed = first_reports;
+  if (first_reports) work.code = CUDA_ERROR_LAUNCH_FAILED;
+  harness::NextCycle next;
+  next.ledger = again.ledger();
+  next.journal = again.view();
+  auto evidence = after.Evidence();
+  evidence.steps = &steps;
+  evidence.next = &next;
+  return Judge(before.Evidence(), evidence, true, {});
+}
+
+TEST(JudgeDetails, ARefusedWaitExcusesTheNextCycleUnlessSuccessWasReported) {
+  const Judgement excused = JudgeCleanCycleAfterARefusedWait(true);
+  EXPECT_THAT(excused.findings, IsEmpty());
+  ASSERT_THAT(excused.notes, SizeIs(1));
+  EXPECT_EQ(excused.notes[0].rule, Rule::CouldNotKnow);
+  const Judgement claimed = JudgeCleanCycleAfterARefusedWait(false);
+  EXPECT_EQ(claimed.verdict, Verdict::NotRecovered) << Name(claimed.verdict);
+  EXPECT_TRUE(std::any_of(claimed.findings.begin(), claimed.findings.end(),
+                          [](const harness::TrialFinding& one) { return one.rule == Rule::UnorderedAccess; }));
 }
 
 TEST(JudgeDetails, WhyNoCleanCycleWasCheckedIsKept) {

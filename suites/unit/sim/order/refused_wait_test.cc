@@ -2,6 +2,7 @@
 // Waits that a fault plan refuses: the work runs, the host does not know of it, and a misuse that only the wait would have prevented is
 // marked. And work that nobody waits for any more.
 #include <atomic>
+#include <thread>
 
 #include "suites/unit/sim/witness.h"
 
@@ -90,6 +91,23 @@ TEST_P(RefusedWait, ExcusesNothingThatIsQueuedLater) {
   ExpectOne(MisuseRule::UnorderedAccess, false);
 }
 
+// Of the stream that the event was to be recorded in, and of what comes before in it.
+TEST_P(RefusedWait, ForAnEventThatIsNotRecorded) {
+  const auto refuse = [&](CUstream stream) {
+    const std::uint64_t arguments[] = {0, reinterpret_cast<std::uintptr_t>(stream)};
+    NoteRefusedCall(w.sim.world, CallId::EventRecord, arguments);
+  };
+  for (CUstream recorded : {s, t}) {
+    void* pinned = nullptr;
+    w.record.seen.clear();
+    EXPECT_OK(w.d.MemAllocHost(&pinned, 4096));
+    EXPECT_OK(w.At(1).MemcpyHtoDAsync(p, pinned, 4096, s));
+    refuse(recorded);
+    EXPECT_OK(w.At(2).MemFreeHost(pinned));
+    ExpectOne(MisuseRule::HostFreedInUse, recorded == s);
+  }
+}
+
 TEST_P(RefusedWait, OfAnotherCallIsNone) {
   EXPECT_OK(w.At(1).MemsetD8Async(p, 1, 4096, s));
   Refuse(CallId::StreamDestroy_v2, s);
@@ -117,6 +135,53 @@ TEST_P(RefusedWait, WaitsForNoValueThatNobodyWrites) {
   EXPECT_EQ(w.d.StreamQuery(t), CUDA_SUCCESS) << "the context is not lost";
   *static_cast<volatile std::uint32_t*>(host) = 1;
   EXPECT_OK(w.d.StreamSynchronize(s));
+}
+
+// While the host function runs, another thread takes one stream out of the list of busy ones and puts another one in.
+struct Handover {
+  std::atomic<bool> begun{false};
+  std::atomic<bool> ends{false};
+  static void Run(void* self) {
+    static_cast<Handover*>(self)->begun = true;
+    static_cast<Handover*>(self)->begun.notify_all();
+    static_cast<Handover*>(self)->ends.wait(false);
+  }
+};
+
+TEST(RefusedWaitOfTheContext, RunsEveryStreamAlthoughTheListOfBusyOnesChanges) {
+  Witnessed w(Schedule::Lazy);
+  CUstream stuck = w.Stream();
+  CUstream slow = w.Stream();
+  CUstream last = w.Stream();
+  CUstream late = w.Stream();
+  void* host = nullptr;
+  CUdeviceptr word = 0;
+  CUcontext context = nullptr;
+  EXPECT_OK(w.d.CtxGetCurrent(&context));
+  EXPECT_OK(w.d.MemHostAlloc(&host, sizeof(std::uint32_t), CU_MEMHOSTALLOC_DEVICEMAP));
+  EXPECT_OK(w.d.MemHostGetDevicePointer(&word, host, 0));
+  *static_cast<volatile std::uint32_t*>(host) = 0;
+  Handover handover;
+  std::atomic<int> ran{0};
+  std::atomic<int> ran_late{0};
+  EXPECT_OK(w.d.StreamWaitValue32(stuck, word, 1, CU_STREAM_WAIT_VALUE_EQ));
+  EXPECT_OK(w.d.LaunchHostFunc(slow, &Handover::Run, &handover));
+  EXPECT_OK(w.d.LaunchHostFunc(last, Count, &ran));
+  std::thread other([&] {
+    handover.begun.wait(false);
+    EXPECT_OK(w.d.CtxSetCurrent(context));
+    *static_cast<volatile std::uint32_t*>(host) = 1;
+    EXPECT_OK(w.d.StreamSynchronize(stuck));
+    for (int i = 0; i < 2; ++i) EXPECT_OK(w.d.LaunchHostFunc(late, Count, &ran_late));
+    handover.ends = true;
+    handover.ends.notify_all();
+  });
+  const std::uint64_t none = 0;
+  NoteRefusedCall(w.sim.world, CallId::CtxSynchronize, &none);
+  other.join();
+  EXPECT_EQ(ran, 1);
+  EXPECT_EQ(ran_late, 0) << "queued after the wait began";
+  EXPECT_OK(w.d.StreamSynchronize(late));
 }
 
 // The user object lives as long as its launch. The host function behind it may use what the program has freed.
