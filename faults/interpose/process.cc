@@ -52,6 +52,13 @@ void Say(const char* text) noexcept {
   if (length > 0) (void)!write(STDERR_FILENO, line, strlen(line));
 }
 
+[[noreturn]] void Refuse(const char* path, const char* error) noexcept {
+  char message[2 * kMaxPath];
+  snprintf(message, sizeof(message), "%s: %s", path, error);
+  Say(message);
+  _exit(2);
+}
+
 void Load() noexcept {
   const char* text = getenv("CUAUDIT_OPTIONS");
   char message[2 * kMaxPath];
@@ -60,33 +67,21 @@ void Load() noexcept {
     _exit(2);
   }
   if (options.journal[0] != '\0') {
-    if (const char* error = journal.Open(options.journal)) {
-      snprintf(message, sizeof(message), "%s: %s", options.journal, error);
-      Say(message);
-      _exit(2);
-    }
+    if (const char* const error = journal.Open(options.journal)) Refuse(options.journal, error);
     stacks.Attach(&journal, true);
   }
+  const bool stacked = journal.is_open() && journal.header().stack_depth.load() != 0;
   for (std::size_t i = 0; i < options.plan.size(); ++i) {
-    if (options.plan.fault(i).site == 0 || (journal.is_open() && journal.header().stack_depth.load() != 0)) continue;
-    Say("fault: expected a journal with call stacks for a fault that is addressed by site");
-    _exit(2);
+    if (options.plan.fault(i).site != 0 && !stacked)
+      Refuse("fault", "expected a journal with call stacks for a fault that is addressed by site");
   }
   if (options.cycles[0] != '\0') {
     const char* const error = journal.is_open() ? cycle_plans.Open(options.cycles) : "expected a journal with it";
-    if (error != nullptr) {
-      snprintf(message, sizeof(message), "%s: %s", options.cycles, error);
-      Say(message);
-      _exit(2);
-    }
+    if (error != nullptr) Refuse(options.cycles, error);
   }
   if (options.forks[0] != '\0') {
     const char* const error = journal.is_open() ? forker.Open(options.forks, options.journal) : "expected a journal with it";
-    if (error != nullptr) {
-      snprintf(message, sizeof(message), "%s: %s", options.forks, error);
-      Say(message);
-      _exit(2);
-    }
+    if (error != nullptr) Refuse(options.forks, error);
   }
 }
 
@@ -175,13 +170,10 @@ void LoadKernels() noexcept {
   errno = saved;
 }
 
-// For the ways out that run no exit handlers. _exit may be called in a signal handler, so no code of the program runs here. False when the
-// exit was noted before.
+// _exit may be called in a signal handler, so no code of the program runs here. False: the exit was noted before.
 bool RecordExit() noexcept {
   if (exit_noted.exchange(true, std::memory_order_relaxed)) return false;
-  if (journal.is_open()) {
-    EachRunningThread([](pid_t thread) { gate.Note(ProcessEvent::Running, static_cast<std::uint64_t>(thread)); });
-  }
+  if (journal.is_open()) EachRunningThread([](pid_t thread) { gate.Note(ProcessEvent::Running, static_cast<std::uint64_t>(thread)); });
   gate.Note(ProcessEvent::Exit, 0);
   if (gate.gone_beyond() == 0 && gate.textures_beyond() == 0) return true;
   char message[128];
