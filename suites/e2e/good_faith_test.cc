@@ -42,7 +42,7 @@ TEST_P(Silent, WhereverTheSchedule) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, Silent, ::testing::Values("upload", "handover", "context", "popped", "object", "leaves", "signal"),
+INSTANTIATE_TEST_SUITE_P(Every, Silent, ::testing::Values("upload", "handover", "context", "popped", "object", "signal"),
                          [](const auto& test) { return std::string(test.param); });
 
 TEST(GoodFaith, ARefusedWaitIsToldAsANote) {
@@ -80,6 +80,13 @@ TEST(GoodFaith, MemoryOfAnObjectThatWasNeverMadeIsFound) {
   const Audit audit = SweepStory("object_lost", {"--host"});
   EXPECT_EQ(audit.outcome.exit, 1);
   EXPECT_THAT(audit.findings(), HasSubstr("leak host_heap 1"));
+}
+
+// The destructor of that object aborts when it is called in _exit.
+TEST(GoodFaith, NoDestructorRunsWhereTheProgramCallsExitAtOnce) {
+  const Audit audit = SweepStory("leaves", {"--host"});
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.findings() << audit.outcome.err;
+  EXPECT_GT(NotesOf(audit, "abandoned_at_exit"), 0U);
 }
 
 TEST(GoodFaith, WhatWentWithItsContextWasNotRetried) {
