@@ -83,6 +83,13 @@ TEST(Course, ARareLeakOfSeveralObjectsIsWatchedForAsLongAsOneOfASingleObject) {
   }
 }
 
+TEST(Course, ACountThatFellStandsForSevenTimesAsLong) {
+  const Course early = JudgeCourse(Series{1, 10, 20, 40, 80}, Series{1, 4, 9, 6, 6});
+  EXPECT_EQ(early.trend, Trend::Undecided);
+  EXPECT_EQ(early.needed, 160U);
+  EXPECT_EQ(JudgeCourse(Series{1, 10, 20, 40, 80, 160}, Series{1, 4, 9, 6, 6, 6}).trend, Trend::Bounded);
+}
+
 TEST(Course, WhatFallsBackOrStaysIsSteady) {
   EXPECT_EQ(JudgeCourse(Series{1, 10}, Series{3, 3}).trend, Trend::Steady);
   EXPECT_EQ(JudgeCourse(Series{1, 10}, Series{3, 2}).trend, Trend::Steady);
