@@ -170,23 +170,18 @@ void LoadKernels() noexcept {
   errno = saved;
 }
 
-// _exit may be called in a signal handler, so no code of the program runs here. False: the exit was noted before.
-bool RecordExit() noexcept {
-  if (exit_noted.exchange(true, std::memory_order_relaxed)) return false;
+// _exit may be called in a signal handler, so no code of the program runs on that way out.
+template <bool hollow>
+void NoteExit() noexcept {
+  if (exit_noted.exchange(true, std::memory_order_relaxed)) return;
   if (journal.is_open()) EachRunningThread([](pid_t thread) { gate.Note(ProcessEvent::Running, static_cast<std::uint64_t>(thread)); });
   gate.Note(ProcessEvent::Exit, 0);
-  if (gate.gone_beyond() == 0 && gate.textures_beyond() == 0) return true;
+  // After the event: what destructors of user objects release from here on was not released by the program.
+  if (hollow && simulated_world != nullptr && fault_seen.load(std::memory_order_relaxed)) sim::RunHollow(simulated_world);
+  if (gate.gone_beyond() == 0 && gate.textures_beyond() == 0) return;
   char message[128];
   snprintf(message, sizeof(message), "%u gone objects, %u textures are too many to follow", gate.gone_beyond(), gate.textures_beyond());
   Say(message);
-  return true;
-}
-
-void NoteQuickExit() noexcept { (void)RecordExit(); }
-
-void NoteExit() noexcept {
-  // After the event: what destructors of user objects release from here on was not released by the program.
-  if (RecordExit() && simulated_world != nullptr && fault_seen.load(std::memory_order_relaxed)) sim::RunHollow(simulated_world);
 }
 
 void OpenDriver() noexcept {
@@ -228,7 +223,7 @@ void OpenDriver() noexcept {
   if (journal.is_open()) gate.WatchDescriptors(reinterpret_cast<OnDescriptor>(dlsym(RTLD_DEFAULT, "cuaudit_host_descriptor")));
   if (forker.is_open()) forker.Start(&gate, &journal, simulated_world, &options.plan);
   Describe(kind, uses_genuine ? options.real_driver : "");
-  if (journal.is_open()) atexit(&NoteExit);
+  if (journal.is_open()) atexit(&NoteExit<true>);
   ready.store(true, std::memory_order_release);
   if (!uses_genuine) LoadKernels();
 }
@@ -249,11 +244,11 @@ __attribute__((constructor)) void OnLoad() {
   gate.Note(ProcessEvent::Start, static_cast<std::uint64_t>(getppid()));
   pthread_atfork(nullptr, nullptr, &AfterForkInChild);
   if (!journal.is_open()) return;
-  at_quick_exit(&NoteQuickExit);
+  at_quick_exit(&NoteExit<false>);
   if (SignalCallsAreOurs()) WatchStops(&journal, &stacks);
 }
 
-__attribute__((destructor)) void OnUnload() { NoteExit(); }
+__attribute__((destructor)) void OnUnload() { NoteExit<true>(); }
 
 // The file of the innermost caller outside this library.
 struct Asker {
@@ -314,14 +309,14 @@ void NoteFailure() noexcept {
   if (!fired || fault_seen.exchange(true, std::memory_order_relaxed)) return;
   // Exit handlers run in reverse order, so this one runs before all that the program has registered up to the fault.
   const int saved = errno;
-  atexit(&NoteExit);
-  at_quick_exit(&NoteQuickExit);
+  atexit(&NoteExit<true>);
+  at_quick_exit(&NoteExit<false>);
   errno = saved;
 }
 
 void NoteLeaving() noexcept {
   const auto self = static_cast<pid_t>(syscall(SYS_getpid));
-  if (self == own_pid.load(std::memory_order_relaxed) || forker.IsFork(self)) (void)RecordExit();
+  if (self == own_pid.load(std::memory_order_relaxed) || forker.IsFork(self)) NoteExit<false>();
 }
 
 }  // namespace cuaudit::faults

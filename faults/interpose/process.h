@@ -32,6 +32,7 @@ void NoteInit() noexcept;
 void NoteFailure() noexcept;
 
 // Called in a process that leaves without exit handlers. Writes ProcessEvent::Exit, unless the process only borrows this memory (vfork).
+// Runs no code of the program, because _exit may be called in a signal handler.
 void NoteLeaving() noexcept;
 
 }  // namespace cuaudit::faults
