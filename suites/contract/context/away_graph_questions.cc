@@ -23,6 +23,8 @@ struct Drawn : Ready {
     copy = Sketch::CopyOf(p + 64, p, 64);
     operation.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
     operation.writeValue.address = p;
+    operation.writeValue.value = 0;  // `{}` sets the first member of the union alone
+    operation.writeValue.flags = 0;
     batch = {context, 1, &operation, 0};
     parameters.type = CU_GRAPH_NODE_TYPE_HOST;
     parameters.host.fn = Nothing;

@@ -75,6 +75,8 @@ struct Shared : Away {
     levels.numLevels = 1;
     operation.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
     operation.writeValue.address = p;
+    operation.writeValue.value = 0;  // `{}` sets the first member of the union alone
+    operation.writeValue.flags = 0;
     Prepare(d.StreamGetAttribute(s, CU_STREAM_ATTRIBUTE_PRIORITY, &setting));
     Prepare(d.CtxSynchronize(nullptr));
     CtxPopCurrent();

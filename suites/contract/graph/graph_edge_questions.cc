@@ -145,6 +145,7 @@ void List(Questions& ask) {
     operation.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
     operation.writeValue.address = p;
     operation.writeValue.value = 6;
+    operation.writeValue.flags = 0;
     CUDA_BATCH_MEM_OP_NODE_PARAMS batch{};
     batch.ctx = a.context;
     batch.count = 1;
