@@ -254,7 +254,7 @@ void List(Questions& ask) {
     a(a.d.TexObjectDestroy(texture));
   });
   // A launch that names a texture among its words can be told from one that passes a small number.
-  ask.Risky("texture.handles_are_no_small_numbers", "1 1", [](Ready& a, const Sixteen& sixteen) {
+  ask.Risky("texture.handles_are_no_small_numbers", "0 0", [](Ready& a, const Sixteen& sixteen) {
     CUtexObject texture = 0;
     CUsurfObject surface = 0;
     const CUDA_TEXTURE_DESC how{};
