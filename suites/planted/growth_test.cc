@@ -116,7 +116,7 @@ CUAUDIT_CASE(Growth, ALeakUnderAPoolThatIsTrimmedNowAndThen) {
   ExpectGrowth(GrownTo([](auto cycles) { return cycles + (cycles == 10 ? 15 : 0); }), 80, 0.75, 1);
 }
 
-// When there are no further runs, the two counts decide.
+// Without further runs the two given counts decide.
 CUAUDIT_CASE(Growth, WhatIsComparedByTwoCountsOnly) {
   ExpectGrowth(GrownTo([](auto cycles) { return std::min<std::uint64_t>(cycles, 8); }, 10), 10, 0.78, 0.78);
 }

@@ -9,7 +9,7 @@
 
 namespace cuaudit::contract {
 
-// Objects of the primary context. After construction that context is no longer current.
+// Makes objects in the primary context, then makes another context current, or none.
 struct Away : Ready {
   Away(const Asker& asker, bool elsewhere) : Ready(asker) {
     const CUDA_ARRAY_DESCRIPTOR shape{16, 4, CU_AD_FORMAT_UNSIGNED_INT8, 1};
