@@ -8,6 +8,7 @@ What scripts/audit audits is real: the cuaudit and the reducers that BUILD holds
 """
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -112,6 +113,11 @@ class AuditScript(Script):
                         self.assertGreater((self.tree / "audit-report" / f"{reducer}_{form}.{mode}.{ending}").stat().st_size, 0)
         self.assertIn("PASS", done.stdout)
         self.assertNotIn("FAIL", done.stdout)
+        # What the README shows of it, where an ellipsis stands for anything.
+        shown = re.search(r"## What it prints\n.*?```\n(.*?)```", (options.root / "README.md").read_text(), re.S).group(1).splitlines()
+        self.assertGreater(len(shown), 10)
+        for line in shown:
+            self.assertRegex(done.stdout, "(?m)^" + ".*".join(re.escape(part) for part in line.split("…")) + "$")
 
     def test_audits_a_program(self):
         done = self.run_script("audit", str(options.build / "bin/reducers/early_returns_defective"), "2")
