@@ -19,6 +19,7 @@
 namespace cuaudit::report {
 
 using words::Because;
+using words::Change;
 using words::Counted;
 using words::Fallback;
 using words::Isolation;
@@ -117,6 +118,15 @@ struct Member {
   std::uint64_t bytes = 0;
 };
 
+// An entry of the suppressions file that accepts a defect.
+struct Suppressed {
+  std::string reason;
+  std::string owner;
+  std::string until;     // "2027-03-31", the last day on which it holds
+  bool expired = false;  // the day has passed: the defect counts again
+  std::string entry;     // file and line
+};
+
 // Findings with one cause: what a person reads and counts.
 struct Defect {
   std::vector<Member> members;  // the owner of the others first
@@ -124,6 +134,9 @@ struct Defect {
   Acquired released;            // where the fault-free run releases what the first member lost; empty when it does not
   std::uint64_t trials = 0;     // trials that show it; 0: it shows without a fault
   std::string fingerprint;
+  Change change = Change::None;  // compared with a base; never Fixed or NotRun, for this report has the defect
+  std::string was = {};          // what the base says when it has `changed`, in words
+  std::optional<Suppressed> suppressed = {};
 };
 
 // What a trial ran in, and why not in the chosen isolation when it could not.

@@ -64,6 +64,12 @@ enum class Reason : std::uint8_t {
   None,  // no row: there is none
 };
 
+enum class Change : std::uint8_t {
+#define CUAUDIT_CHANGE(name, ...) name,
+#include "reports/words/changes.def"
+#undef CUAUDIT_CHANGE
+};
+
 // What a trial ran in. Unknown: its runner has one way only.
 enum class Isolation : std::uint8_t { Unknown, Fork, Spawn, Cycle, InProcess };
 
@@ -130,6 +136,15 @@ inline constexpr ReasonRow kReasons[] = {
 #undef CUAUDIT_REASON_GROUP
 };
 
+struct ChangeRow {
+  std::string_view name, title, explanation, advice;
+};
+inline constexpr ChangeRow kChanges[] = {
+#define CUAUDIT_CHANGE(name, id, title, explanation, advice) {id, title, explanation, advice},
+#include "reports/words/changes.def"
+#undef CUAUDIT_CHANGE
+};
+
 struct NameRow {
   std::string_view name;
 };
@@ -140,6 +155,7 @@ constexpr std::span<const VerdictRow> RowsOf(Verdict) { return kVerdicts; }
 constexpr std::span<const RuleRow> RowsOf(Rule) { return kRules; }
 constexpr std::span<const MissedRow> RowsOf(Missed) { return kMissed; }
 constexpr std::span<const ReasonRow> RowsOf(Reason) { return kReasons; }
+constexpr std::span<const ChangeRow> RowsOf(Change) { return kChanges; }
 constexpr std::span<const NameRow> RowsOf(Isolation) { return kIsolations; }
 
 template <typename E>

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// audit.h: the document model of a release audit: the reports of several cases, and what a comparison with a base says of them.
+//
+// A report of one command is an Audit with one case that has no name. The defects of the cases say themselves how they compare with the
+// base (Defect::change) and whether they are suppressed; what only the base has is in Comparison.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reports/run.h"
+
+namespace cuaudit::report {
+
+// A program with its parameters, and the reports of what was done with it.
+struct Case {
+  std::string name;  // unique; letters, digits, '.', '_' and '-'. Empty: the only one
+  std::vector<std::string> tags;
+  std::vector<Run> runs;  // its sweep first, then its cycles; empty: the case was not carried out
+  std::string not_run;    // why it was not, in words
+};
+
+// A defect of the base that no case of this audit shows.
+struct Gone {
+  Change change = Change::NotRun;  // Fixed or NotRun
+  std::string because;             // why it was not run, in words; empty when it is fixed
+  std::string case_name;
+  Mode mode = Mode::Unknown;
+  std::string fingerprint;
+  Rule rule{};
+  std::string title;  // the line that the base has for it
+};
+
+struct Comparison {
+  std::string base;  // as the user named it
+  std::vector<Gone> gone;
+};
+
+struct Audit {
+  std::vector<Case> cases;
+  std::optional<Comparison> comparison;
+  std::vector<std::string> unused_suppressions;  // file and line of each entry that no defect matched
+  std::string generated;                         // date, written into headers only: the one field that may differ between equal audits
+  std::string tool_version;
+};
+
+}  // namespace cuaudit::report
