@@ -61,6 +61,16 @@ class TestScript(Script):
         for phase in ("install", "dev: configure", "dev: build", "dev: tests", "all"):
             self.assertIn(phase, done.stdout.split("Where the time went:")[1])
 
+    def test_stress_is_left_to_all_and_to_presets(self):
+        for arguments, left_out in (((), True), (("--all",), False), (("dev",), False)):
+            (self.tree / "calls").unlink(missing_ok=True)
+            self.put(self.tree / "bin/run-clang-tidy", "#!/bin/sh\nexit 0\n")
+            done = self.run_script("test", *arguments)
+            self.assertEqual(done.returncode, 0, done.stdout)
+            dev = [line for line in self.calls() if line.startswith("ctest --preset dev ")]
+            self.assertEqual(["-LE stress" in line for line in dev], [left_out])
+            self.assertEqual("Not run: the tests with the label stress" in done.stdout, left_out)
+
     def test_a_build_that_fails(self):
         done = self.run_script("test", fail="cmake --build")
         self.assertEqual(done.returncode, 1, done.stdout)
