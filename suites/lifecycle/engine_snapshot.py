@@ -40,6 +40,19 @@ PROGRAMS = [
 ]
 
 
+# Where a function is inlined, -g1 knows neither its scopes nor its parameters.
+def without_scopes(match):
+    name = match[2].removesuffix(" const")
+    if name.endswith(")") and name != "operator()":
+        depth = 0
+        for at in range(len(name) - 1, -1, -1):
+            depth += {")": 1, "(": -1}.get(name[at], 0)
+            if depth == 0:
+                name = name[:at]
+                break
+    return match[1] + name.rpartition("::")[2] + match[3]
+
+
 def lifecycles(arguments):
     with tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / "audits.txt"
@@ -54,6 +67,7 @@ def lifecycles(arguments):
     lines = [line for line in lines if not line.startswith(("        ", "    fingerprint ", "  driver: simulated", "  not metered: mutexes, references of libraries"))]
     text = "\n".join(lines) + "\n"
     text = re.sub(r"^(    replay CUAUDIT_CASE=\S+(?: CUAUDIT_FAULT='.*?')?) .*$", r"\1", text, flags=re.M)
+    text = re.sub(r"^(    )(\S.*?)( returned without| held it, saw| acquired it| made the call)", without_scopes, text, flags=re.M)
     return re.sub(r"0x[0-9a-f]+", "0x*", text)
 
 
