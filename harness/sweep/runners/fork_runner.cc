@@ -63,11 +63,12 @@ ForkRunner::ForkRunner(const Subject& subject, const WorkDir& dir, const SpawnOp
   pool_.Spare([this] { return NotYetAdopted(); });
 }
 
-// The fault-free run may still be ending when the last trial was read. While the pool stops it, its new forks must be known.
+// The fault-free run may still be ending when the last trial was read, and a signal may end the sweep while it forks. While the pool stops
+// it, its new forks must be known; none is spared, for nobody adopts them any more.
 ForkRunner::~ForkRunner() {
+  pool_.Spare({});
   pool_.Stop();
   pool_.BeforeKill({});
-  pool_.Spare({});
   if (exchange_ != nullptr && !options_.keep) unlink(journal_.c_str());
 }
 
