@@ -74,8 +74,12 @@ struct Clone {
     CUresult code = drawing.Open(driver);
     if (code == CUDA_SUCCESS) code = drawing.kernel.AddTo(driver, drawing.graph, drawing.buffer, &node);
     if (code == CUDA_SUCCESS && repaired) code = drawing.Hold(driver, drawing.graph);
-    if (code == CUDA_SUCCESS) code = driver.GraphClone(&clone, drawing.graph);
     if (code != CUDA_SUCCESS) return code;
+    code = driver.GraphClone(&clone, drawing.graph);
+    if (code != CUDA_SUCCESS) {
+      drawing.drop = nullptr;  // a clone may have been made all the same, which nobody can launch and which holds on for ever
+      return code;
+    }
     code = driver.GraphDestroy(std::exchange(drawing.graph, clone));
     if (code != CUDA_SUCCESS) {
       drawing.drop = nullptr;  // the original holds on for ever

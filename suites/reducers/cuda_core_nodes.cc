@@ -101,12 +101,13 @@ struct Deleted {
     return code;
   }
   CUresult Teardown(DriverRef driver) {
+    CUresult code = CUDA_SUCCESS;
     if (node != nullptr) {
-      const CUresult code = driver.GraphDestroyNode(node);
+      code = driver.GraphDestroyNode(node);
       if (code != CUDA_SUCCESS && IsInTheGraph(driver, node)) return code;
       node = nullptr;
     }
-    return repaired ? version.Release(driver) : version.Forget(driver);
+    return Earlier(code, repaired ? version.Release(driver) : version.Forget(driver));
   }
 };
 
@@ -247,12 +248,8 @@ struct Updated {
     CUgraphExecUpdateResultInfo info = {};
     return driver.GraphExecUpdate(TheDrawing().executable, from, &info);
   }
+  // The caller tears down what a failed Init has left, and tries again: as long as the executable cannot be updated, the buffer is in use.
   CUresult Init(DriverRef driver) {
-    const CUresult code = Steps(driver);
-    if (code != CUDA_SUCCESS && Teardown(driver) != CUDA_SUCCESS) (void)Teardown(driver);
-    return code;
-  }
-  CUresult Steps(DriverRef driver) {
     CUgraphNode node = nullptr;
     CUuserObject object = nullptr;
     CUresult code = driver.MemAlloc(&buffer, kBufferBytes);
@@ -289,7 +286,7 @@ struct Updated {
 
 template <bool repaired>
 Lifecycle InTheExecutable(const char* name) {
-  return Lifecycle::Of<Updated<repaired>>(name).WithCurrentContext().Prepare(MakeTheExecutable);
+  return Lifecycle::Of<Updated<repaired>>(name).WithCurrentContext().Prepare(MakeTheExecutable).TeardownAfterFailedInit();
 }
 
 TEST(CudaCoreC7, TheOwnersOfFormerArgumentsStay) {

@@ -40,7 +40,7 @@ static CUresult leave(void) {
   return cuCtxPopCurrent(&popped);
 }
 
-// Twice: without the context current, nothing that lives in it can be released.
+// Twice, for what can only be released while the context is current.
 static CUresult enter(CUcontext context) {
   CUresult result = cuCtxPushCurrent(context);
   if (result != CUDA_SUCCESS) result = cuCtxPushCurrent(context);
@@ -101,8 +101,10 @@ static int run_state(void) {
   int failed = report("state open", state_open(&state));
   CUresult result = state_release(&state);
   failed |= report("state release", result);
-  // The caller's part of the policy: once more, and then it gives up on what cannot be given back, and on nothing else.
+  // The caller's part of the policy: once more, and then it gives up on what cannot be given back, and on nothing else. A stream can be
+  // destroyed without its context being current.
   if (kUnwinds && result != CUDA_SUCCESS && report("state release, again", state_release(&state)) != 0) {
+    if (state.stream != NULL) report("stream destroy, at last", cuStreamDestroy(state.stream));
     if (state.context != NULL) report("context release, at last", cuDevicePrimaryCtxRelease(state.device));
     free(state.table);
   }

@@ -34,6 +34,16 @@ struct Picture {
   CUresult Free(DriverRef driver) {
     return Inside(driver, [&] { return Release(driver); });
   }
+  // Streams, events and memory can be released while no context is current.
+  CUresult Release(DriverRef driver) {
+    CUresult code = CUDA_SUCCESS;
+    for (CUdeviceptr& one : plane) {
+      if (one != 0) code = First(code, driver.MemFree(std::exchange(one, 0)));
+    }
+    code = First(code, Destroy(driver, &finished));
+    code = First(code, Destroy(driver, &ready));
+    return First(code, Destroy(driver, &stream));
+  }
 
  private:
   CUresult Make(DriverRef driver) {
@@ -46,15 +56,6 @@ struct Picture {
       if (code == CUDA_SUCCESS) code = driver.MemAllocPitch(&one, &pitch, 256, 64, 4);
     }
     return code;
-  }
-  CUresult Release(DriverRef driver) {
-    CUresult code = CUDA_SUCCESS;
-    for (CUdeviceptr& one : plane) {
-      if (one != 0) code = First(code, driver.MemFree(std::exchange(one, 0)));
-    }
-    code = First(code, Destroy(driver, &finished));
-    code = First(code, Destroy(driver, &ready));
-    return First(code, Destroy(driver, &stream));
   }
 };
 

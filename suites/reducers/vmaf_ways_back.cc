@@ -113,7 +113,8 @@ struct PicturePool {
     if (repaired && code != CUDA_SUCCESS) {
       while (made > 0) {
         Picture<true>& picture = storage->slot[--made];
-        if (picture.Free(cycle.driver()) != CUDA_SUCCESS) (void)picture.Free(cycle.driver());
+        const bool freed = picture.Free(cycle.driver()) == CUDA_SUCCESS || picture.Free(cycle.driver()) == CUDA_SUCCESS;
+        if (!freed) (void)picture.Release(cycle.driver());  // nobody comes back for it
       }
       return code;
     }
