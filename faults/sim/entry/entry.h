@@ -5,10 +5,10 @@
 //   ModelOf<id> its Type is the function type of the model of entry point `id`: a Call, then the entry point's parameters. bindings.def
 //               binds models.
 //   Threads     the model runs with the world's lock held.
-//   Errors      checked in this order: DEINITIALIZED when the process exits; NOT_INITIALIZED in a forked child or before cuInit;
-//               NOT_PERMITTED inside a host function, unless AnswersInside; INVALID_CONTEXT without a context; CONTEXT_IS_DESTROYED when
-//               the current context is gone; the sticky code of a lost context; STREAM_CAPTURE_UNSUPPORTED for a call that is forbidden
-//               while a stream is captured, which also invalidates the capture.
+//   Errors      checked in this order: DEINITIALIZED when the process exits; NOT_INITIALIZED before cuInit, or in a forked child where
+//               inherited.h has no answer; NOT_PERMITTED inside a host function, unless AnswersInside; INVALID_CONTEXT without a context;
+//               CONTEXT_IS_DESTROYED when the current context is gone; the sticky code of a lost context; STREAM_CAPTURE_UNSUPPORTED for
+//               a call that is forbidden while a stream is captured, which also invalidates the capture.
 //   Source      CUDA Driver API 13.0.
 #pragma once
 
@@ -18,6 +18,7 @@
 
 #include "driver_present.inc"
 #include "faults/driver/call_shape.h"
+#include "faults/sim/entry/inherited.h"
 #include "faults/sim/state/call.h"
 
 namespace cuaudit::sim {
@@ -69,10 +70,14 @@ constexpr bool AnswersInside(driver::BaseId base) noexcept {
 
 CUresult Enter(Call& call, Needs needs, bool inside = false) noexcept;  // inside: see AnswersInside
 
-// The result when Enter returns NOT_INITIALIZED. These few calls check their first argument before anything else.
+// The result when Enter returns NOT_INITIALIZED. A few calls check their first argument before anything else, and a few work with what a
+// forked child has inherited.
 template <CallId id, typename First, typename... P>
-CUresult NotInitialized(First first, P...) noexcept {
+CUresult NotInitialized([[maybe_unused]] World& world, First first, P...) noexcept {
   constexpr driver::BaseId base = driver::BaseOf(id);
+  if constexpr (base == driver::BaseId::StreamQuery) return QueryInherited(world, first);
+  if constexpr (base == driver::BaseId::StreamSynchronize) return SynchronizeInherited(world, first);
+  if constexpr (base == driver::BaseId::LaunchHostFunc) return LaunchInherited(world, first);
   if constexpr (base == driver::BaseId::StreamDestroy || base == driver::BaseId::EventDestroy) {
     if (first == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   } else if constexpr (base == driver::BaseId::CtxDestroy || base == driver::BaseId::StreamCreate) {
@@ -81,7 +86,7 @@ CUresult NotInitialized(First first, P...) noexcept {
   return CUDA_ERROR_NOT_INITIALIZED;
 }
 template <CallId id>
-CUresult NotInitialized() noexcept {
+CUresult NotInitialized(World&) noexcept {
   return CUDA_ERROR_NOT_INITIALIZED;
 }
 
@@ -102,7 +107,7 @@ struct ModelOf<id, CUresult(P...)> {
       return model(call, arguments...);
     } else {
       CUresult result = Enter(call, needs, AnswersInside(driver::BaseOf(id)));
-      if (result == CUDA_ERROR_NOT_INITIALIZED) return NotInitialized<id>(arguments...);
+      if (result == CUDA_ERROR_NOT_INITIALIZED) return NotInitialized<id>(call.world, arguments...);
       if (result != CUDA_SUCCESS) return result;
       constexpr int required = RequiredAttribute(driver::BaseOf(id));
       if (required != 0 && call.world.profile->Attribute(required) == 0) {

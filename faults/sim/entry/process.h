@@ -19,5 +19,7 @@ inline constexpr std::uint32_t kRefused = 4;  // the parent had called cuInit be
 
 // False in a child that was forked after cuInit. If nobody had called cuInit, the world starts anew in the child, with its lock free.
 bool UsableHere(World& world) noexcept;
+// True in a child that was forked after cuInit, once UsableHere has answered false.
+inline bool IsForkedChild(const World& world) noexcept { return world.alive->load(std::memory_order_acquire) == kRefused; }
 
 }  // namespace cuaudit::sim

@@ -16,10 +16,11 @@
 
 extern char **environ;
 
-static int child_calls(CUstream stream) {
+static int child_calls(void) {
   CUdeviceptr memory = 0;
   CUstream another = NULL;
-  int refused = (cuMemAlloc(&memory, 64) != CUDA_SUCCESS) + (cuStreamSynchronize(stream) != CUDA_SUCCESS) +
+  CUevent event = NULL;
+  int refused = (cuMemAlloc(&memory, 64) != CUDA_SUCCESS) + (cuEventCreate(&event, 0) != CUDA_SUCCESS) +
                 (cuStreamCreate(&another, 0) != CUDA_SUCCESS);
   return refused == 3 ? 0 : 10 + refused;
 }
@@ -35,7 +36,7 @@ int main(int argc, char **argv) {
   if (cuInit(0) != CUDA_SUCCESS || cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS) return 1;
   if (cuCtxPushCurrent(context) != CUDA_SUCCESS || cuStreamCreate(&stream, 0) != CUDA_SUCCESS) return 1;
   fflush(stdout);
-  if (strcmp(mode, "calls") == 0 && (child = fork()) == 0) _exit(child_calls(stream));
+  if (strcmp(mode, "calls") == 0 && (child = fork()) == 0) _exit(child_calls());
   if (strcmp(mode, "exec") == 0 && (child = fork()) == 0) {
     execv(argv[2], argv + 2);
     _exit(127);
