@@ -61,6 +61,19 @@ class BlockTable {
     return true;
   }
 
+  // Returns false when the table does not have the address.
+  bool Find(std::uint64_t address, Block* found) noexcept {
+    if (empty()) return false;
+    Part& part = PartOf(address);
+    const Hold hold(part.lock);
+    for (std::size_t at = Home(address); part.block[at].address != 0; at = (at + 1) % kSlots) {
+      if (part.block[at].address != address) continue;
+      *found = part.block[at];
+      return true;
+    }
+    return false;
+  }
+
   void Clear() noexcept {
     for (Part& part : parts_) {
       if (part.count == 0) continue;

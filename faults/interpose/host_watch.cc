@@ -122,7 +122,31 @@ void Refuse(void* journal, const Plan* plan) noexcept {
   turns.store(true, std::memory_order_release);
 }
 
-constinit HostWatchCalls calls = {0, &BeginWatch, &EndWatch, &StartSpan, &EndSpan, &StartAt, &Refuse};
+bool IsOfSpan(std::uint64_t address, std::uint32_t now, Block* block) noexcept {
+  return address != 0 && blocks.Find(address, block) && block->span == now;
+}
+
+// Follows the words of each block to further blocks.
+void GiveAway(const void* address) noexcept {
+  constexpr std::size_t kMost = 512;  // blocks that wait to be looked at; what only others point to stays counted
+  const Quiet quiet;
+  const std::uint32_t now = span.load(std::memory_order_relaxed);
+  std::uint64_t waiting[kMost] = {Address(address)};
+  std::size_t count = now == 0 ? 0 : 1;
+  while (count != 0) {
+    const std::uint64_t next = waiting[--count];
+    Block block;
+    if (!IsOfSpan(next, now, &block) || !blocks.Remove(next, &block)) continue;
+    CountGone(block);
+    const auto* const words = reinterpret_cast<const std::uint64_t*>(next);  // NOLINT(performance-no-int-to-ptr)
+    for (std::size_t i = 0; i < block.bytes / sizeof(*words) && count < kMost; ++i) {
+      Block other;
+      if (IsOfSpan(words[i], now, &other)) waiting[count++] = words[i];
+    }
+  }
+}
+
+constinit HostWatchCalls calls = {0, &BeginWatch, &EndWatch, &StartSpan, &EndSpan, &StartAt, &Refuse, &GiveAway};
 
 }  // namespace
 

@@ -52,6 +52,8 @@ struct HostWatchCalls {
   // From now on the allocations and threads that the program's own modules ask for are counted in the header of that journal, and
   // refused with a record there when the plan says so. A null journal ends this.
   void (*refuse)(void* journal, const Plan* plan) noexcept;
+  // The span's block at this address, and what it points to of the span's blocks, will be freed by somebody else: it counts as freed now.
+  void (*give_away)(const void* block) noexcept;
 };
 
 // extern "C" const HostWatchCalls* cuaudit_host_watch();

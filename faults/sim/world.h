@@ -88,9 +88,13 @@ std::uint64_t RunUnattended(World* world, Attendance* attendance) noexcept;
 // nothing runs. Other calls do nothing.
 void NoteRefusedCall(World* world, driver::CallId id, const std::uint64_t* arguments) noexcept;
 // Ends queued work that nobody will wait for any more, as far as it can run: memory freed in stream order is given back, and user objects
-// that launched graphs held are destroyed. No memory is read or written and no host function or kernel is called, because the program may
-// have freed what they use.
+// that launched graphs held are destroyed. No memory of the program is read or written and no host function or kernel is called, because
+// the program may have freed what they use; nor are they later, when something else lets the rest run. Values are written to memory of the
+// driver. A wait for a value that anything else may have written is over.
 void RunHollow(World* world) noexcept;
+// Calls `visit` with the argument of each host function and callback that is queued and has not begun. The world's lock is held, so it must
+// not call the driver.
+void EachHostArgument(World* world, void* self, void (*visit)(void* self, const void* argument)) noexcept;
 // Lets a forked child go on with the world, which no driver allows and a fault sweep needs. The parent calls HoldForFork, forks, and calls
 // ReleaseAfterFork; the child calls ContinueForked.
 // HoldForFork: false if another thread is inside a host function; nothing is held then.

@@ -44,6 +44,8 @@ class HostRecords {
   void Refuse(faults::Journal* trial, const faults::Plan* plan) noexcept {
     calls_->refuse(trial == nullptr ? nullptr : &trial->header(), plan);
   }
+  // A queued function will free the block and what it points to.
+  void GiveAway(const void* block) noexcept { calls_->give_away(block); }
   std::size_t end() noexcept { return journal_.journal()->header().next_record.load(std::memory_order_relaxed); }
   faults::JournalView View() const noexcept { return journal_.View(); }
 

@@ -56,8 +56,8 @@ class StepRunner {
     return !trace->failed;
   }
 
-  // `hollow`: the world whose queued work is ended before the cycle ends; null: none.
-  void RunCycle(bool with_stacks, HostMeterSet meters, sim::World* hollow, CycleTrace* trace) {
+  // `world`: the simulated one; null: none. `drained`: its queued work is ended before the cycle ends.
+  void RunCycle(bool with_stacks, HostMeterSet meters, sim::World* world, bool drained, CycleTrace* trace) {
     with_stacks_ = with_stacks;
     const bool metered = !(meters == HostMeterSet());
     CycleMeters host(meters);
@@ -100,7 +100,8 @@ class StepRunner {
       };
       RunStep(destroy, nullptr, &trace->at(StepName::Destructor));
     }
-    if (hollow != nullptr) sim::RunHollow(hollow);
+    const bool gave_away = world != nullptr && GiveAwayArguments(world);
+    if (drained) sim::RunHollow(world);
     if (records != nullptr) {
       trace->seen.net = records->EndSpan();
       trace->seen.end = records->end();
@@ -109,6 +110,8 @@ class StepRunner {
     }
     if (metered) {
       trace->host = host.End();
+      // Without the drop-in it is not known which bytes are the arguments of queued functions.
+      if (gave_away && records == nullptr) trace->host.value[static_cast<std::size_t>(HostMeter::HeapBytes)] = 0;
       trace->heap_bytes = host.after()[HostMeter::HeapBytes];
     }
     gate_->Mark(faults::MarkKind::CycleEnd, 0);
@@ -118,6 +121,21 @@ class StepRunner {
   }
 
  private:
+  // Host functions that are queued now do not run in this cycle, or never. What they were given is theirs to free. Returns false when there
+  // are none.
+  bool GiveAwayArguments(sim::World* world) {
+    struct Given {
+      HostRecords* records;
+      bool any = false;
+    } given{metering_.records};
+    const auto give = [](void* self, const void* argument) {
+      auto* const to = static_cast<Given*>(self);
+      to->any = true;
+      if (to->records != nullptr) to->records->GiveAway(argument);
+    };
+    sim::EachHostArgument(world, &given, give);
+    return given.any;
+  }
   std::uint64_t Clock() const { return journal_->header().clock.load(std::memory_order_relaxed); }
   void Phase(faults::Phase phase) { gate_->Mark(faults::MarkKind::Phase, static_cast<std::uint32_t>(phase)); }
 
@@ -220,8 +238,8 @@ class GatedTrialWorld : public TrialWorld {
       const bool turns = metering.records != nullptr && metering.count_turns && i == 0;
       if (turns) metering.records->Refuse(journal_.journal(), &plan);
       // Only the faulted cycle: what a program never waits for when nothing fails is compared as it is.
-      sim::World* const hollow = i == 0 && plan.size() != 0 ? world : nullptr;
-      runner.RunCycle(with_stacks, i == 0 ? metering.first : metering.others, hollow, cycle);
+      const bool drained = world != nullptr && i == 0 && plan.size() != 0;
+      runner.RunCycle(with_stacks, i == 0 ? metering.first : metering.others, world, drained, cycle);
       if (turns) metering.records->Refuse(nullptr, nullptr);
       if (metering.all != nullptr) metering.all->push_back(cycle->host);
       if (metering.spans != nullptr) metering.spans->push_back(cycle->seen);

@@ -262,6 +262,25 @@ TEST(Host, OfTwoAuditsAtOnceIsNotMetered) {
   EXPECT_THAT(outer.unmetered, ElementsAre(StartsWith("the host: another audit")));
 }
 
+// Without the drop-in it is not known which bytes the function will free.
+TEST(Host, WhatAQueuedFunctionWillFreeIsNoLoss) {
+  const auto lifecycle = Lifecycle("gives_a_block").WithCurrentContext().Init([](DriverRef driver) {
+    CUstream stream = nullptr;
+    CUevent event = nullptr;
+    CUresult code = driver.StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+    if (code != CUDA_SUCCESS) return code;
+    void* const block = std::malloc(100000);
+    code = driver.LaunchHostFunc(stream, std::free, block);
+    if (code != CUDA_SUCCESS) std::free(block);
+    if (code == CUDA_SUCCESS) code = driver.EventCreate(&event, 0);
+    if (event != nullptr) code = driver.EventDestroy(event);
+    if (code == CUDA_SUCCESS) code = driver.StreamSynchronize(stream);
+    const CUresult destroyed = driver.StreamDestroy(stream);
+    return code != CUDA_SUCCESS ? code : destroyed;
+  });
+  EXPECT_UNWINDS_CLEANLY(lifecycle);
+}
+
 }  // namespace
 }  // namespace cuaudit::testing::host_test
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A wait that the fault plan refuses, and work that nobody waits for.
+// A wait that the fault plan refuses.
 //
 // On a device, work goes on whether or not the host waits for it. In a simulated world it would not. A program that was refused a wait
-// could then hang when it looks at memory or waits for a host function, and user objects of a launch would never be destroyed.
+// could then hang when it looks at memory or waits for a host function.
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/context/context.h"
 #include "faults/sim/entry/entry.h"
@@ -124,21 +124,6 @@ void NoteRefusedCall(World* world, driver::CallId id, const std::uint64_t* argum
   } else if (const Event* const event = world->Find<Event>(As<CUevent>(arguments[0]))) {
     RefuseEvent(call, event, runs);
   }
-  Leave(call);
-}
-
-void RunHollow(World* world) noexcept {
-  // The thread that exits may itself hold the lock, when it was interrupted in a call.
-  if (!UsableHere(*world) || pthread_mutex_trylock(&world->lock) != 0) return;
-  Call call{*world, world->FindThread(ThreadSerial()), nullptr, false};
-  if (call.thread == nullptr || call.thread->inside != Inside::Nothing) {
-    pthread_mutex_unlock(&world->lock);
-    return;
-  }
-  world->hollow = true;
-  while (RunOne(*world, call.thread)) {
-  }
-  world->hollow = false;
   Leave(call);
 }
 

@@ -81,6 +81,14 @@ struct Told {
   std::uint64_t at;
 };
 
+// Work that ends hollow touches no memory of the program and calls none of its code (RunHollow).
+struct Hollow {
+  bool all = false;          // whatever runs now
+  std::uint64_t before = 0;  // operations with a lower ticket, whenever they run
+  bool skipped = false;      // something that might have written to memory has ended hollow
+  bool passes = false;       // so waits for values are over
+};
+
 class World {
  public:
   pthread_mutex_t lock;
@@ -127,8 +135,8 @@ class World {
   std::uint64_t (*origin)(void* observer) = nullptr;
   void* observer = nullptr;
   bool (*on_awaited)(void* observer) = nullptr;
-  bool attended = false;       // somebody calls RunUnattended
-  bool hollow = false;         // work ends without touching memory or calling the host (RunHollow)
+  bool attended = false;  // somebody calls RunUnattended
+  Hollow hollow;
   std::uint64_t calls = 0;     // calls since then
   std::uint32_t captures = 0;  // number of captures in progress
   Capture* capture_list = nullptr;

@@ -22,7 +22,7 @@ CUresult RunSteps(const StepPlace& at, std::size_t first, std::size_t last) noex
 CUresult RunStep(const StepPlace& at, std::size_t place) {
   const Step& step = at.plan->steps[place];
   if (step.type == CU_GRAPH_NODE_TYPE_WAIT_EVENT) return CUDA_SUCCESS;
-  if (step.type == CU_GRAPH_NODE_TYPE_KERNEL) return RunKernel(at.world, at.thread, step.work, at.plan);
+  if (step.type == CU_GRAPH_NODE_TYPE_KERNEL) return RunKernel(at.world, at.thread, at.stream, step.work, at.plan);
   if (step.type != CU_GRAPH_NODE_TYPE_EVENT_RECORD) return Perform(at.world, at.thread, at.stream, step.work);
   FinishMarker(at.world, at.stream->head->markers[place + kStepMarkers]);
   return CUDA_SUCCESS;

@@ -71,10 +71,43 @@ void Enter(void* argument) {
   run->face.kernel->run(&run->face);
 }
 
-// Work that reads or writes memory, or runs code of the program.
-bool TouchesOthers(WorkType type) {
-  return type != WorkType::Record && type != WorkType::Wait && type != WorkType::Free && type != WorkType::Await;
+bool EndsHollow(const World& world, const Stream* stream) {
+  return world.hollow.all || (stream->head != nullptr && stream->head->ticket < world.hollow.before);
 }
+
+// Memory that the driver gave out, not memory of the program's own that was registered.
+bool IsDriversMemory(const World& world, std::uint64_t address) {
+  const Range* const range = world.ranges.Find(address);
+  return range != nullptr && range->kind != driver::Kind::HostRegistration;
+}
+
+// A value in memory of the driver is written, because another stream may wait for it. A wait is over when it runs.
+void PerformHollow(World& world, const Work& work) {
+  switch (work.type) {
+    case WorkType::Write:
+      if (work.value.count != 0 || IsDriversMemory(world, work.value.address)) {
+        (void)RunWrite(world, work.value);
+      } else {
+        world.hollow.skipped = true;
+      }
+      return;
+    case WorkType::Await:
+      if (!world.hollow.passes) (void)RunAwait(world, work.value);
+      return;
+    case WorkType::Copy:
+    case WorkType::Fill:
+    case WorkType::HostFunction:
+    case WorkType::Callback:
+    case WorkType::Batch:
+      world.hollow.skipped = true;
+      return;
+    default:
+      return;
+  }
+}
+
+// Work that runs the same way, hollow or not.
+bool TouchesNothing(WorkType type) { return type == WorkType::Record || type == WorkType::Wait || type == WorkType::Free; }
 
 void Count(World& world, KernelCount what) {
   std::atomic<std::uint64_t>* const counts = world.kernel_counts;
@@ -88,9 +121,12 @@ void CallHost(World& world, Thread* thread, Inside what, CUhostFn function, void
   function(argument);
 }
 
-CUresult RunKernel(World& world, Thread* thread, const Work& work, Plan* plan) noexcept {
-  if (world.hollow) return CUDA_SUCCESS;
+CUresult RunKernel(World& world, Thread* thread, const Stream* stream, const Work& work, Plan* plan) noexcept {
   const Arguments* const arguments = work.arguments;
+  if (EndsHollow(world, stream)) {
+    if (arguments != nullptr && arguments->host != nullptr) world.hollow.skipped = true;
+    return CUDA_SUCCESS;
+  }
   if (arguments == nullptr || arguments->host == nullptr) {
     Count(world, KernelCount::Idle);
     if (arguments != nullptr && arguments->mismatch) Count(world, KernelCount::Mismatched);
@@ -118,7 +154,10 @@ CUresult RunKernel(World& world, Thread* thread, const Work& work, Plan* plan) n
 
 CUresult Perform(World& world, Thread* thread, Stream* stream, const Work& work) noexcept {
   if (work.type != WorkType::Wait) world.now += kOperationTime;
-  if (world.hollow && TouchesOthers(work.type)) return CUDA_SUCCESS;
+  if (work.type != WorkType::Kernel && !TouchesNothing(work.type) && EndsHollow(world, stream)) {
+    PerformHollow(world, work);
+    return CUDA_SUCCESS;
+  }
   switch (work.type) {
     case WorkType::Nothing:
     case WorkType::Alloc:
@@ -127,7 +166,7 @@ CUresult Perform(World& world, Thread* thread, Stream* stream, const Work& work)
     case WorkType::Launch:  // executor.cc runs it
       return CUDA_SUCCESS;
     case WorkType::Kernel:
-      return RunKernel(world, thread, work, nullptr);
+      return RunKernel(world, thread, stream, work, nullptr);
     case WorkType::Copy:
       return RunCopy(world, work.copy);
     case WorkType::Fill:

@@ -11,10 +11,10 @@ namespace cuaudit::sim {
 
 inline constexpr std::uint64_t kOperationTime = 1000;  // virtual nanoseconds of every operation
 
-// Runs one piece of work now, as part of the stream's current operation.
+// Runs one piece of work now, as part of the stream's current operation. One that ends hollow (Hollow) always succeeds.
 CUresult Perform(World& world, Thread* thread, Stream* stream, const Work& work) noexcept;
 void CallHost(World& world, Thread* thread, Inside what, CUhostFn function, void* argument) noexcept;
 // Runs the kernel's host function, or counts the launch as idle. `plan` is the launched graph's plan, if the kernel is a node.
-CUresult RunKernel(World& world, Thread* thread, const Work& work, Plan* plan) noexcept;
+CUresult RunKernel(World& world, Thread* thread, const Stream* stream, const Work& work, Plan* plan) noexcept;
 
 }  // namespace cuaudit::sim

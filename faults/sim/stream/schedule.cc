@@ -167,7 +167,7 @@ Goal ObstacleOf(World& world, const Stream* stream) noexcept {
     const Marker* const marker = operation->work.marker;
     if (!marker->done) return {marker->stream, marker->ticket + 1};
   }
-  if (operation->work.type == WorkType::Await && !IsSatisfied(world, operation->work.value)) {
+  if (operation->work.type == WorkType::Await && !world.hollow.passes && !IsSatisfied(world, operation->work.value)) {
     return {const_cast<Stream*>(stream), operation->ticket + 1};
   }
   for (const Marker* const marker : operation->markers) {
@@ -217,7 +217,7 @@ void Advance(World& world, Thread* thread) noexcept {
 
 bool RunOne(World& world, Thread* thread) noexcept {
   Stream* const stream = Pick(world, HostFunctions::Last);
-  if (stream != nullptr) RunHead(world, thread, stream, world.hollow ? Seen::ByNobody : Seen::ByAll);
+  if (stream != nullptr) RunHead(world, thread, stream, world.hollow.all ? Seen::ByNobody : Seen::ByAll);
   return stream != nullptr;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Waits that a fault plan refuses: the work runs, the host does not know of it, and a misuse that only the wait would have prevented is
-// marked. And work that nobody waits for any more.
+// marked.
 #include <atomic>
 #include <thread>
 
@@ -182,37 +182,6 @@ TEST(RefusedWaitOfTheContext, RunsEveryStreamAlthoughTheListOfBusyOnesChanges) {
   EXPECT_EQ(ran, 1);
   EXPECT_EQ(ran_late, 0) << "queued after the wait began";
   EXPECT_OK(w.d.StreamSynchronize(late));
-}
-
-// The user object lives as long as its launch. The host function behind it may use what the program has freed.
-TEST(RunHollow, EndsLaunchesAndCallsNoHostFunction) {
-  Witnessed w(Schedule::Lazy);
-  CUstream s = w.Stream();
-  std::atomic<int> destroyed{0};
-  std::atomic<int> ran{0};
-  CUgraph graph = nullptr;
-  CUgraphNode node = nullptr;
-  CUgraphExec executable = nullptr;
-  CUuserObject object = nullptr;
-  CUDA_HOST_NODE_PARAMS host = {};
-  host.fn = Count;
-  host.userData = &ran;
-  EXPECT_OK(w.d.GraphCreate(&graph, 0));
-  EXPECT_OK(w.d.GraphAddHostNode(&node, graph, nullptr, 0, &host));
-  EXPECT_OK(w.d.UserObjectCreate(&object, &destroyed, Count, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
-  EXPECT_OK(w.d.GraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
-  EXPECT_OK(w.d.GraphInstantiateWithFlags(&executable, graph, 0));
-  EXPECT_OK(w.d.GraphLaunch(executable, s));
-  EXPECT_OK(w.d.LaunchHostFunc(s, Count, &ran));
-  EXPECT_OK(w.d.GraphExecDestroy(executable));
-  EXPECT_OK(w.d.GraphDestroy(graph));
-  EXPECT_EQ(destroyed, 0);
-  RunHollow(w.sim.world);
-  EXPECT_EQ(destroyed, 1);
-  EXPECT_EQ(ran, 0);
-  EXPECT_OK(w.d.LaunchHostFunc(s, Count, &ran));
-  EXPECT_OK(w.d.StreamSynchronize(s));
-  EXPECT_EQ(ran, 1) << "later work is done as ever";
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, RefusedWait, testing::ValuesIn(kSchedules), NameOf);
