@@ -206,6 +206,17 @@ CUAUDIT_CASE(Deficit, AChildUsesTheSameNumbers) {
   ExpectRight(ClosesBesidesAChild<false>, Kind::FileDescriptor);
 }
 
+// The failing path closes a number that it never got.
+CUAUDIT_CASE(Deficit, ANumberThatWasNeverOpen) {
+  ExpectQuiet(Kind::FileDescriptor, [](Run run) {
+    Trace t;
+    Watch(&t);
+    FailsToAllocate(&t, run);
+    if (run != Run::FaultFree) t.Host(HostCall::DescriptorClose, 51).In(1, faults::kNotOpen).Stack(105);
+    return t;
+  });
+}
+
 // The failing path makes a file of its standard error stream.
 CUAUDIT_CASE(Deficit, AStandardStreamIsReplaced) { ExpectRight(ReplacesAStandardStream, Kind::FileDescriptor); }
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <utility>
 #include <vector>
 
 #include "suites/support/gated_world.h"
@@ -213,6 +214,91 @@ TEST_F(Told, TheFunctionInAKernelNode) {
   const auto module_kind = static_cast<std::uint64_t>(Kind::Module);
   const auto function = reinterpret_cast<std::uintptr_t>(kernel.func);
   EXPECT_THAT(Words(kStandsOn, 2), ElementsAre(module_kind, function, module_kind, function));
+}
+
+// A call as the gate sees it.
+struct Made : Passage {
+  explicit Made(driver::CallId call) { id = call; }
+  template <typename T>
+  Made& At(std::size_t place, const T* pointer) {
+    value[place] = reinterpret_cast<std::uintptr_t>(pointer);
+    return *this;
+  }
+  Made& Is(std::size_t place, std::uint64_t word) {
+    value[place] = word;
+    return *this;
+  }
+};
+
+TEST(ToldObjects, AHandleOfAnotherTypeIsNoDescriptor) {
+  const int descriptor = 7;
+  for (const driver::CallId call : {driver::CallId::MemExportToShareableHandle, driver::CallId::MemPoolExportToShareableHandle}) {
+    EXPECT_EQ(DescriptorsOf(Made(call).At(0, &descriptor).Is(2, kFd)).made, 7);
+    EXPECT_EQ(DescriptorsOf(Made(call).At(0, &descriptor).Is(2, CU_MEM_HANDLE_TYPE_WIN32)).made, -1);
+  }
+  const auto range = driver::CallId::MemGetHandleForAddressRange;
+  EXPECT_EQ(DescriptorsOf(Made(range).At(0, &descriptor).Is(3, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD)).made, 7);
+  EXPECT_EQ(DescriptorsOf(Made(range).At(0, &descriptor).Is(3, CU_MEM_RANGE_HANDLE_TYPE_MAX)).made, -1);
+}
+
+TEST(ToldObjects, WhichImportsTakeTheDescriptor) {
+  CUDA_EXTERNAL_MEMORY_HANDLE_DESC memory = {};
+  memory.handle.fd = 7;
+  const auto taken = [](driver::CallId call, const auto* from) { return DescriptorsOf(Made(call).At(1, from)).taken; };
+  memory.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
+  EXPECT_EQ(taken(driver::CallId::ImportExternalMemory, &memory), 7);
+  memory.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_NVSCIBUF;
+  EXPECT_EQ(taken(driver::CallId::ImportExternalMemory, &memory), -1);
+  CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC semaphore = {};
+  semaphore.handle.fd = 8;
+  for (const auto type : {CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD, CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD}) {
+    semaphore.type = type;
+    EXPECT_EQ(taken(driver::CallId::ImportExternalSemaphore, &semaphore), 8);
+  }
+  semaphore.type = CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_NVSCISYNC;
+  EXPECT_EQ(taken(driver::CallId::ImportExternalSemaphore, &semaphore), -1);
+}
+
+void ExpectFooting(const Passage& passage, Kind kind, std::uint64_t handle) {
+  const Footing footing = FootingOf(passage);
+  EXPECT_EQ(driver::Name(footing.kind), driver::Name(kind));
+  EXPECT_EQ(footing.handle, handle);
+}
+
+TEST(ToldObjects, TheMemoryOfEachResource) {
+  constexpr std::uint64_t kMemory = 0x7000;
+  CUDA_RESOURCE_DESC resource = {};
+  resource.res.linear.devPtr = kMemory;  // the first member of each
+  const std::pair<CUresourcetype, Kind> grounds[] = {{CU_RESOURCE_TYPE_ARRAY, Kind::Array},
+                                                     {CU_RESOURCE_TYPE_MIPMAPPED_ARRAY, Kind::MipmappedArray},
+                                                     {CU_RESOURCE_TYPE_LINEAR, Kind::DeviceMemory},
+                                                     {CU_RESOURCE_TYPE_PITCH2D, Kind::DeviceMemory}};
+  for (const auto& [type, kind] : grounds) {
+    resource.resType = type;
+    for (const driver::CallId call : {driver::CallId::TexObjectCreate, driver::CallId::SurfObjectCreate})
+      ExpectFooting(Made(call).At(1, &resource), kind, kMemory);
+  }
+}
+
+TEST(ToldObjects, TheFunctionOrTheKernelOfANode) {
+  constexpr std::uint64_t kCode = 0x500;
+  CUDA_KERNEL_NODE_PARAMS_v2 kernel = {};
+  const auto add = Made(driver::CallId::GraphAddKernelNode_v2).At(4, &kernel);
+  kernel.func = reinterpret_cast<CUfunction>(kCode);
+  ExpectFooting(add, Kind::Module, kCode);
+  kernel.func = nullptr;
+  kernel.kern = reinterpret_cast<CUkernel>(kCode);
+  ExpectFooting(add, Kind::Module, kCode);
+#if CUDA_VERSION >= 12020
+  CUgraphNodeParams node = {};
+  node.type = CU_GRAPH_NODE_TYPE_KERNEL;
+  node.kernel.func = reinterpret_cast<CUfunction>(kCode);
+  const auto typed = Made(driver::CallId::GraphAddNode).At(4, &node);
+  ExpectFooting(typed, Kind::Module, kCode);
+  ExpectFooting(Made(driver::CallId::GraphExecNodeSetParams).At(2, &node), Kind::Module, kCode);
+  node.type = CU_GRAPH_NODE_TYPE_MEMSET;
+  ExpectFooting(typed, Kind::None, 0);
+#endif
 }
 
 }  // namespace
