@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "faults/shim/texture_memory.h"
 #include "suites/support/gated_world.h"
 
 namespace cuaudit::faults::told_objects_test {
@@ -168,6 +169,16 @@ TEST_F(Textured, ObjectsOfAPrimaryContextEndWithTheProgramsLastReference) {
   EXPECT_EQ(Recorded(texture), 1U) << "not recorded again";
 }
 
+TEST_F(Textured, ObjectsOfAnotherContextAreFollowedOn) {
+  CUarray array = nullptr;
+  CUcontext own = nullptr;
+  const CUtexObject texture = NewTexture(&array);
+  ASSERT_EQ(d.CtxCreate(&own, nullptr, 0, 0), CUDA_SUCCESS);
+  ASSERT_EQ(d.CtxDestroy(own), CUDA_SUCCESS);
+  ASSERT_EQ(d.ArrayDestroy(array), CUDA_SUCCESS);
+  EXPECT_EQ(Recorded(texture), 1U);
+}
+
 TEST_F(Textured, ObjectsBeyondTheTableAreCounted) {
   CUarray array = nullptr;
   for (std::size_t i = 0; i < TextureMemory::kMost + 3; ++i) NewTexture(&array);
@@ -299,6 +310,41 @@ TEST(ToldObjects, TheFunctionOrTheKernelOfANode) {
   node.type = CU_GRAPH_NODE_TYPE_MEMSET;
   ExpectFooting(typed, Kind::None, 0);
 #endif
+}
+
+// Tells `memory` that a texture was made of an array, and then that the array is gone.
+void MakeAndEnd(TextureMemory* memory, const std::vector<std::pair<std::uint64_t, std::uint64_t>>& textures, std::uint64_t ended) {
+  Record record = {};
+  for (const auto& [texture, array] : textures) {
+    CUDA_RESOURCE_DESC resource = {};
+    resource.resType = CU_RESOURCE_TYPE_ARRAY;
+    resource.res.array.hArray = reinterpret_cast<CUarray>(array);
+    Made made = Made(driver::CallId::TexObjectCreate).At(0, &texture).At(1, &resource);
+    made.record = &record;
+    memory->After(made);
+  }
+  memory->After(Made(driver::CallId::ArrayDestroy).Is(0, ended));
+}
+
+constexpr std::uint64_t kTexture = 0x7f0000000001;
+
+// A driver that counts its textures from 1: no word of a launch can be told from a length.
+TEST(TextureMemory, ATextureWithASmallNumberIsNotFollowed) {
+  TextureMemory small;
+  MakeAndEnd(&small, {{1, 0xa0}}, 0xa0);
+  EXPECT_FALSE(small.any_gone());
+  TextureMemory large;
+  MakeAndEnd(&large, {{kTexture, 0xa0}}, 0xa0);
+  EXPECT_TRUE(large.any_gone());
+}
+
+// Nobody saw the first texture end, and the driver gives its handle to the next.
+TEST(TextureMemory, AHandleThatIsGivenAnewHasOneMemory) {
+  TextureMemory memory;
+  MakeAndEnd(&memory, {{kTexture, 0xa0}, {kTexture, 0xa1}}, 0xa0);
+  EXPECT_FALSE(memory.any_gone());
+  memory.After(Made(driver::CallId::ArrayDestroy).Is(0, 0xa1));
+  EXPECT_TRUE(memory.any_gone());
 }
 
 }  // namespace
