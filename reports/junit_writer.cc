@@ -97,6 +97,7 @@ std::string Headline(const Run& run, const Defect& defect) {
 std::string Body(const Run& run, const Defect& defect) {
   std::string text = BlameOf(run, defect);
   if (!text.empty()) text += "\n";
+  if (defect.suppressed && defect.suppressed->expired) text += SuppressionOf(defect) + "\n";
   if (!defect.released.call.empty()) {
     text += "without the fault " + defect.released.call + "\n";
     AppendStack(defect.released.stack, &text);
@@ -168,8 +169,15 @@ void AppendOutcome(Suite* suite) {
 void AppendCases(Suite* suite) {
   const Run& run = suite->run;
   for (const Defect& defect : run.defects) {
-    ++suite->counter.failures;
     const Finding& root = RootOf(run, defect);
+    if (IsSuppressed(defect)) {
+      ++suite->counter.skipped;
+      pugi::xml_node test = suite->Case(root, defect.fingerprint);
+      Set(test.append_child("skipped"), "message", SuppressionOf(defect) + "; " + Headline(run, defect));
+      SetText(test.append_child("system-out"), Body(run, defect));
+      continue;
+    }
+    ++suite->counter.failures;
     pugi::xml_node failure = suite->Case(root, defect.fingerprint).append_child("failure");
     Set(failure, "type", words::Name(root.rule));
     Set(failure, "message", Headline(run, defect));
