@@ -31,6 +31,12 @@ Exit Dispatch(const Options& options) {
       return ExplainCommand(options);
     case kList:
       return ListCommand(options);
+    case kCompare:
+      return CompareCommand(options);
+    case kBaseline:
+      return BaselineCommand(options);
+    case kSuppress:
+      return SuppressCommand(options);
     case kLifecycle:  // a lifecycle has no command; its options come from CUAUDIT_SWEEP
       break;
   }

@@ -23,6 +23,13 @@ constexpr CommandRow kCommands[] = {
     {kExplain, "explain", " JOURNAL | --rule ID",
      "Print a journal, what was alive at its end and what was done wrong; or what a word of a report means"},
     {kList, "list", " TABLE", "Print a table that cuaudit goes by"},
+    {kCompare, "compare", " BASE HEAD",
+     "Say which defects of HEAD are new, and which of BASE are fixed or were not looked for: results, reports, archives; BASE may be a "
+     "baseline file"},
+    {kBaseline, "baseline", " write RESULT [FILE] | show FILE",
+     "Write the defects of a result as a small file for the repository, or print one"},
+    {kSuppress, "suppress", " FINGERPRINT --report RESULT --reason TEXT --owner NAME --until DAY",
+     "Accept a defect until a day: adds an entry to suppressions.toml"},
 };
 
 const CommandRow& RowOf(Command command) {
@@ -60,6 +67,14 @@ Status CheckOptions(const Options& options) {
   if (options.command == kExplain && options.operand.empty() == options.rule.empty())
     return {Exit::Usage, "expected a journal or --rule: " + usage};
   if (options.command == kReplay && options.fault.empty()) return {Exit::Usage, "expected at least one --fault: " + usage};
+  if (options.command == kCompare && options.operands.size() != 2) return {Exit::Usage, "expected a base and a head: " + usage};
+  if (options.command == kBaseline) {
+    const std::size_t count = options.operands.size();
+    const bool shows = count == 2 && options.operands[0] == "show";
+    const bool writes = (count == 2 || count == 3) && options.operands[0] == "write";
+    if (!shows && !writes) return {Exit::Usage, "expected write and a result, or show and a file: " + usage};
+  }
+  if (options.command == kSuppress && options.operands.size() != 1) return {Exit::Usage, "expected a fingerprint: " + usage};
   if (options.no_prune && options.prune != Options().prune) return {Exit::Usage, "expected --prune or --no-prune, not both"};
   if (options.allow_left && !(options.lifetime + options.write_lifetime).empty())
     return {Exit::Usage, "expected --allow-left or --lifetime and --write-lifetime, not both"};
@@ -108,6 +123,10 @@ Status ReadOutputs(Options* options) {
   const bool listed = first.format == Format::Text || first.format == Format::Json;
   if (options->command == kList && (options->outputs.size() != 1 || !first.file.empty() || !listed)) {
     return {Exit::Usage, "--format: list prints text or json to stdout"};
+  }
+  const auto of_comparison = [](const Output& output) { return output.format == Format::Text || output.format == Format::Json; };
+  if (options->command == kCompare && !std::all_of(options->outputs.begin(), options->outputs.end(), of_comparison)) {
+    return {Exit::Usage, "--format: compare writes text and json"};
   }
   return {};
 }
@@ -172,6 +191,9 @@ OptionsParser::OptionsParser() : parts_(std::make_unique<Parts>()) {
           ->required()
           ->check(CLI::IsMember(std::vector<std::string>(std::begin(kListNames), std::end(kListNames))));
     }
+    if (row.command == kCompare) sub->add_option("result", copy.operands, "the base, then the head");
+    if (row.command == kBaseline) sub->add_option("what", copy.operands, "write or show, then files");
+    if (row.command == kSuppress) sub->add_option("fingerprint", copy.operands, "of a defect, as reports show it");
     parts_->commands.emplace_back(row.command, sub);
   }
 }
@@ -207,7 +229,7 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
     return Status(Exit::Usage, "--config: " + OneLine(error.what()));
   } catch (const CLI::ParseError& error) {
     if (app.get_subcommands().empty())
-      return Status(Exit::Usage, "expected a command: doctor, run, cycles, sweep, replay, explain or list");
+      return Status(Exit::Usage, "expected a command: doctor, run, cycles, sweep, replay, explain, list, compare, baseline or suppress");
     return Status(Exit::Usage, OneLine(error.what()));
   }
   for (std::size_t i = 0; i < commands.size(); ++i) {

@@ -19,7 +19,6 @@
 #include "reports/text_writer.h"
 
 namespace cuaudit::harness {
-namespace {
 
 bool WantsColour() {
   const char* const refused = std::getenv("NO_COLOR");
@@ -27,8 +26,6 @@ bool WantsColour() {
   const bool dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
   return isatty(STDOUT_FILENO) != 0 && (refused == nullptr || *refused == '\0') && !dumb;
 }
-
-}  // namespace
 
 Status CheckOutput(const std::string& output, std::string_view option) {
   const std::string given = std::string(option) + ": ";

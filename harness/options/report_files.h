@@ -29,6 +29,9 @@ void SetInterrupted(const Progressed& progressed, report::Run* run);
 
 Status WriteReport(const report::Run& run, const Output& output);
 
+// True when stdout is a terminal that shows colours and NO_COLOR is not set.
+bool WantsColour();
+
 // The time of a report: now, or SOURCE_DATE_EPOCH.
 std::string Timestamp();
 
