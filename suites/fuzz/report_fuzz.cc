@@ -10,6 +10,7 @@
 
 #include "harness/defect/defects.h"
 #include "include/cuaudit/fuzz_input.h"
+#include "reports/json_reader.h"
 #include "reports/json_writer.h"
 #include "reports/junit_writer.h"
 #include "reports/text_writer.h"
@@ -102,6 +103,37 @@ void TryJson(const report::Run& run) {
   Require(read["findings"].size() == run.findings.size() && read["notes"].size() == run.notes.size(), "nothing of it is lost");
   std::ostringstream again;
   Require(report::WriteJson(run, again) && again.str() == out.str(), "and a report is one text");
+  report::Run back;
+  const std::string expected = report::ReadJson(out.str(), &back);
+  Require(expected.empty(), "and is read back", expected);
+  std::ostringstream third;
+  Require(report::WriteJson(back, third) && third.str() == out.str(), "and written again as it was", third.str());
+}
+
+// A report that somebody has changed is read, or refused in one line.
+void TryDamaged(const report::Run& run, FuzzInput* input) {
+  std::ostringstream out;
+  Require(report::WriteJson(run, out), "it is written");
+  std::string text = out.str();
+  for (std::uint32_t left = 1 + input->Below(3); left != 0 && !text.empty(); --left) {
+    const std::size_t at = input->Below(static_cast<std::uint32_t>(text.size()));
+    switch (input->Below(3)) {
+      case 0:
+        text.resize(at);
+        break;
+      case 1:
+        text[at] = static_cast<char>(input->Byte());
+        break;
+      default:
+        text.replace(at, 1 + input->Below(16), Bytes(input));
+    }
+  }
+  report::Run back;
+  const std::string expected = report::ReadJson(text, &back);
+  Require(expected.find('\n') == std::string::npos, "a refusal is one line", expected);
+  if (!expected.empty()) return;
+  std::ostringstream again;
+  Require(report::WriteJson(back, again) && report::WriteText(back, again, {}), "what was read can be written");
 }
 
 void TryJunit(const report::Run& run) {
@@ -133,5 +165,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   cuaudit::fuzz::TryJson(run);
   cuaudit::fuzz::TryJunit(run);
   cuaudit::fuzz::TryText(run);
+  cuaudit::fuzz::TryDamaged(run, &input);
   return 0;
 }
