@@ -37,6 +37,7 @@ Exit Dispatch(const Options& options) {
       return BaselineCommand(options);
     case kSuppress:
       return SuppressCommand(options);
+    case kReport:
     case kLifecycle:  // a lifecycle has no command; its options come from CUAUDIT_SWEEP
       break;
   }

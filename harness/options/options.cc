@@ -83,20 +83,29 @@ Status CheckOptions(const Options& options) {
 }
 
 // Reads "json" or "json=FILE".
-Result<Output> ParseOutput(const std::string& text) {
-  constexpr std::pair<const char*, Format> kFormats[] = {{"text", Format::Text}, {"json", Format::Json}, {"junit", Format::Junit}};
+Result<Output> ParseOutput(const std::string& text, const Options& options) {
+  constexpr std::pair<const char*, Format> kFormats[] = {
+      {"text", Format::Text},     {"json", Format::Json},     {"junit", Format::Junit},      {"sarif", Format::Sarif},
+      {"github", Format::Github}, {"gitlab", Format::Gitlab}, {"markdown", Format::Markdown}};
   const std::size_t equals = text.find('=');
   for (const auto& [name, format] : kFormats) {
     if (text.substr(0, equals) != name) continue;
     if (equals + 1 == text.size()) break;
-    return Output{format, equals == std::string::npos ? "" : text.substr(equals + 1)};
+    Output output;
+    output.format = format;
+    if (equals != std::string::npos) output.file = text.substr(equals + 1);
+    output.findings = options.findings;
+    output.source_root = options.source_root;
+    output.for_upload = options.sarif == "github";
+    return output;
   }
-  return Status(Exit::Usage, "--format: '" + text + "': expected text, json or junit, or one of these and =FILE");
+  return Status(Exit::Usage,
+                "--format: '" + text + "': expected text, json, junit, sarif, github, gitlab or markdown, or one of these and =FILE");
 }
 
 Status ReadOutputs(Options* options) {
   for (const std::string& text : options->format.empty() ? std::vector<std::string>{"text"} : options->format) {
-    Result<Output> output = ParseOutput(text);
+    Result<Output> output = ParseOutput(text, *options);
     if (!output.ok()) return output.status();
     const bool to_output = output->file.empty();
     if (to_output) output->file = options->output;
@@ -104,7 +113,6 @@ Status ReadOutputs(Options* options) {
       if (other.file != output->file) continue;
       return {Exit::Usage, to_output ? "--format: expected at most one without =FILE" : "--format: two results for " + other.file};
     }
-    output->findings = options->findings;
     options->outputs.push_back(std::move(*output));
   }
   const auto is_of_trials = [&](const Output& output) { return output.file == options->trials; };
@@ -276,13 +284,12 @@ Status ParseLifecycleOptions(const std::string& text, Options* options) {
   if (!parsed.ok()) return parsed;
   options->outputs.clear();
   for (const std::string& one : options->format) {
-    Result<Output> output = ParseOutput(one);
+    Result<Output> output = ParseOutput(one, *options);
     if (!output.ok()) return output.status();
     if (output->file.empty()) return {Exit::Usage, "--format: '" + one + "': expected " + one + "=FILE"};
     const auto same = [&](const Output& other) { return other.file == output->file; };
     if (std::any_of(options->outputs.begin(), options->outputs.end(), same))
       return {Exit::Usage, "--format: two results for " + output->file};
-    output->findings = options->findings;
     options->outputs.push_back(std::move(*output));
   }
   return {};

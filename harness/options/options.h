@@ -30,17 +30,20 @@ enum Command : std::uint32_t {
   kCompare = 1024,
   kBaseline = 2048,
   kSuppress = 4096,
+  kReport = 8192,
 };
 inline constexpr std::uint32_t kAudit = kRun | kCycles | kSweep | kReplay;
 enum class Echo : std::uint8_t { kQuiet, kEcho };
 
-enum class Format : std::uint8_t { Text, Json, Junit };
+enum class Format : std::uint8_t { Text, Json, Junit, Sarif, Github, Gitlab, Markdown };
 
 // One form of the result, and where the result goes.
 struct Output {
   Format format = Format::Text;
-  std::string file;       // empty: stdout
-  bool findings = false;  // --findings
+  std::string file;              // empty: stdout
+  bool findings = false;         // --findings
+  std::string source_root = {};  // --source-root; empty: the working directory
+  bool for_upload = false;       // --sarif=github
 };
 
 struct Options {
