@@ -38,11 +38,9 @@ struct Writer {
 
   bool full() const { return profile == SarifProfile::Full; }
 
-  Json Begin(Rule rule, std::string_view says) const {
+  Json Begin(Rule rule, std::string_view level, std::string_view says) const {
     const auto index = std::lower_bound(rules.begin(), rules.end(), rule) - rules.begin();
-    const bool counts = words::Row(rule).level == words::Level::Finding;
-    return Json{
-        {"ruleId", words::Name(rule)}, {"ruleIndex", index}, {"level", counts ? "error" : "note"}, {"message", sarif::Message(says)}};
+    return Json{{"ruleId", words::Name(rule)}, {"ruleIndex", index}, {"level", level}, {"message", sarif::Message(says)}};
   }
 };
 
@@ -123,7 +121,7 @@ Json ResultOf(const Writer& writer, const Listed& listed) {
   const Run& run = *listed.run;
   const Defect& defect = *listed.defect;
   const Finding& root = RootOf(run, defect);
-  Json result = writer.Begin(root.rule, Sentence(run, defect));
+  Json result = writer.Begin(root.rule, "error", Sentence(run, defect));
   result["locations"] = Json::array({LocationOf(writer, run, defect)});
   if (!defect.fingerprint.empty()) result["partialFingerprints"] = Fingerprints(defect.fingerprint);
   if (listed.cases.size() > 1) result["occurrenceCount"] = listed.cases.size();
@@ -145,7 +143,7 @@ Json ResultOf(const Writer& writer, const Finding& note) {
   std::string says = Headline(note);
   if (!note.title.empty()) says += ": " + note.title;
   if (!note.detail.empty()) says += ": " + note.detail;
-  Json result = writer.Begin(note.rule, says + ".");
+  Json result = writer.Begin(note.rule, "note", says + ".");
   const std::vector<Frame>* stack = &note.acquired.stack;
   if (stack->empty()) stack = &note.where_stack;
   if (stack->empty() && note.fault) stack = &note.fault->stack;
@@ -156,7 +154,7 @@ Json ResultOf(const Writer& writer, const Finding& note) {
 }
 
 Json ResultOf(const Writer& writer, const Gone& gone) {
-  Json result = writer.Begin(gone.rule, (gone.title.empty() ? std::string(words::Row(gone.rule).title) : gone.title) + ".");
+  Json result = writer.Begin(gone.rule, "error", (gone.title.empty() ? std::string(words::Row(gone.rule).title) : gone.title) + ".");
   if (!gone.fingerprint.empty()) result["partialFingerprints"] = Fingerprints(gone.fingerprint);
   result["baselineState"] = BaselineState(gone.change);
   if (!gone.case_name.empty()) result["properties"] = Json{{"cases", Json::array({gone.case_name})}};
