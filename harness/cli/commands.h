@@ -23,5 +23,6 @@ Exit ListCommand(const Options& options);
 Exit CompareCommand(const Options& options);
 Exit BaselineCommand(const Options& options);
 Exit SuppressCommand(const Options& options);
+Exit ReportCommand(const Options& options);
 
 }  // namespace cuaudit::harness

@@ -63,7 +63,9 @@ Exit PolicyExit(const std::set<report::Change>& policy, const report::Audit& aud
   return policy.contains(report::Change::NotRun) && !report::NothingProved(audit).empty() ? Exit::Findings : Exit::Clean;
 }
 
+// Text and JSON are about the comparison; other formats show the defects of the head, each with what the comparison says of it.
 Status WriteComparison(const report::Audit& audit, const Output& output) {
+  if (output.format != Format::Text && output.format != Format::Json) return WriteAudit(audit, output);
   std::ostringstream text;
   const bool written = output.format == Format::Json ? report::WriteComparisonJson(audit, text)
                                                      : report::WriteComparisonText(audit, text, output.file.empty() && WantsColour());

@@ -38,6 +38,7 @@ Exit Dispatch(const Options& options) {
     case kSuppress:
       return SuppressCommand(options);
     case kReport:
+      return ReportCommand(options);
     case kLifecycle:  // a lifecycle has no command; its options come from CUAUDIT_SWEEP
       break;
   }

@@ -30,6 +30,7 @@ constexpr CommandRow kCommands[] = {
      "Write the defects of a result as a small file for the repository, or print one"},
     {kSuppress, "suppress", " FINGERPRINT --report RESULT --reason TEXT --owner NAME --until DAY",
      "Accept a defect until a day: adds an entry to suppressions.toml"},
+    {kReport, "report", " RESULT...", "Write results that are there already in another format: result directories, JSON reports, archives"},
 };
 
 const CommandRow& RowOf(Command command) {
@@ -75,6 +76,7 @@ Status CheckOptions(const Options& options) {
     if (!shows && !writes) return {Exit::Usage, "expected write and a result, or show and a file: " + usage};
   }
   if (options.command == kSuppress && options.operands.size() != 1) return {Exit::Usage, "expected a fingerprint: " + usage};
+  if (options.command == kReport && options.operands.empty()) return {Exit::Usage, "expected a result: " + usage};
   if (options.no_prune && options.prune != Options().prune) return {Exit::Usage, "expected --prune or --no-prune, not both"};
   if (options.allow_left && !(options.lifetime + options.write_lifetime).empty())
     return {Exit::Usage, "expected --allow-left or --lifetime and --write-lifetime, not both"};
@@ -131,10 +133,6 @@ Status ReadOutputs(Options* options) {
   const bool listed = first.format == Format::Text || first.format == Format::Json;
   if (options->command == kList && (options->outputs.size() != 1 || !first.file.empty() || !listed)) {
     return {Exit::Usage, "--format: list prints text or json to stdout"};
-  }
-  const auto of_comparison = [](const Output& output) { return output.format == Format::Text || output.format == Format::Json; };
-  if (options->command == kCompare && !std::all_of(options->outputs.begin(), options->outputs.end(), of_comparison)) {
-    return {Exit::Usage, "--format: compare writes text and json"};
   }
   return {};
 }
@@ -202,6 +200,7 @@ OptionsParser::OptionsParser() : parts_(std::make_unique<Parts>()) {
     if (row.command == kCompare) sub->add_option("result", copy.operands, "the base, then the head");
     if (row.command == kBaseline) sub->add_option("what", copy.operands, "write or show, then files");
     if (row.command == kSuppress) sub->add_option("fingerprint", copy.operands, "of a defect, as reports show it");
+    if (row.command == kReport) sub->add_option("result", copy.operands, "result directories, JSON reports or archives");
     parts_->commands.emplace_back(row.command, sub);
   }
 }
@@ -237,7 +236,8 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
     return Status(Exit::Usage, "--config: " + OneLine(error.what()));
   } catch (const CLI::ParseError& error) {
     if (app.get_subcommands().empty())
-      return Status(Exit::Usage, "expected a command: doctor, run, cycles, sweep, replay, explain, list, compare, baseline or suppress");
+      return Status(Exit::Usage,
+                    "expected a command: doctor, run, cycles, sweep, replay, explain, list, compare, baseline, suppress or report");
     return Status(Exit::Usage, OneLine(error.what()));
   }
   for (std::size_t i = 0; i < commands.size(); ++i) {

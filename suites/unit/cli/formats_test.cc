@@ -73,5 +73,72 @@ TEST(Formats, WhatProvesNothingIsAWarning) {
   EXPECT_THAT(said.out, StartsWith("::warning title=cuaudit%3A sweep%3A nothing is proved::"));
 }
 
+// What a sweep wrote as JSON becomes, byte by byte, what it would have written itself.
+TEST(Report, AnyFormatIsMadeOfAFinishedReport) {
+  const TemporaryDir dir;
+  const std::string json = dir.File("a.json");
+  const Words formats = {"json", "junit", "sarif", "github", "gitlab", "markdown"};
+  Words options;
+  for (const std::string& format : formats) options.push_back("--format=" + format + "=" + dir.File("direct." + format));
+  options.push_back("--format=json=" + json);
+  ASSERT_EQ(Sweep(options, "leaks", {"GITHUB_STEP_SUMMARY="}).status, 1);
+  for (const std::string& format : formats) {
+    const Said said = RunTool({"report", json, "--source-root", kSourceRoot, "--format=" + format}, {"GITHUB_STEP_SUMMARY="});
+    EXPECT_EQ(said.status, 0) << said.err;
+    EXPECT_EQ(said.out, *ReadFile(dir.File("direct." + format))) << format;
+  }
+}
+
+TEST(Report, SeveralReportsAreCasesNamedAfterTheirFiles) {
+  const TemporaryDir dir;
+  ASSERT_EQ(Sweep({"--format=json=" + dir.File("first.json")}, "leaks").status, 1);
+  ASSERT_EQ(Sweep({"--format=json=" + dir.File("second.json")}, "sound").status, 0);
+  const Words both = {"report", dir.File("first.json"), dir.File("second.json")};
+  Words options = both;
+  options.push_back("--format=junit");
+  const Said said = RunTool(options);
+  EXPECT_EQ(said.status, 0) << said.err;
+  EXPECT_THAT(said.out, HasSubstr("<testsuite name=\"cuaudit first\""));
+  EXPECT_THAT(said.out, HasSubstr("classname=\"cuaudit.second.sweep.outcome\""));
+  options.back() = "--format=json";
+  const Said json = RunTool(options);
+  EXPECT_EQ(json.status, 2);
+  EXPECT_TRUE(IsOneLine(json.err)) << json.err;
+  EXPECT_THAT(json.err, HasSubstr("--format: json holds one report"));
+  const Said twice = RunTool({"report", dir.File("first.json"), dir.File("first.json"), "--format=sarif=" + dir.File("none.sarif")});
+  EXPECT_EQ(twice.status, 2);
+  EXPECT_THAT(twice.err, HasSubstr("case first: expected each case in one result only"));
+  EXPECT_FALSE(std::filesystem::exists(dir.File("none.sarif")));
+}
+
+TEST(Report, WhatCannotBeReadIsOneLineAndNothingIsWritten) {
+  const TemporaryDir dir;
+  ASSERT_EQ(Sweep({"--format=json=" + dir.File("a.json")}, "leaks").status, 1);
+  ASSERT_TRUE(WriteFile(dir.File("cut.json"), ReadFile(dir.File("a.json"))->substr(0, 700), Exit::Failure).ok());
+  for (const char* const name : {"cut.json", "none.json"}) {
+    const Said said = RunTool({"report", dir.File(name), "--format=sarif=" + dir.File("out.sarif")});
+    EXPECT_EQ(said.status, 2) << name;
+    EXPECT_TRUE(IsOneLine(said.err)) << said.err;
+    EXPECT_THAT(said.err, HasSubstr(dir.File(name)));
+    EXPECT_FALSE(std::filesystem::exists(dir.File("out.sarif"))) << name;
+  }
+  const Said nowhere = RunTool({"report", dir.File("a.json"), "--format=sarif=" + dir.File("none/out.sarif")});
+  EXPECT_EQ(nowhere.status, 2);
+  EXPECT_THAT(nowhere.err, HasSubstr("no such directory"));
+}
+
+TEST(Compare, FormatsOfCodeHostsSayWhatIsNew) {
+  const TemporaryDir dir;
+  ASSERT_EQ(Sweep({"--format=json=" + dir.File("base.json")}, "sound").status, 0);
+  ASSERT_EQ(Sweep({"--format=json=" + dir.File("head.json")}, "leaks").status, 1);
+  const Said said = RunTool({"compare", dir.File("base.json"), dir.File("head.json"), "--source-root", kSourceRoot, "--format=sarif",
+                             "--format=github=" + dir.File("github.txt")},
+                            {"GITHUB_STEP_SUMMARY=" + dir.File("summary.md")});
+  EXPECT_EQ(said.status, 1) << said.err;
+  EXPECT_EQ(Json::parse(said.out, nullptr, false)["runs"][0]["results"][0]["baselineState"], "new") << said.out;
+  EXPECT_THAT(*ReadFile(dir.File("github.txt")), HasSubstr("title=cuaudit%2C new%3A orphaned%3A 1 stream::"));
+  EXPECT_THAT(*ReadFile(dir.File("summary.md")), StartsWith("## cuaudit: 1 defect: 1 new\n"));
+}
+
 }  // namespace
 }  // namespace cuaudit::harness::formats_test
