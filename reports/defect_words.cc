@@ -94,10 +94,35 @@ std::uint64_t ObjectsLeft(const Run& run) {
   return objects;
 }
 
+bool IsSuppressed(const Defect& defect) { return defect.suppressed && !defect.suppressed->expired; }
+
 std::string DefectCount(const Run& run) {
-  std::string text = Plural(run.defects.size(), "defect");
-  if (run.findings.size() != run.defects.size()) text += ", " + Plural(run.findings.size(), "finding");
+  std::size_t defects = 0;
+  std::vector<bool> suppressed(run.findings.size());
+  for (const Defect& defect : run.defects) {
+    defects += IsSuppressed(defect) ? 0 : 1;
+    if (!IsSuppressed(defect)) continue;
+    for (const Member& member : defect.members) {
+      for (const std::size_t finding : member.findings) suppressed[finding] = true;
+    }
+  }
+  const auto findings = static_cast<std::uint64_t>(std::count(suppressed.begin(), suppressed.end(), false));
+  std::string text = Plural(defects, "defect");
+  if (findings != defects) text += ", " + Plural(findings, "finding");
+  if (defects != run.defects.size()) text += fmt::format("; {} suppressed", run.defects.size() - defects);
   return text;
+}
+
+std::string SuppressedCount(const Run& run) {
+  const auto count = static_cast<std::uint64_t>(std::count_if(run.defects.begin(), run.defects.end(), IsSuppressed));
+  return count == 0 ? std::string() : Plural(count, "defect") + " suppressed";
+}
+
+std::string SuppressionOf(const Defect& defect) {
+  if (!defect.suppressed) return {};
+  const Suppressed& one = *defect.suppressed;
+  return fmt::format("{} {} by {}: {} ({})", one.expired ? "its suppression expired, accepted until" : "suppressed until", one.until,
+                     one.owner, one.reason, one.entry);
 }
 
 }  // namespace cuaudit::report

@@ -27,8 +27,19 @@ std::string_view Name(BlamedBecause because);  // "held_it"
 // What the other call of a finding did: "collides with", "destroyed by".
 std::string_view OtherIs(Rule rule);
 
-// "3 defects, 438 findings"; "1 defect" when it is one finding.
+// True when an entry of the suppressions file accepts it and has not expired.
+bool IsSuppressed(const Defect& defect);
+
+// "3 defects, 438 findings"; "1 defect" when it is one finding. Without suppressed ones, whose number comes behind: "1 defect; 2
+// suppressed".
 std::string DefectCount(const Run& run);
+
+// "2 defects suppressed"; empty when there are none.
+std::string SuppressedCount(const Run& run);
+
+// "suppressed until 2027-03-31 by ann: waits for the driver (suppressions.toml:7)", "its suppression expired on ..."; empty when no entry
+// fits.
+std::string SuppressionOf(const Defect& defect);
 
 // Driver objects of left_at_exit.
 std::uint64_t ObjectsLeft(const Run& run);

@@ -103,6 +103,15 @@ std::string ForTerminal(std::string_view bytes) {
   });
 }
 
+std::string Shortened(std::string_view bytes, std::size_t most) {
+  std::string line = ForTerminal(bytes.substr(0, most + 1));  // a byte of the text is at least one of the line
+  if (line.size() <= most && bytes.size() <= most) return line;
+  std::size_t end = std::min(line.size(), most);
+  while (end != 0 && (static_cast<std::uint8_t>(line[end]) & 0xC0) == 0x80) --end;  // line[size] is NUL
+  line.resize(end);
+  return line + "…";
+}
+
 std::string ForXml(std::string_view bytes) {
   return Rewrite(bytes, [](std::uint32_t code, std::string_view raw, std::string* out) {
     const bool control = code < 0x20 && code != '\t' && code != '\n' && code != '\r';

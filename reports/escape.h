@@ -5,6 +5,7 @@
 // Sources: Unicode 15, table 3-7 (well-formed UTF-8); XML 1.0, section 2.2 (Char).
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,9 @@ namespace cuaudit::report {
 
 // Writes control characters, including the C1 range, as \n, \t or \x1b, so that a path cannot control the terminal.
 std::string ForTerminal(std::string_view bytes);
+
+// The same, cut at `most` bytes at the end of a character; "…" then stands for the rest.
+std::string Shortened(std::string_view bytes, std::size_t most);
 
 // Replaces characters that XML 1.0 forbids by U+FFFD. The XML writer escapes markup characters.
 std::string ForXml(std::string_view bytes);

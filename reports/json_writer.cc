@@ -101,16 +101,23 @@ Json ToJson(const Run& run, const Defect& defect) {
   }
   Json blame = nullptr;
   if (defect.blame) blame = Json{{"function", FrameOf(defect.blame->function)}, {"because", Name(defect.blame->because)}};
-  return Json{{"fingerprint", defect.fingerprint},
-              {"rule", words::Name(root.rule)},
-              {"title", root.title},
-              {"blame", std::move(blame)},
-              {"says", BlameOf(run, defect)},
-              {"acquired", Place(root.acquired)},
-              {"released", PlaceOrNull(defect.released)},
-              {"trials", defect.trials},
-              {"members", std::move(members)},
-              {"reproduce", root.reproduce}};
+  Json json{{"fingerprint", defect.fingerprint},
+            {"rule", words::Name(root.rule)},
+            {"title", root.title},
+            {"blame", std::move(blame)},
+            {"says", BlameOf(run, defect)},
+            {"acquired", Place(root.acquired)},
+            {"released", PlaceOrNull(defect.released)},
+            {"trials", defect.trials},
+            {"members", std::move(members)},
+            {"reproduce", root.reproduce}};
+  if (defect.change != Change::None) json["change"] = words::Name(defect.change);
+  if (!defect.was.empty()) json["was"] = defect.was;
+  if (const auto& one = defect.suppressed) {
+    json["suppressed"] =
+        Json{{"reason", one->reason}, {"owner", one->owner}, {"until", one->until}, {"expired", one->expired}, {"entry", one->entry}};
+  }
+  return json;
 }
 
 std::string OnOneLine(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
@@ -138,13 +145,22 @@ Json ToJson(const Coverage& coverage) {
                         {"why", Words(row)},
                         {"stack", Stack(row.stack)}});
   }
-  return Json{{"reachable", coverage.reachable},
-              {"reached", coverage.reached},
-              {"pruned", coverage.pruned},
-              {"percent", static_cast<double>(PerMille(coverage)) / 10},
-              {"codes_tried", coverage.codes_tried},
-              {"codes_documented", coverage.codes_documented},
-              {"not_reached", rows}};
+  Json json{{"reachable", coverage.reachable},
+            {"reached", coverage.reached},
+            {"pruned", coverage.pruned},
+            {"percent", static_cast<double>(PerMille(coverage)) / 10},
+            {"codes_tried", coverage.codes_tried},
+            {"codes_documented", coverage.codes_documented},
+            {"not_reached", rows}};
+  for (const Tried& one : coverage.tried) {
+    json["tried"].push_back(Json{{"call", one.call},
+                                 {"code", one.code},
+                                 {"how", one.how},
+                                 {"unwinding", one.unwinding},
+                                 {"function", one.function},
+                                 {"places", one.places}});
+  }
+  return json;
 }
 
 Json ToJson(const Course& course) {

@@ -7,7 +7,9 @@
 #include <pugixml.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "reports/defect_steps.h"
 #include "reports/defect_words.h"
 #include "reports/escape.h"
 #include "reports/message.h"
@@ -42,15 +44,6 @@ class StreamWriter final : public pugi::xml_writer {
   std::ostream* out_;
 };
 
-std::string Headline(const Finding& finding) {
-  std::string line(words::Name(finding.rule));
-  if (!finding.kind.empty()) line += ": " + std::to_string(finding.count) + " " + finding.kind;
-  if (finding.bytes != 0) line += ", " + std::to_string(finding.bytes) + " bytes";
-  if (finding.fault) line += (WasLost(finding.rule) ? ", lost when " : ", after ") + finding.fault->text + " failed";
-  for (const Fault& fault : finding.then) line += ", and then " + fault.text;
-  return line;
-}
-
 std::string Body(const Finding& finding) {
   std::string text;
   if (!finding.title.empty()) text += finding.title + (finding.detail.empty() ? "" : ": " + finding.detail) + "\n";
@@ -83,20 +76,11 @@ std::string Body(const Finding& finding) {
   return text;
 }
 
-std::string Headline(const Run& run, const Defect& defect) {
-  const Finding& root = RootOf(run, defect);
-  std::string line = RulesOf(run, defect);
-  if (const std::string amount = AmountOf(run, defect); !amount.empty()) line += ": " + amount;
-  if (root.fault) line += (WasLost(root.rule) ? ", lost when " : ", after ") + root.fault->text + " failed";
-  for (const Fault& fault : root.then) line += ", and then " + fault.text;
-  if (defect.trials > 1) line += ", in " + std::to_string(defect.trials) + " trials";
-  return line;
-}
-
 // The finding that shows the defect, and one line for each other one.
 std::string Body(const Run& run, const Defect& defect) {
   std::string text = BlameOf(run, defect);
   if (!text.empty()) text += "\n";
+  if (defect.suppressed && defect.suppressed->expired) text += SuppressionOf(defect) + "\n";
   if (!defect.released.call.empty()) {
     text += "without the fault " + defect.released.call + "\n";
     AppendStack(defect.released.stack, &text);
@@ -117,6 +101,13 @@ struct Counter {
   std::size_t failures = 0;
   std::size_t errors = 0;
   std::size_t skipped = 0;
+
+  void Add(const Counter& other) {
+    tests += other.tests;
+    failures += other.failures;
+    errors += other.errors;
+    skipped += other.skipped;
+  }
 };
 
 void SetCounts(pugi::xml_node node, const Counter& counter) {
@@ -126,34 +117,34 @@ void SetCounts(pugi::xml_node node, const Counter& counter) {
   Set(node, "skipped", std::to_string(counter.skipped));
 }
 
+// The reports of one case.
 struct Suite {
-  const Run& run;
   pugi::xml_node node;
-  Counter counter;
+  const std::string& case_name;
+  Counter counter = {};
 
-  pugi::xml_node Case(std::string_view group, std::string_view name) {
+  pugi::xml_node Case(Mode mode, std::string_view group, std::string_view name) {
     ++counter.tests;
     pugi::xml_node test = node.append_child("testcase");
-    Set(test, "classname", "cuaudit." + std::string(Name(run.mode)) + "." + std::string(group));
+    const std::string of = case_name.empty() ? "" : case_name + ".";
+    Set(test, "classname", "cuaudit." + of + std::string(Name(mode)) + "." + std::string(group));
     Set(test, "name", name);
     Set(test, "time", "0");
     return test;
   }
 
   // The name ends in the fingerprint, so that it is the same from run to run and a CI system can follow the defect.
-  pugi::xml_node Case(const Finding& finding, const std::string& fingerprint) {
-    const std::string_view rule = words::Name(finding.rule);
-    std::string name = finding.kind.empty() ? std::string(rule) : finding.kind;
+  pugi::xml_node Case(Mode mode, Rule rule, const std::string& kind, const std::string& fingerprint) {
+    std::string name = kind.empty() ? std::string(words::Name(rule)) : kind;
     if (!fingerprint.empty()) name += " " + fingerprint;
-    return Case(rule, name);
+    return Case(mode, words::Name(rule), name);
   }
 };
 
-void AppendOutcome(Suite* suite) {
-  const Run& run = suite->run;
+void AppendOutcome(const Run& run, Suite* suite) {
   const bool ended = run.outcome == Outcome::Clean || run.outcome == Outcome::Findings || run.outcome == Outcome::Left || !run.outcome;
   const std::string message = MessageLine(run);
-  pugi::xml_node test = suite->Case("outcome", "outcome");
+  pugi::xml_node test = suite->Case(run.mode, "outcome", "outcome");
   if (!ended) {
     ++suite->counter.errors;
     pugi::xml_node error = test.append_child("error");
@@ -165,97 +156,172 @@ void AppendOutcome(Suite* suite) {
   }
 }
 
-void AppendCases(Suite* suite) {
-  const Run& run = suite->run;
-  for (const Defect& defect : run.defects) {
-    ++suite->counter.failures;
-    const Finding& root = RootOf(run, defect);
-    pugi::xml_node failure = suite->Case(root, defect.fingerprint).append_child("failure");
-    Set(failure, "type", words::Name(root.rule));
-    Set(failure, "message", Headline(run, defect));
-    SetText(failure, Body(run, defect));
+// A defect fails, but for one that a suppression accepts.
+void AppendDefect(const Run& run, const Defect& defect, Suite* suite) {
+  const Finding& root = RootOf(run, defect);
+  pugi::xml_node test = suite->Case(run.mode, root.rule, root.kind, defect.fingerprint);
+  if (IsSuppressed(defect)) {
+    ++suite->counter.skipped;
+    Set(test.append_child("skipped"), "message", SuppressionOf(defect) + "; " + Headline(run, defect));
+    SetText(test.append_child("system-out"), Body(run, defect));
+    return;
   }
+  ++suite->counter.failures;
+  pugi::xml_node failure = test.append_child("failure");
+  Set(failure, "type", words::Name(root.rule));
+  const std::string change = defect.change == Change::None ? "" : std::string(words::Row(defect.change).title) + ": ";
+  Set(failure, "message", change + Headline(run, defect));
+  SetText(failure, Body(run, defect));
+}
+
+void AppendCases(const Run& run, Suite* suite) {
+  for (const Defect& defect : run.defects) AppendDefect(run, defect, suite);
   static constexpr std::array<Verdict, 4> kPassing = {Verdict::Pass, Verdict::Absorbed, Verdict::Benign, Verdict::RetainedForRetry};
   for (const Verdict verdict : kPassing) {
     const auto found = run.totals.verdicts.find(verdict);
     if (found == run.totals.verdicts.end() || found->second == 0) continue;
-    SetText(suite->Case("verdict", words::Name(verdict)).append_child("system-out"), std::to_string(found->second) + " trials");
+    SetText(suite->Case(run.mode, "verdict", words::Name(verdict)).append_child("system-out"), std::to_string(found->second) + " trials");
   }
   if (run.meters) {
     for (const Meter& row : run.meters->rows) {
       if (row.grows) continue;
-      SetText(suite->Case("meter", row.name).append_child("system-out"),
+      SetText(suite->Case(run.mode, "meter", row.name).append_child("system-out"),
               "no growth; would have seen >= " + std::to_string(row.detectable) + " bytes a cycle");
     }
     for (const auto& [name, why] : run.meters->absent) {
       ++suite->counter.skipped;
-      Set(suite->Case("meter", name).append_child("skipped"), "message", words::Words(why));
+      Set(suite->Case(run.mode, "meter", name).append_child("skipped"), "message", words::Words(why));
     }
   }
   for (const Finding& note : run.notes) {
     ++suite->counter.skipped;
-    pugi::xml_node test = suite->Case(note, note.fingerprint);
+    pugi::xml_node test = suite->Case(run.mode, note.rule, note.kind, note.fingerprint);
     Set(test.append_child("skipped"), "message", Headline(note));
     if (const std::string body = Body(note); !body.empty()) SetText(test.append_child("system-out"), body);
   }
 }
 
-}  // namespace
+// `prefix` tells the reports of one case apart: "sweep."
+void AppendProperties(const Run& run, const std::string& prefix, pugi::xml_node properties) {
+  const auto add = [&](const std::string& name, std::string_view value) { Property(properties, prefix + name, value); };
+  add("driver", run.driver.kind == DriverKind::Simulated ? "simulated" : Name(run.driver.kind));
+  add("driver_version", run.driver.version);
+  add("device", run.driver.device);
+  if (!run.driver.runtime.empty()) add("runtime", run.driver.runtime);
+  if (!run.driver.world.empty()) add("world", run.driver.world);
+  if (run.driver.kernels) {
+    add("kernels.hosted", std::to_string(run.driver.kernels->hosted));
+    add("kernels.idle", std::to_string(run.driver.kernels->idle));
+    add("kernels.mismatched", std::to_string(run.driver.kernels->mismatched));
+  }
+  for (const Replayed& fault : run.faults) add(fault.code_chosen ? "fault.code_chosen" : "fault", fault.text);
+  add("scope", run.scope);
+  std::string probes;
+  for (const std::string& probe : run.host.probes) probes += (probes.empty() ? "" : ",") + probe;
+  if (!probes.empty()) add("host.probes", probes);
+  for (const auto& [probe, why] : run.host.left_out) add("host.left_out." + probe, words::Words(why));
+  add("outcome", OutcomeName(run));
+  add("tool_version", run.tool_version);
+  add("calls", std::to_string(run.totals.calls));
+  add("trials", std::to_string(run.totals.trials));
+  add("fired", std::to_string(run.totals.fired));
+  for (const auto& [verdict, count] : Words(run.totals.verdicts)) add("verdict." + verdict, std::to_string(count));
+  for (const auto& [reason, count] : Words(run.totals.skipped)) add("skipped." + reason, std::to_string(count));
+  for (const auto& [reason, count] : Words(run.totals.pruned)) add("pruned." + reason, std::to_string(count));
+  if (run.coverage) {
+    add("coverage.reached", std::to_string(run.coverage->reached));
+    add("coverage.reachable", std::to_string(run.coverage->reachable));
+    add("coverage.pruned", std::to_string(run.coverage->pruned));
+  }
+  if (run.totals.recovered != 0) add("recovery_checked", std::to_string(run.totals.recovered));
+  if (run.totals.shrinking != 0) add("shrinking_runs", std::to_string(run.totals.shrinking));
+}
 
-bool WriteJunit(const Run& run, std::ostream& out) {
+// Reports of one case, or why there are none.
+struct Reported {
+  std::string case_name;
+  std::vector<const Run*> runs;
+  std::string not_run;
+};
+
+std::string SuiteName(const Reported& part) {
+  if (!part.case_name.empty() || part.runs.empty()) return "cuaudit " + part.case_name;
+  const Run& run = *part.runs.front();
+  return "cuaudit " + std::string(Name(run.mode)) + (run.command.empty() ? "" : ": " + ForShell(run.command));
+}
+
+Counter AppendSuite(const Reported& part, pugi::xml_node root) {
+  pugi::xml_node node = root.append_child("testsuite");
+  Set(node, "name", SuiteName(part));
+  pugi::xml_node properties = node.append_child("properties");
+  for (const Run* const run : part.runs) {
+    AppendProperties(*run, part.runs.size() == 1 ? "" : std::string(Name(run->mode)) + ".", properties);
+  }
+  Suite suite{node, part.case_name};
+  for (const Run* const run : part.runs) {
+    AppendOutcome(*run, &suite);
+    AppendCases(*run, &suite);
+  }
+  if (part.runs.empty()) {
+    ++suite.counter.skipped;
+    Set(suite.Case(Mode::Unknown, "outcome", "outcome").append_child("skipped"), "message", "not run: " + part.not_run);
+  }
+  SetCounts(node, suite.counter);
+  Set(node, "time", "0");
+  if (!part.runs.empty() && !part.runs.front()->generated.empty()) Set(node, "timestamp", part.runs.front()->generated);
+  return suite.counter;
+}
+
+// What only the base has: a fixed defect passes, one that nobody looked for is skipped.
+Counter AppendComparison(const Comparison& comparison, pugi::xml_node root) {
+  static const std::string kName = "comparison";
+  pugi::xml_node node = root.append_child("testsuite");
+  Set(node, "name", "cuaudit comparison with " + comparison.base);
+  Suite suite{node, kName};
+  for (const Gone& gone : comparison.gone) {
+    const std::string of = gone.case_name.empty() ? "" : gone.case_name + " ";
+    pugi::xml_node test = suite.Case(gone.mode, gone.rule, of + std::string(words::Name(gone.rule)), gone.fingerprint);
+    if (gone.change == Change::Fixed) {
+      SetText(test.append_child("system-out"), "fixed: " + gone.title);
+      continue;
+    }
+    ++suite.counter.skipped;
+    Set(test.append_child("skipped"), "message", "not run: " + gone.because);
+    SetText(test.append_child("system-out"), gone.title);
+  }
+  SetCounts(node, suite.counter);
+  Set(node, "time", "0");
+  return suite.counter;
+}
+
+bool WriteParts(const std::vector<Reported>& parts, const Comparison* comparison, std::ostream& out) {
   pugi::xml_document document;
   pugi::xml_node declaration = document.append_child(pugi::node_declaration);
   Set(declaration, "version", "1.0");
   Set(declaration, "encoding", "UTF-8");
   pugi::xml_node root = document.append_child("testsuites");
   Set(root, "name", "cuaudit");
-  pugi::xml_node node = root.append_child("testsuite");
-  Set(node, "name", "cuaudit " + std::string(Name(run.mode)) + (run.command.empty() ? "" : ": " + ForShell(run.command)));
-
-  pugi::xml_node properties = node.append_child("properties");
-  Property(properties, "driver", run.driver.kind == DriverKind::Simulated ? "simulated" : Name(run.driver.kind));
-  Property(properties, "driver_version", run.driver.version);
-  Property(properties, "device", run.driver.device);
-  if (!run.driver.runtime.empty()) Property(properties, "runtime", run.driver.runtime);
-  if (!run.driver.world.empty()) Property(properties, "world", run.driver.world);
-  if (run.driver.kernels) {
-    Property(properties, "kernels.hosted", std::to_string(run.driver.kernels->hosted));
-    Property(properties, "kernels.idle", std::to_string(run.driver.kernels->idle));
-    Property(properties, "kernels.mismatched", std::to_string(run.driver.kernels->mismatched));
-  }
-  for (const Replayed& fault : run.faults) Property(properties, fault.code_chosen ? "fault.code_chosen" : "fault", fault.text);
-  Property(properties, "scope", run.scope);
-  std::string probes;
-  for (const std::string& probe : run.host.probes) probes += (probes.empty() ? "" : ",") + probe;
-  if (!probes.empty()) Property(properties, "host.probes", probes);
-  for (const auto& [probe, why] : run.host.left_out) Property(properties, "host.left_out." + probe, words::Words(why));
-  Property(properties, "outcome", OutcomeName(run));
-  Property(properties, "tool_version", run.tool_version);
-  Property(properties, "calls", std::to_string(run.totals.calls));
-  Property(properties, "trials", std::to_string(run.totals.trials));
-  Property(properties, "fired", std::to_string(run.totals.fired));
-  for (const auto& [verdict, count] : Words(run.totals.verdicts)) Property(properties, "verdict." + verdict, std::to_string(count));
-  for (const auto& [reason, count] : Words(run.totals.skipped)) Property(properties, "skipped." + reason, std::to_string(count));
-  for (const auto& [reason, count] : Words(run.totals.pruned)) Property(properties, "pruned." + reason, std::to_string(count));
-  if (run.coverage) {
-    Property(properties, "coverage.reached", std::to_string(run.coverage->reached));
-    Property(properties, "coverage.reachable", std::to_string(run.coverage->reachable));
-    Property(properties, "coverage.pruned", std::to_string(run.coverage->pruned));
-  }
-  if (run.totals.recovered != 0) Property(properties, "recovery_checked", std::to_string(run.totals.recovered));
-  if (run.totals.shrinking != 0) Property(properties, "shrinking_runs", std::to_string(run.totals.shrinking));
-
-  Suite suite{run, node, {}};
-  AppendOutcome(&suite);
-  AppendCases(&suite);
-  SetCounts(root, suite.counter);
-  SetCounts(node, suite.counter);
-  Set(node, "time", "0");
-  if (!run.generated.empty()) Set(node, "timestamp", run.generated);
+  Counter all;
+  for (const Reported& part : parts) all.Add(AppendSuite(part, root));
+  if (comparison != nullptr) all.Add(AppendComparison(*comparison, root));
+  SetCounts(root, all);
   StreamWriter writer(&out);
   document.save(writer, "  ", pugi::format_default, pugi::encoding_utf8);
   out.flush();
   return out.good();
+}
+
+}  // namespace
+
+bool WriteJunit(const Run& run, std::ostream& out) { return WriteParts({Reported{"", {&run}, ""}}, nullptr, out); }
+
+bool WriteJunit(const Audit& audit, std::ostream& out) {
+  std::vector<Reported> parts;
+  for (const Case& one : audit.cases) {
+    Reported& part = parts.emplace_back(Reported{one.name, {}, one.not_run});
+    for (const Run& run : one.runs) part.runs.push_back(&run);
+  }
+  return WriteParts(parts, audit.comparison ? &*audit.comparison : nullptr, out);
 }
 
 }  // namespace cuaudit::report

@@ -7,6 +7,7 @@
 
 #include <ostream>
 
+#include "reports/audit.h"
 #include "reports/run.h"
 
 namespace cuaudit::report {
@@ -15,5 +16,9 @@ namespace cuaudit::report {
 // not_exercised, interrupted or error is a case in error, so that a run that proved nothing never looks green. Characters that XML
 // forbids become U+FFFD. Returns false when the stream failed.
 bool WriteJunit(const Run& run, std::ostream& out);
+
+// One testsuite for each case, and one for what only the base of a comparison has. A suppressed defect, a case that was not run and a
+// defect that nobody looked for are skipped; a fixed one passes.
+bool WriteJunit(const Audit& audit, std::ostream& out);
 
 }  // namespace cuaudit::report

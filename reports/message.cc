@@ -49,6 +49,7 @@ std::string NeverFiredText(const NeverFired& never) {
 }
 
 std::string CleanFor(const Run& run) {
+  if (!run.message.clean_for.empty()) return run.message.clean_for;
   if (!run.message.chosen) return {};
   std::string text = "clean for " + HowMany(*run.message.chosen, "planned faults");
   std::uint64_t pruned = 0;
@@ -61,13 +62,14 @@ std::string CleanFor(const Run& run) {
 std::string LeftText(const Run& run) {
   constexpr std::size_t kMost = 3;
   std::vector<std::string> places;
+  std::size_t count = 0;
   for (const Defect& defect : run.defects) {
-    if (places.size() == kMost) break;
+    if (IsSuppressed(defect) || ++count > kMost) continue;
     const Acquired& acquired = RootOf(run, defect).acquired;
     const std::string origin = DescribeOrigin(acquired.stack);
     places.push_back(AmountOf(run, defect) + " acquired by " + acquired.call + (origin.empty() ? "" : " < " + origin));
   }
-  if (run.defects.size() > kMost) places.push_back(std::to_string(run.defects.size() - kMost) + " more");
+  if (count > kMost) places.push_back(std::to_string(count - kMost) + " more");
   return Joined(places, "; ");
 }
 
@@ -118,8 +120,7 @@ std::string Explanation(const Run& run) {
 std::string MessageLine(const Run& run) {
   const std::string text = Explanation(run);
   if (run.outcome == Outcome::NotExercised) return run.message.told.empty() ? "not exercised: " + text : text;
-  // Other commands make no trials after which the host could be looked at.
-  const std::string shown = run.outcome == Outcome::Clean && MakesTrials(run) ? HostNotes(run) : std::string();
+  const std::string shown = BesideClean(run);
   return shown.empty() ? text : (text.empty() ? "clean" : text) + "; " + shown;
 }
 
@@ -160,6 +161,14 @@ std::string HostNotes(const Run& run) {
   add(places(Rule::HostLeft), " left");
   add(places(Rule::HostMisused), " misused");
   return text.empty() ? text : text + ", judged with --host";
+}
+
+std::string BesideClean(const Run& run) {
+  if (run.outcome != Outcome::Clean) return {};
+  // Other commands make no trials after which the host could be looked at.
+  const std::string notes = MakesTrials(run) ? HostNotes(run) : std::string();
+  const std::string suppressed = SuppressedCount(run);
+  return suppressed + (suppressed.empty() || notes.empty() ? "" : "; ") + notes;
 }
 
 }  // namespace cuaudit::report

@@ -36,4 +36,7 @@ constexpr bool IsHostNote(Rule rule) { return rule == Rule::HostLeft || rule == 
 // "3 host places left, 1 misused, judged with --host"; empty when there are none.
 std::string HostNotes(const Run& run);
 
+// What a clean report says beside being clean: "2 defects suppressed; 3 host places left, judged with --host". Empty when there is nothing.
+std::string BesideClean(const Run& run);
+
 }  // namespace cuaudit::report

@@ -173,6 +173,16 @@ struct NotReached {
   std::vector<Frame> stack;
 };
 
+// A way to fail that fired in a trial, by the function of the program that made the call.
+struct Tried {
+  std::string call;
+  std::string code;
+  std::string how;
+  bool unwinding = false;    // on the way back from another fault
+  std::string function;      // without parameters; empty: unknown, and for calls made on the way back
+  std::uint64_t places = 0;  // number of call stacks
+};
+
 // Number of ways to fail (place, phase, error, way) that the program can reach, and how many of them the sweep reached.
 struct Coverage {
   std::uint64_t reachable = 0;
@@ -180,7 +190,8 @@ struct Coverage {
   std::uint64_t codes_tried = 0;       // pairs of call and error that were tried
   std::uint64_t codes_documented = 0;  // pairs documented for the same calls
   std::vector<NotReached> not_reached;
-  std::uint64_t pruned = 0;  // faults (not ways to fail) that were not tried because a fault in an equal state was planned
+  std::uint64_t pruned = 0;       // faults (not ways to fail) that were not tried because a fault in an equal state was planned
+  std::vector<Tried> tried = {};  // sorted; by this a comparison tells a defect that is fixed from one that nobody looked for
 };
 
 // Coverage in tenths of a percent, rounded down, so that 1000 means that everything was reached.
@@ -292,6 +303,7 @@ struct Message {
   NothingPlanned nothing = NothingPlanned::No;
   NeverFired never_fired;
   std::optional<Part> chosen;     // trials of the possible faults; said when the outcome is clean
+  std::string clean_for = {};     // of a clean report that was read from a file: the same in words
   std::optional<Part> abandoned;  // trials abandoned at exit whose heap nobody looked at
   std::optional<Part> coverage;   // reached and wanted, in tenths of a percent
   std::optional<BadEnd> bad_end;

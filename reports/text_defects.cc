@@ -52,11 +52,29 @@ void AppendMembers(const Run& run, const Defect& defect, Page* page) {
   if (end < defect.members.size()) page->Line("     … and {} more places, listed by --findings", defect.members.size() - end);
 }
 
+// Two lines each: what is accepted, and until when.
+void AppendSuppressed(const Run& run, Page* page) {
+  const std::string count = SuppressedCount(run);
+  if (count.empty()) return;
+  page->Line("");
+  page->Line("{}:", page->Paint(kYellow, count));
+  for (const Defect& defect : run.defects) {
+    if (!IsSuppressed(defect)) continue;
+    const Finding& root = RootOf(run, defect);
+    const std::string amount = AmountOf(run, defect);
+    const std::string place = Place(root.acquired.call, root.acquired.stack);
+    page->Line("  {}{}{}", RulesOf(run, defect), amount.empty() ? "" : ": " + ForTerminal(amount),
+               place.empty() ? "" : ", acquired by " + place);
+    page->Line("     {}", ForTerminal(SuppressionOf(defect)));
+  }
+}
+
 }  // namespace
 
 void AppendDefects(const Run& run, Page* page) {
   std::size_t number = 0;
   for (const Defect& defect : run.defects) {
+    if (IsSuppressed(defect)) continue;
     const Finding& root = RootOf(run, defect);
     std::string what = ForTerminal(AmountOf(run, defect));
     if (defect.trials > 1) what += fmt::format("{}in {} trials", what.empty() ? "" : ", ", defect.trials);
@@ -69,9 +87,11 @@ void AppendDefects(const Run& run, Page* page) {
     AppendFault(root, page);
     AppendOtherCalls(run, defect.members.front(), page);
     AppendMembers(run, defect, page);
+    if (defect.suppressed) page->Line("     {}", ForTerminal(SuppressionOf(defect)));
     if (!root.reproduce.empty()) page->Line("     reproduce {}", ForTerminal(root.reproduce));
     if (!defect.fingerprint.empty()) page->Line("     {}", page->Paint(kDim, "fingerprint " + ForTerminal(defect.fingerprint)));
   }
+  AppendSuppressed(run, page);
 }
 
 }  // namespace cuaudit::report

@@ -59,7 +59,8 @@ Painted OutcomeOf(const Run& run) {
     const std::uint64_t left = LeftAtExit(run, Of::Driver);
     const std::uint64_t left_of_host = LeftAtExit(run, Of::Host);  // every program leaves some
     const std::string shown = HostNotes(run);
-    const std::string notes = shown.empty() ? shown : "; " + shown;
+    const std::string suppressed = SuppressedCount(run);
+    const std::string notes = (suppressed.empty() ? "" : "; " + suppressed) + (shown.empty() ? "" : "; " + shown);
     const std::string host = (left_of_host == 0 ? "" : ", " + Plural(left_of_host, "host resource") + " kept until the end") + notes;
     const std::uint64_t orphaned = OrphanedBeforeExit(run);
     std::string text = "no rule broken";

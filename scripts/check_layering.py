@@ -22,8 +22,10 @@ SUFFIXES = (".h", ".cc", ".c", ".def")
 THIRD_PARTY = {
     r"^CLI/": ["harness/options", "suites"],
     r"^fmt/": ["harness/cli", "reports"],
-    r"^nlohmann/": ["harness/cli", "harness/sweep", "reports", "suites"],
+    r"^archive(_entry)?\.h$": ["harness/compare"],
+    r"^nlohmann/": ["harness/cli", "harness/compare", "harness/sweep", "reports", "suites"],
     r"^pugixml": ["reports", "suites"],
+    r"^toml\+\+/": ["harness/compare"],
     r"^(elfutils/|dwarf\.h|libelf)": ["harness/symbols"],
     r"^(gtest/|gmock/)": ["include/cuaudit/gtest.h", "include/cuaudit/neutrality_listener.h", "suites"],
     r"^benchmark/": ["suites/bench"],

@@ -20,5 +20,9 @@ Exit ReplayCommand(const Options& options);
 Exit ExplainCommand(const Options& options);
 Exit ExplainWord(const std::string& word);  // id of a rule, outcome, verdict or reason of a report
 Exit ListCommand(const Options& options);
+Exit CompareCommand(const Options& options);
+Exit BaselineCommand(const Options& options);
+Exit SuppressCommand(const Options& options);
+Exit ReportCommand(const Options& options);
 
 }  // namespace cuaudit::harness

@@ -39,7 +39,7 @@ Exit CyclesCommand(const Options& options) {
   if (!status.ok()) return Fail(status, *session);
   FindDefects(&run);
   SayLeftOut(run);
-  return Deliver(run, options);
+  return Deliver(run, *session);
 }
 
 }  // namespace cuaudit::harness

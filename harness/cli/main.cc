@@ -31,6 +31,14 @@ Exit Dispatch(const Options& options) {
       return ExplainCommand(options);
     case kList:
       return ListCommand(options);
+    case kCompare:
+      return CompareCommand(options);
+    case kBaseline:
+      return BaselineCommand(options);
+    case kSuppress:
+      return SuppressCommand(options);
+    case kReport:
+      return ReportCommand(options);
     case kLifecycle:  // a lifecycle has no command; its options come from CUAUDIT_SWEEP
       break;
   }

@@ -117,7 +117,7 @@ Exit RunCommand(const Options& options) {
   if (!as_expected) run.message.bad_end = {how_it_ended, subject.expected_exit};
   run.outcome = OutcomeOf(run, as_expected);
   SayLeftOut(run);
-  const Exit delivered = Deliver(run, options);
+  const Exit delivered = Deliver(run, *session);
   return Beside(delivered, WriteLifetimes(table, as_expected, options.write_lifetime));
 }
 

@@ -174,6 +174,12 @@ Result<Session> Session::Open(const Options& options) {
     if (!writable.ok()) return writable;
   }
 
+  if (!options.suppressions.empty()) {
+    Result<Suppressions> suppressions = Suppressions::Read(options.suppressions);
+    if (!suppressions.ok()) return Status(Exit::Usage, "--suppressions: " + suppressions.status().message());
+    session.suppressions_ = std::move(*suppressions);
+  }
+
   const Result<std::string> world = WorldText(options);
   if (!world.ok()) return world.status();
   const Status only_simulated(Exit::Usage, *world + ": only the simulated driver can be asked for it: expected --driver=sim");
@@ -263,7 +269,13 @@ Exit Refuse(const Status& status) {
 }
 
 // An output that cannot be written does not keep the others from being written.
-Exit Deliver(const report::Run& run, const Options& options) {
+Exit Deliver(report::Run run, const Session& session) {
+  const Options& options = session.options();
+  if (!options.suppressions.empty()) {
+    Suppressions suppressions = session.suppressions();
+    suppressions.Apply(Today(), &run);
+    for (const std::string& place : suppressions.Unused()) Say("warning: " + place + ": the suppression fits no defect");
+  }
   Exit exit = ExitOf(run);
   for (const Output& output : options.outputs) {
     const Status status = WriteReport(run, output);
@@ -292,7 +304,7 @@ Exit Fail(const Status& status, const Session& session) {
   run.host = {};  // nothing was judged
   run.outcome = status.not_exercised() ? words::Outcome::NotExercised : words::Outcome::Error;
   run.message.told = status.message();
-  const Exit delivered = Deliver(run, session.options());
+  const Exit delivered = Deliver(run, session);
   return delivered == Exit::Failure ? delivered : status.exit();
 }
 
@@ -300,7 +312,7 @@ Exit EndInterrupted(const Progressed& progressed, report::Run run, const Session
   SetInterrupted(progressed, &run);
   Say(report::MessageLine(run) +
       (session.options().command == kSweep && !session.dir().fresh() ? "; the same command goes on from here" : ""));
-  const Exit delivered = Deliver(run, session.options());
+  const Exit delivered = Deliver(std::move(run), session);
   return delivered == Exit::Failure ? delivered : static_cast<Exit>(kSignalled + progressed.signal);
 }
 

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "harness/cli/driver_choice.h"
+#include "harness/compare/suppressions.h"
 #include "harness/options/options.h"
 #include "harness/options/report_files.h"
 #include "harness/process/process.h"
@@ -37,6 +38,7 @@ class Session {
   const Options& options() const noexcept { return options_; }
   const Subject& subject() const noexcept { return subject_; }
   const WorkDir& dir() const noexcept { return *dir_; }
+  const Suppressions& suppressions() const noexcept { return suppressions_; }
   std::size_t jobs() const;
 
   // The command line that runs `command` with the same options and the same name of the tool: "cuaudit replay --driver=sim --host".
@@ -53,10 +55,11 @@ class Session {
   Subject subject_;
   std::unique_ptr<SignalsTaken> signals_;  // holds signals between two runs of the program
   std::optional<WorkDir> dir_;
+  Suppressions suppressions_;
 };
 
-// Writes the report to all outputs and answers the exit code for its outcome.
-Exit Deliver(const report::Run& run, const Options& options);
+// Marks the defects that --suppressions accepts, writes the report to all outputs and answers the exit code for its outcome.
+Exit Deliver(report::Run run, const Session& session);
 
 // The exit code of a command that has `delivered` its report and then tried to write another file. When that file could not be written,
 // stderr says why; the report is not affected.

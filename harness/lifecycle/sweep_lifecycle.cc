@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "faults/plan/fault.h"
+#include "harness/compare/suppressions.h"
 #include "harness/lifecycle/audit_report.h"
 #include "harness/lifecycle/command_line.h"
 #include "harness/lifecycle/in_process_runner.h"
@@ -22,6 +23,7 @@
 #include "harness/sweep/run/subject_content.h"
 #include "harness/sweep/sweep_engine.h"
 #include "harness/sweep/trial_rows.h"
+#include "reports/defect_words.h"
 #include "reports/message.h"
 
 namespace cuaudit::harness {
@@ -137,6 +139,26 @@ void Conclude(bool may_drift, const report::Run& run, Audit* audit) {
   }
 }
 
+// Marks what --suppressions accepts. The audit keeps the findings of suppressed defects as notes.
+void Suppress(Suppressions* suppressions, report::Run* run, Audit* audit) {
+  suppressions->Apply(Today(), run);
+  std::vector<bool> accepted(run->findings.size());
+  for (const bool suppressed : {true, false}) {  // a finding that another defect has, too, counts
+    for (const report::Defect& defect : run->defects) {
+      if (report::IsSuppressed(defect) != suppressed) continue;
+      for (const report::Member& member : defect.members) {
+        for (const std::size_t finding : member.findings) accepted[finding] = suppressed;
+      }
+    }
+  }
+  std::size_t index = 0;
+  audit->Tolerate([&](const Finding& finding) {
+    if (!accepted[index++]) return false;
+    audit->notes.push_back(finding);
+    return true;
+  });
+}
+
 // Fills in what the report of a program gets from its session.
 void CompleteReport(const Audit& audit, const std::vector<std::string>& only, const InProcessRunner& runner, report::Run* run) {
   for (const std::string& fault : only) run->faults.push_back({fault, false});
@@ -166,6 +188,12 @@ void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
   if (!engine_options.ok()) return Fail(engine_options.status(), audit);
   status = AddBenign(lifecycle.benign(), kBenignSource, &engine_options->benign);
   if (!status.ok()) return Fail(status, audit);
+  Suppressions suppressions;
+  if (!settings.suppressions.empty()) {
+    Result<Suppressions> read = Suppressions::Read(settings.suppressions);
+    if (!read.ok()) return Fail(Status(Exit::Usage, "--suppressions: " + read.status().message()), audit);
+    suppressions = std::move(*read);
+  }
   engine_options->judge.any_code = lifecycle.any_code();
   cuaudit::SweepOptions how = options;
   how.host = !settings.no_host;
@@ -194,11 +222,14 @@ void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
   if (engine.prepared()) engine.Report(&run);
   for (const auto& [reason, count] : runner.skipped()) run.totals.skipped[reason] += count;
   AddReport(run, audit);
+  if (!suppressions.entries().empty()) Suppress(&suppressions, &run, audit);
   if (status.exit() == Exit::Usage) return Fail(status, audit);
   const int signal = status.ok() ? 0 : runner.interrupted();
   if (status.ok()) {
     for (const Because& why : runner.unmetered()) audit->unmetered.push_back(Words(why));
     Conclude(how.may_drift, run, audit);
+    const std::string accepted = report::SuppressedCount(run);
+    if (!accepted.empty() && audit->outcome == AuditOutcome::Clean) audit->message += "; " + accepted;
   } else {
     if (signal != 0) SetInterrupted({signal, run.totals.trials, engine.trials(), engine.plans_more()}, &run);
     Fail(signal == 0 ? status : Status(Exit::Failure, report::Explanation(run)), audit);

@@ -23,6 +23,14 @@ constexpr CommandRow kCommands[] = {
     {kExplain, "explain", " JOURNAL | --rule ID",
      "Print a journal, what was alive at its end and what was done wrong; or what a word of a report means"},
     {kList, "list", " TABLE", "Print a table that cuaudit goes by"},
+    {kCompare, "compare", " BASE HEAD",
+     "Say which defects of HEAD are new, and which of BASE are fixed or were not looked for: results, reports, archives; BASE may be a "
+     "baseline file"},
+    {kBaseline, "baseline", " write RESULT [FILE] | show FILE",
+     "Write the defects of a result as a small file for the repository, or print one"},
+    {kSuppress, "suppress", " FINGERPRINT --report RESULT --reason TEXT --owner NAME --until DAY",
+     "Accept a defect until a day: adds an entry to suppressions.toml"},
+    {kReport, "report", " RESULT...", "Write results that are there already in another format: result directories, JSON reports, archives"},
 };
 
 const CommandRow& RowOf(Command command) {
@@ -60,6 +68,15 @@ Status CheckOptions(const Options& options) {
   if (options.command == kExplain && options.operand.empty() == options.rule.empty())
     return {Exit::Usage, "expected a journal or --rule: " + usage};
   if (options.command == kReplay && options.fault.empty()) return {Exit::Usage, "expected at least one --fault: " + usage};
+  if (options.command == kCompare && options.operands.size() != 2) return {Exit::Usage, "expected a base and a head: " + usage};
+  if (options.command == kBaseline) {
+    const std::size_t count = options.operands.size();
+    const bool shows = count == 2 && options.operands[0] == "show";
+    const bool writes = (count == 2 || count == 3) && options.operands[0] == "write";
+    if (!shows && !writes) return {Exit::Usage, "expected write and a result, or show and a file: " + usage};
+  }
+  if (options.command == kSuppress && options.operands.size() != 1) return {Exit::Usage, "expected a fingerprint: " + usage};
+  if (options.command == kReport && options.operands.empty()) return {Exit::Usage, "expected a result: " + usage};
   if (options.no_prune && options.prune != Options().prune) return {Exit::Usage, "expected --prune or --no-prune, not both"};
   if (options.allow_left && !(options.lifetime + options.write_lifetime).empty())
     return {Exit::Usage, "expected --allow-left or --lifetime and --write-lifetime, not both"};
@@ -68,20 +85,29 @@ Status CheckOptions(const Options& options) {
 }
 
 // Reads "json" or "json=FILE".
-Result<Output> ParseOutput(const std::string& text) {
-  constexpr std::pair<const char*, Format> kFormats[] = {{"text", Format::Text}, {"json", Format::Json}, {"junit", Format::Junit}};
+Result<Output> ParseOutput(const std::string& text, const Options& options) {
+  constexpr std::pair<const char*, Format> kFormats[] = {
+      {"text", Format::Text},     {"json", Format::Json},     {"junit", Format::Junit},      {"sarif", Format::Sarif},
+      {"github", Format::Github}, {"gitlab", Format::Gitlab}, {"markdown", Format::Markdown}};
   const std::size_t equals = text.find('=');
   for (const auto& [name, format] : kFormats) {
     if (text.substr(0, equals) != name) continue;
     if (equals + 1 == text.size()) break;
-    return Output{format, equals == std::string::npos ? "" : text.substr(equals + 1)};
+    Output output;
+    output.format = format;
+    if (equals != std::string::npos) output.file = text.substr(equals + 1);
+    output.findings = options.findings;
+    output.source_root = options.source_root;
+    output.for_upload = options.sarif == "github";
+    return output;
   }
-  return Status(Exit::Usage, "--format: '" + text + "': expected text, json or junit, or one of these and =FILE");
+  return Status(Exit::Usage,
+                "--format: '" + text + "': expected text, json, junit, sarif, github, gitlab or markdown, or one of these and =FILE");
 }
 
 Status ReadOutputs(Options* options) {
   for (const std::string& text : options->format.empty() ? std::vector<std::string>{"text"} : options->format) {
-    Result<Output> output = ParseOutput(text);
+    Result<Output> output = ParseOutput(text, *options);
     if (!output.ok()) return output.status();
     const bool to_output = output->file.empty();
     if (to_output) output->file = options->output;
@@ -89,7 +115,6 @@ Status ReadOutputs(Options* options) {
       if (other.file != output->file) continue;
       return {Exit::Usage, to_output ? "--format: expected at most one without =FILE" : "--format: two results for " + other.file};
     }
-    output->findings = options->findings;
     options->outputs.push_back(std::move(*output));
   }
   const auto is_of_trials = [&](const Output& output) { return output.file == options->trials; };
@@ -172,6 +197,10 @@ OptionsParser::OptionsParser() : parts_(std::make_unique<Parts>()) {
           ->required()
           ->check(CLI::IsMember(std::vector<std::string>(std::begin(kListNames), std::end(kListNames))));
     }
+    if (row.command == kCompare) sub->add_option("result", copy.operands, "the base, then the head");
+    if (row.command == kBaseline) sub->add_option("what", copy.operands, "write or show, then files");
+    if (row.command == kSuppress) sub->add_option("fingerprint", copy.operands, "of a defect, as reports show it");
+    if (row.command == kReport) sub->add_option("result", copy.operands, "result directories, JSON reports or archives");
     parts_->commands.emplace_back(row.command, sub);
   }
 }
@@ -207,7 +236,8 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
     return Status(Exit::Usage, "--config: " + OneLine(error.what()));
   } catch (const CLI::ParseError& error) {
     if (app.get_subcommands().empty())
-      return Status(Exit::Usage, "expected a command: doctor, run, cycles, sweep, replay, explain or list");
+      return Status(Exit::Usage,
+                    "expected a command: doctor, run, cycles, sweep, replay, explain, list, compare, baseline, suppress or report");
     return Status(Exit::Usage, OneLine(error.what()));
   }
   for (std::size_t i = 0; i < commands.size(); ++i) {
@@ -254,13 +284,12 @@ Status ParseLifecycleOptions(const std::string& text, Options* options) {
   if (!parsed.ok()) return parsed;
   options->outputs.clear();
   for (const std::string& one : options->format) {
-    Result<Output> output = ParseOutput(one);
+    Result<Output> output = ParseOutput(one, *options);
     if (!output.ok()) return output.status();
     if (output->file.empty()) return {Exit::Usage, "--format: '" + one + "': expected " + one + "=FILE"};
     const auto same = [&](const Output& other) { return other.file == output->file; };
     if (std::any_of(options->outputs.begin(), options->outputs.end(), same))
       return {Exit::Usage, "--format: two results for " + output->file};
-    output->findings = options->findings;
     options->outputs.push_back(std::move(*output));
   }
   return {};

@@ -18,17 +18,32 @@
 
 namespace cuaudit::harness {
 
-enum Command : std::uint32_t { kDoctor = 1, kRun = 2, kCycles = 4, kSweep = 8, kReplay = 16, kExplain = 32, kList = 64, kLifecycle = 128 };
+enum Command : std::uint32_t {
+  kDoctor = 1,
+  kRun = 2,
+  kCycles = 4,
+  kSweep = 8,
+  kReplay = 16,
+  kExplain = 32,
+  kList = 64,
+  kLifecycle = 128,
+  kCompare = 1024,
+  kBaseline = 2048,
+  kSuppress = 4096,
+  kReport = 8192,
+};
 inline constexpr std::uint32_t kAudit = kRun | kCycles | kSweep | kReplay;
 enum class Echo : std::uint8_t { kQuiet, kEcho };
 
-enum class Format : std::uint8_t { Text, Json, Junit };
+enum class Format : std::uint8_t { Text, Json, Junit, Sarif, Github, Gitlab, Markdown };
 
 // One form of the result, and where the result goes.
 struct Output {
   Format format = Format::Text;
-  std::string file;       // empty: stdout
-  bool findings = false;  // --findings
+  std::string file;              // empty: stdout
+  bool findings = false;         // --findings
+  std::string source_root = {};  // --source-root; empty: the working directory
+  bool for_upload = false;       // --sarif=github
 };
 
 struct Options {
@@ -45,11 +60,12 @@ struct Options {
 #undef CUAUDIT_LIST
 
   Command command = kDoctor;
-  std::string tool = "cuaudit";      // name of the tool in reproduce lines
-  std::string operand;               // explain: the journal; list: the table
-  std::vector<std::string> program;  // words after "--"
-  std::vector<Output> outputs;       // from --format and --output; at most one goes to stdout
-  bool done = false;                 // only `message` was wanted
+  std::string tool = "cuaudit";       // name of the tool in reproduce lines
+  std::string operand;                // explain: the journal; list: the table
+  std::vector<std::string> operands;  // of a command that takes several, in their order
+  std::vector<std::string> program;   // words after "--"
+  std::vector<Output> outputs;        // from --format and --output; at most one goes to stdout
+  bool done = false;                  // only `message` was wanted
   std::string message;
 };
 

@@ -14,18 +14,58 @@
 #include <system_error>
 
 #include "harness/process/files.h"
+#include "reports/audit_defects.h"
+#include "reports/escape.h"
+#include "reports/github_writer.h"
+#include "reports/gitlab_writer.h"
 #include "reports/json_writer.h"
 #include "reports/junit_writer.h"
+#include "reports/markdown_writer.h"
+#include "reports/sarif_writer.h"
+#include "reports/source_root.h"
 #include "reports/text_writer.h"
 
 namespace cuaudit::harness {
-namespace {
 
 bool WantsColour() {
   const char* const refused = std::getenv("NO_COLOR");
   const char* const terminal = std::getenv("TERM");
   const bool dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
   return isatty(STDOUT_FILENO) != 0 && (refused == nullptr || *refused == '\0') && !dumb;
+}
+
+namespace {
+
+Status Deliver(bool written, const std::ostringstream& text, const Output& output) {
+  if (!written) return {Exit::Failure, "the report could not be written"};
+  return output.file.empty() ? WriteAll(STDOUT_FILENO, text.str(), "stdout") : WriteFile(output.file, text.str(), Exit::Failure);
+}
+
+report::SourceRoot RootOf(const Output& output) { return report::SourceRoot(output.source_root.empty() ? "." : output.source_root); }
+
+// Each report with the name of its case above it.
+bool WriteTexts(const report::Audit& audit, const Output& output, std::ostream& text) {
+  for (const report::Case& one : audit.cases) {
+    if (one.runs.empty()) text << report::ForTerminal(one.name) << ": not run: " << report::ForTerminal(one.not_run) << "\n\n";
+    for (const report::Run& run : one.runs) {
+      if (!one.name.empty()) text << report::ForTerminal(report::NameOf(one, run)) << "\n";
+      if (!report::WriteText(run, text, {output.file.empty() && WantsColour(), output.findings})) return false;
+      if (!one.name.empty()) text << "\n";
+    }
+  }
+  return text.good();
+}
+
+// Steps of one job have a file each, and commands of one step share it.
+Status AddStepSummary(const report::Audit& audit) {
+  constexpr std::size_t kMostBytes = std::size_t{1000} << 10U;  // GitHub takes 1 MiB of all commands of a step
+  const char* const path = std::getenv("GITHUB_STEP_SUMMARY");
+  if (path == nullptr || *path == '\0') return {};
+  std::ostringstream page;
+  if (!report::WriteMarkdown(audit, page, {kMostBytes})) return {Exit::Failure, "GITHUB_STEP_SUMMARY: the page could not be written"};
+  const FileDescriptor file(open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
+  if (!file.valid()) return {Exit::Failure, std::string("GITHUB_STEP_SUMMARY: ") + path + ": " + SystemWords(errno)};
+  return WriteAll(file.get(), page.str(), path);
 }
 
 }  // namespace
@@ -61,20 +101,51 @@ void SetInterrupted(const Progressed& progressed, report::Run* run) {
 
 Status WriteReport(const report::Run& run, const Output& output) {
   std::ostringstream text;
-  bool written = false;
   switch (output.format) {
     case Format::Text:
-      written = report::WriteText(run, text, {output.file.empty() && WantsColour(), output.findings});
-      break;
+      return Deliver(report::WriteText(run, text, {output.file.empty() && WantsColour(), output.findings}), text, output);
     case Format::Json:
-      written = report::WriteJson(run, text);
-      break;
+      return Deliver(report::WriteJson(run, text), text, output);
     case Format::Junit:
-      written = report::WriteJunit(run, text);
+      return Deliver(report::WriteJunit(run, text), text, output);
+    case Format::Sarif:
+    case Format::Github:
+    case Format::Gitlab:
+    case Format::Markdown:
       break;
   }
-  if (!written) return {Exit::Failure, "the report could not be written"};
-  return output.file.empty() ? WriteAll(STDOUT_FILENO, text.str(), "stdout") : WriteFile(output.file, text.str(), Exit::Failure);
+  report::Audit audit;
+  audit.cases = {report::Case{"", {}, {run}, ""}};
+  audit.generated = run.generated;
+  audit.tool_version = run.tool_version;
+  return WriteAudit(audit, output);
+}
+
+Status WriteAudit(const report::Audit& audit, const Output& output) {
+  const bool alone = audit.cases.size() == 1 && audit.cases.front().runs.size() == 1;
+  std::ostringstream text;
+  switch (output.format) {
+    case Format::Text:
+      return Deliver(WriteTexts(audit, output, text), text, output);
+    case Format::Json:
+      if (!alone) return {Exit::Usage, "--format: json holds one report, and this result has several: its folder has a JSON file for each"};
+      return Deliver(report::WriteJson(audit.cases.front().runs.front(), text), text, output);
+    case Format::Junit:
+      return Deliver(report::WriteJunit(audit, text), text, output);
+    case Format::Sarif: {
+      const auto profile = output.for_upload ? report::SarifProfile::Github : report::SarifProfile::Full;
+      return Deliver(report::WriteSarif(audit, RootOf(output), profile, text), text, output);
+    }
+    case Format::Github: {
+      Status written = Deliver(report::WriteGithub(audit, RootOf(output), text), text, output);
+      return written.ok() ? AddStepSummary(audit) : written;
+    }
+    case Format::Gitlab:
+      return Deliver(report::WriteGitlab(audit, RootOf(output), text), text, output);
+    case Format::Markdown:
+      return Deliver(report::WriteMarkdown(audit, text), text, output);
+  }
+  return {Exit::Failure, "the report could not be written"};
 }
 
 std::string Timestamp() {

@@ -246,9 +246,12 @@ Status SweepEngine::Step() {
 
 report::Acquired SweepEngine::SiteInWords(std::uint64_t site) {
   if (site == 0 || !first_sites_.contains(site)) return {};
-  for (const Rehearsed& one : rehearsed_) {
-    const Site found = FindSite(one.run(), site);
-    if (found.record_kind != faults::RecordKind::Empty) return sites_->Text(*one.run().journal, found, site);
+  if (sites_of_rehearsed_.empty()) {
+    for (const Rehearsed& one : rehearsed_) sites_of_rehearsed_.push_back(SitesOf(one.run()));
+  }
+  for (std::size_t i = 0; i < rehearsed_.size(); ++i) {
+    const auto found = sites_of_rehearsed_[i].find(site);
+    if (found != sites_of_rehearsed_[i].end()) return sites_->Text(*rehearsed_[i].run().journal, found->second, site);
   }
   return {};
 }

@@ -172,6 +172,7 @@ class SweepEngine {
   std::unordered_map<std::uint64_t, std::size_t> trial_of_faults_;
   std::unordered_map<std::uint64_t, std::vector<std::size_t>> trials_of_way_;  // trials of one fault, by place, error and way
   Places first_sites_;                                                         // of the fault-free runs
+  std::vector<std::unordered_map<std::uint64_t, Site>> sites_of_rehearsed_;    // made when the report asks for the first one
   CoverageTable coverage_;
   bool shrinks_ = false;
   int round_ = 1;

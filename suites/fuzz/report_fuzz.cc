@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: MIT
 // Reports whose names come from somebody else's files: any bytes in commands, paths, function names, messages and reproduce lines. What is
-// written can be read: JSON by nlohmann-json, JUnit by pugixml, and the text steers no terminal.
+// written can be read: JSON, SARIF and GitLab's issues by nlohmann-json, JUnit by pugixml; the text steers no terminal, and no name
+// becomes a command of GitHub or markup of a page.
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <pugixml.hpp>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/defect/defects.h"
 #include "include/cuaudit/fuzz_input.h"
+#include "reports/github_writer.h"
+#include "reports/gitlab_writer.h"
+#include "reports/json_reader.h"
 #include "reports/json_writer.h"
 #include "reports/junit_writer.h"
+#include "reports/markdown_writer.h"
+#include "reports/sarif_writer.h"
 #include "reports/text_writer.h"
 #include "suites/fuzz/require.h"
+#include "suites/support/report_checks.h"
 
 namespace cuaudit::fuzz {
 namespace {
@@ -102,6 +110,37 @@ void TryJson(const report::Run& run) {
   Require(read["findings"].size() == run.findings.size() && read["notes"].size() == run.notes.size(), "nothing of it is lost");
   std::ostringstream again;
   Require(report::WriteJson(run, again) && again.str() == out.str(), "and a report is one text");
+  report::Run back;
+  const std::string expected = report::ReadJson(out.str(), &back);
+  Require(expected.empty(), "and is read back", expected);
+  std::ostringstream third;
+  Require(report::WriteJson(back, third) && third.str() == out.str(), "and written again as it was", third.str());
+}
+
+// A report that somebody has changed is read, or refused in one line.
+void TryDamaged(const report::Run& run, FuzzInput* input) {
+  std::ostringstream out;
+  Require(report::WriteJson(run, out), "it is written");
+  std::string text = out.str();
+  for (std::uint32_t left = 1 + input->Below(3); left != 0 && !text.empty(); --left) {
+    const std::size_t at = input->Below(static_cast<std::uint32_t>(text.size()));
+    switch (input->Below(3)) {
+      case 0:
+        text.resize(at);
+        break;
+      case 1:
+        text[at] = static_cast<char>(input->Byte());
+        break;
+      default:
+        text.replace(at, 1 + input->Below(16), Bytes(input));
+    }
+  }
+  report::Run back;
+  const std::string expected = report::ReadJson(text, &back);
+  Require(expected.find('\n') == std::string::npos, "a refusal is one line", expected);
+  if (!expected.empty()) return;
+  std::ostringstream again;
+  Require(report::WriteJson(back, again) && report::WriteText(back, again, {}), "what was read can be written");
 }
 
 void TryJunit(const report::Run& run) {
@@ -124,6 +163,48 @@ void TryText(const report::Run& run) {
   }
 }
 
+// A comparison and suppressions around the run, from the bytes that are left.
+report::Audit AuditOf(report::Run run, FuzzInput* input) {
+  for (report::Defect& defect : run.defects) {
+    defect.change = static_cast<report::Change>(input->Below(static_cast<std::uint32_t>(report::Change::Fixed)));
+    defect.was = Bytes(input);
+    if (input->Below(3) == 0)
+      defect.suppressed = report::Suppressed{Bytes(input), Bytes(input), Bytes(input), input->Below(2) == 1, Bytes(input)};
+  }
+  report::Audit audit;
+  audit.tool_version = Bytes(input);
+  audit.cases.push_back({Bytes(input), {}, {std::move(run)}, ""});
+  audit.cases.push_back({Bytes(input), {}, {}, Bytes(input)});
+  if (input->Below(2) == 1) {
+    const report::Change change = input->Below(2) == 1 ? report::Change::Fixed : report::Change::NotRun;
+    audit.comparison = report::Comparison{
+        Bytes(input),
+        {report::Gone{change, Bytes(input), Bytes(input), report::Mode::Sweep, Bytes(input), Any<report::Rule>(input), Bytes(input)}}};
+  }
+  audit.unused_suppressions = {Bytes(input)};
+  return audit;
+}
+
+template <typename Write>
+std::string Written(Write write) {
+  std::ostringstream out;
+  Require(write(out), "it is written");
+  return out.str();
+}
+
+void TryAudit(const report::Audit& audit) {
+  static const report::SourceRoot root("/nowhere");
+  const auto holds = [](const std::string& why_not) { Require(why_not.empty(), "it is well-formed", why_not); };
+  holds(suites::WhyNoXml(Written([&](std::ostream& out) { return report::WriteJunit(audit, out); })));
+  holds(suites::WhyNoSarif(Written([&](std::ostream& out) { return report::WriteSarif(audit, root, report::SarifProfile::Full, out); }),
+                           false));
+  holds(suites::WhyNoSarif(Written([&](std::ostream& out) { return report::WriteSarif(audit, root, report::SarifProfile::Github, out); }),
+                           true));
+  holds(suites::WhyNoCommands(Written([&](std::ostream& out) { return report::WriteGithub(audit, root, out); })));
+  holds(suites::WhyNoIssues(Written([&](std::ostream& out) { return report::WriteGitlab(audit, root, out); })));
+  holds(suites::WhyNoMarkdown(Written([&](std::ostream& out) { return report::WriteMarkdown(audit, out); })));
+}
+
 }  // namespace
 }  // namespace cuaudit::fuzz
 
@@ -133,5 +214,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   cuaudit::fuzz::TryJson(run);
   cuaudit::fuzz::TryJunit(run);
   cuaudit::fuzz::TryText(run);
+  cuaudit::fuzz::TryDamaged(run, &input);
+  cuaudit::fuzz::TryAudit(cuaudit::fuzz::AuditOf(run, &input));
   return 0;
 }

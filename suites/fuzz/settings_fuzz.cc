@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Short texts of a person. First byte: the allocator's settings (CUAUDIT_ALLOC_CONF), counts of cycles (--n), bytes to detect (--detect),
-// a call that may fail (--benign), ways to fail (--how).
+// a call that may fail (--benign), ways to fail (--how), a file of suppressions, the lines of a baseline file.
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "allocator/settings.h"
+#include "harness/compare/baseline.h"
+#include "harness/compare/suppressions.h"
 #include "harness/cycle/certificate.h"
 #include "harness/cycle/counts.h"
 #include "harness/sweep/findings/benign.h"
@@ -74,17 +76,51 @@ void TryHows(std::string_view text) {
   if (!status.ok()) CheckRefused(status, "--how: ");
 }
 
+void TrySuppressions(std::string_view text) {
+  const Result<Suppressions> read = Suppressions::Parse(text, "s.toml");
+  if (!read.ok()) {
+    CheckRefused(read.status(), "s.toml: line ");
+    Require(read.status().message().find('\n') == std::string::npos, "in one line", read.status().message());
+    return;
+  }
+  std::string written;
+  for (const Suppressions::Entry& entry : read->entries()) written += EntryText(entry, entry.reason);
+  const Result<Suppressions> again = Suppressions::Parse(written, "s.toml");
+  Require(again.ok() && again->entries().size() == read->entries().size(), "entries can be written again", written);
+  for (std::size_t i = 0; i < read->entries().size(); ++i) {
+    const Suppressions::Entry& one = read->entries()[i];
+    const Suppressions::Entry& other = again->entries()[i];
+    Require(one.fingerprint == other.fingerprint && one.reason == other.reason && one.until == other.until && one.blamed == other.blamed,
+            "and mean the same", written);
+  }
+}
+
+void TryBaseline(std::string_view text) {
+  const std::string with_head = "cuaudit baseline 1\n" + std::string(text);
+  const Result<std::vector<KnownDefect>> read = ParseBaseline(with_head, "base");
+  if (!read.ok()) {
+    CheckRefused(read.status(), "base: line ");
+    Require(read.status().message().find('\n') == std::string::npos, "in one line", read.status().message());
+    return;
+  }
+  const std::string written = BaselineText(*read);
+  const Result<std::vector<KnownDefect>> again = ParseBaseline(written, "base");
+  Require(again.ok() && BaselineText(*again) == written, "a baseline is written as it was read", written);
+}
+
 }  // namespace
 }  // namespace cuaudit::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   cuaudit::FuzzInput input(data, size);
-  const std::uint32_t which = input.Below(5);
+  const std::uint32_t which = input.Below(7);
   const std::string_view text = input.Rest();
   if (which == 0) cuaudit::fuzz::TrySettings(text);
   if (which == 1) cuaudit::fuzz::TryCounts(text);
   if (which == 2) cuaudit::fuzz::TryDetect(text);
   if (which == 3) cuaudit::fuzz::TryBenign(std::string(text));
   if (which == 4) cuaudit::fuzz::TryHows(text);
+  if (which == 5) cuaudit::fuzz::TrySuppressions(text);
+  if (which == 6) cuaudit::fuzz::TryBaseline(text);
   return 0;
 }

@@ -3,12 +3,46 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "faults/driver/effects.h"
+#include "harness/defect/blame.h"
+#include "harness/defect/defect_fingerprint.h"
 #include "harness/sweep/plan/plan_file.h"
 
 namespace cuaudit::harness {
+namespace {
+
+// Counts the places of each way to fail by function. A place is told by functions and lines, so that it is one however it was compiled.
+class TriedWays {
+ public:
+  void Add(report::Tried way, const Stack& stack) {
+    std::uint64_t place = kHashSeed;
+    for (const report::Frame& frame : stack) {
+      if (!IsProgram(frame)) continue;
+      const std::string_view name = PlainName(frame.function);
+      if (way.function.empty()) way.function = name;
+      place = HashNumber(frame.line != 0 ? static_cast<std::uint64_t>(frame.line) : frame.offset, HashText(name, place));
+    }
+    if (way.unwinding) way.function.clear();  // most stacks of those calls are known to their trials only
+    places_[{way.call, way.code, way.how, way.unwinding, way.function}].insert(place);
+  }
+  std::vector<report::Tried> Sorted() const {
+    std::vector<report::Tried> tried;
+    for (const auto& [way, places] : places_) {
+      const auto& [call, code, how, unwinding, function] = way;
+      tried.push_back({call, code, how, unwinding, function, places.size()});
+    }
+    return tried;
+  }
+
+ private:
+  std::map<std::tuple<std::string, std::string, std::string, bool, std::string>, std::set<std::uint64_t>> places_;
+};
+
+}  // namespace
 
 CoverageTable::Row& CoverageTable::RowOf(const WayToFail& way) {
   const std::size_t hash = way.fault.find_first_of("@#");
@@ -41,6 +75,7 @@ report::Coverage CoverageTable::Result(const std::map<std::size_t, TrialResult>&
   coverage.reachable = rows_.size();
   std::set<std::pair<std::string, std::string>> tried;
   std::set<std::string> calls;
+  TriedWays ways;
   for (const Row& row : rows_) {
     tried.emplace(row.call, row.code);
     calls.insert(row.call);
@@ -50,6 +85,7 @@ report::Coverage CoverageTable::Result(const std::map<std::size_t, TrialResult>&
     };
     if (std::any_of(row.trials.begin(), row.trials.end(), fired)) {
       ++coverage.reached;
+      ways.Add({row.call, row.code, row.how, row.unwinding, {}, 0}, row.unwinding ? Stack() : site(row.site).stack);
       continue;
     }
     report::NotReached one;
@@ -67,6 +103,7 @@ report::Coverage CoverageTable::Result(const std::map<std::size_t, TrialResult>&
     one.stack = site(row.site).stack;
     coverage.not_reached.push_back(std::move(one));
   }
+  coverage.tried = ways.Sorted();
   coverage.codes_tried = tried.size();
   for (const std::string& call : calls) {
     coverage.codes_documented += driver::LegalCodes(static_cast<driver::BaseId>(driver::FindBase(call))).size();

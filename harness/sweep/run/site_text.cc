@@ -34,15 +34,16 @@ std::string CallName(const Site& site) {
   return {};
 }
 
-Site FindSite(const Evidence& run, std::uint64_t key) {
+std::unordered_map<std::uint64_t, Site> SitesOf(const Evidence& run) {
+  std::unordered_map<std::uint64_t, Site> sites;
   const auto& [memory, threads] = run.facts().asked;
   for (const std::vector<std::uint32_t>* const of : {&run.facts().calls, &memory, &threads}) {
     for (const std::uint32_t index : *of) {
       const Site site = SiteOf(run.record(index));
-      if (SiteKey(*run.journal, site) == key) return site;
+      sites.try_emplace(SiteKey(*run.journal, site), site);
     }
   }
-  return {};
+  return sites;
 }
 
 void SiteTexts::MarkRuntimeOwned(const faults::JournalView& journal, Ledger* ledger) {

@@ -21,8 +21,8 @@ namespace cuaudit::harness {
 // "cuMemAlloc" for every version, "malloc" or "pthread_mutex_init" for host events; empty for an unknown place.
 std::string CallName(const Site& site);
 
-// The call or refusable allocation of the program with that SiteKey; record_kind is Empty when there is none.
-Site FindSite(const Evidence& run, std::uint64_t key);
+// The calls and refusable allocations of the program by SiteKey, of each the first.
+std::unordered_map<std::uint64_t, Site> SitesOf(const Evidence& run);
 
 class SiteTexts {
  public:

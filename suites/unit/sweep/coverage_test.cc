@@ -50,6 +50,25 @@ TEST(Coverage, PlacesErrorsWaysAndPhasesAreRowsOfTheirOwn) {
   EXPECT_GE(coverage.codes_documented, coverage.codes_tried);
 }
 
+// What a comparison knows of the calls that were made to fail.
+TEST(Coverage, WaysThatFiredAreCountedByFunctionAndPlace) {
+  CoverageTable table;
+  table.Plan({kFault, kSite, Phase::Init, false}, 0);
+  table.Plan({kFault, kSite + 1, Phase::Init, false}, 2);
+  table.Plan({kFault, kSite + 1, Phase::Work, false}, 2);
+  table.Plan({kFault, kSite + 2, Phase::Init, false}, 1);
+  table.Plan({kFault, kSite, Phase::Init, true}, 4);
+  const report::Coverage coverage = Counted(table);
+  ASSERT_EQ(coverage.tried.size(), 2U);
+  EXPECT_EQ(coverage.tried[0].call, "cuMemAlloc");
+  EXPECT_EQ(coverage.tried[0].code, "OUT_OF_MEMORY");
+  EXPECT_EQ(coverage.tried[0].how, "refuse");
+  EXPECT_EQ(coverage.tried[0].function, "f");
+  EXPECT_EQ(coverage.tried[0].places, 2U) << "a place in two phases is one, and what did not fire is none";
+  EXPECT_TRUE(coverage.tried[1].unwinding);
+  EXPECT_EQ(coverage.tried[1].function, "") << "most stacks of those calls are not known";
+}
+
 TEST(Coverage, ARowIsReachedWhenOneOfItsTrialsFired) {
   CoverageTable table;
   table.Plan({"cuMemAlloc#2=OUT_OF_MEMORY,refuse", kSite, Phase::Init, false}, 1);

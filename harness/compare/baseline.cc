@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#include "harness/compare/baseline.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "reports/json_node.h"
+#include "reports/message.h"
+#include "reports/words/words.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using report::JsonNode;
+
+constexpr std::string_view kBegin = "cuaudit baseline ";
+constexpr std::string_view kFirstLine = "cuaudit baseline 1";
+
+auto OrderOf(const KnownDefect& defect) { return std::tie(defect.case_name, defect.mode, defect.fingerprint); }
+
+Json ToJson(const FailingWay& way) {
+  Json json{{"call", way.call}, {"code", way.code}, {"how", way.how}};
+  if (way.unwinding) json["unwinding"] = true;
+  if (!way.function.empty()) json["function"] = way.function;
+  if (way.places != 1) json["places"] = way.places;
+  return json;
+}
+
+std::string LineOf(const KnownDefect& defect) {
+  Json json{{"case", defect.case_name},
+            {"mode", report::Name(defect.mode)},
+            {"fingerprint", defect.fingerprint},
+            {"title", defect.title},
+            {"rule", words::Name(defect.rule)},
+            {"kinds", defect.kinds},
+            {"call", defect.call},
+            {"stack", defect.stack},
+            {"blame", defect.blame},
+            {"failing", Json::array()}};
+  for (const FailingWay& way : defect.failing) json["failing"].push_back(ToJson(way));
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+FailingWay ReadWay(const JsonNode& node) {
+  FailingWay way{node["call"].Text(), node["code"].Text(), node["how"].Text(), node.Maybe("unwinding").Flag(),
+                 node.Maybe("function").Text()};
+  if (const JsonNode places = node.Maybe("places"); places.present()) way.places = places.Count();
+  return way;
+}
+
+KnownDefect ReadKnown(const JsonNode& node) {
+  KnownDefect defect;
+  defect.case_name = node["case"].Text();
+  const std::string mode = node["mode"].Text();
+  for (const report::Mode one : {report::Mode::Sweep, report::Mode::Cycles, report::Mode::Run, report::Mode::Replay}) {
+    if (report::Name(one) == mode) defect.mode = one;
+  }
+  if (defect.mode == report::Mode::Unknown) node["mode"].Expected("sweep, cycles, run or replay");
+  defect.fingerprint = node["fingerprint"].Text();
+  defect.title = node["title"].Text();
+  if (const std::optional<report::Rule> rule = words::Named<report::Rule>(node["rule"].Text())) defect.rule = *rule;
+  else node["rule"].Expected("a rule that this version knows (cuaudit list rules)");
+  defect.kinds = node["kinds"].Texts();
+  std::sort(defect.kinds.begin(), defect.kinds.end());
+  defect.call = node["call"].Text();
+  defect.stack = node["stack"].Texts();
+  defect.blame = node["blame"].Text();
+  node["failing"].ForEach([&defect](const JsonNode& way) { defect.failing.push_back(ReadWay(way)); });
+  std::sort(defect.failing.begin(), defect.failing.end());
+  return defect;
+}
+
+// Two lines about one defect say together what it loses, and when.
+void TakeTogether(const KnownDefect& more, KnownDefect* defect) {
+  std::vector<std::string> kinds;
+  std::set_union(defect->kinds.begin(), defect->kinds.end(), more.kinds.begin(), more.kinds.end(), std::back_inserter(kinds));
+  defect->kinds = std::move(kinds);
+  for (const FailingWay& way : more.failing) {
+    const auto same = [&way](FailingWay one) {
+      one.places = way.places;
+      return one == way;
+    };
+    const auto known = std::find_if(defect->failing.begin(), defect->failing.end(), same);
+    if (known == defect->failing.end()) defect->failing.push_back(way);
+    else known->places = std::max(known->places, way.places);
+  }
+  std::sort(defect->failing.begin(), defect->failing.end());
+}
+
+}  // namespace
+
+bool IsBaseline(std::string_view text) { return text.starts_with(kBegin); }
+
+std::string BaselineText(std::vector<KnownDefect> defects) {
+  std::stable_sort(defects.begin(), defects.end(), [](const KnownDefect& a, const KnownDefect& b) { return OrderOf(a) < OrderOf(b); });
+  std::string text = std::string(kFirstLine) + "\n";
+  for (const KnownDefect& defect : defects) text += LineOf(defect);
+  return text;
+}
+
+Result<std::vector<KnownDefect>> ParseBaseline(std::string_view text, const std::string& name) {
+  std::vector<KnownDefect> defects;
+  std::size_t number = 0;
+  while (!text.empty()) {
+    ++number;
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    const std::string at = name + ": line " + std::to_string(number) + ": ";
+    if (number == 1) {
+      if (line != kFirstLine) return Status(Exit::Usage, at + "expected '" + std::string(kFirstLine) + "'");
+      continue;
+    }
+    if (line.empty()) continue;
+    report::Failure failure;
+    const nlohmann::json document = report::ParseJson(line, &failure);
+    const JsonNode root(&document, &failure);
+    KnownDefect defect = ReadKnown(root);
+    if (!failure.line.empty()) {
+      const bool syntax = failure.line.starts_with("line ");
+      return Status(Exit::Usage, at + (syntax ? "expected a defect as a JSON object" : failure.line));
+    }
+    defects.push_back(std::move(defect));
+  }
+  if (number == 0) return Status(Exit::Usage, name + ": line 1: expected '" + std::string(kFirstLine) + "'");
+  std::stable_sort(defects.begin(), defects.end(), [](const KnownDefect& a, const KnownDefect& b) { return OrderOf(a) < OrderOf(b); });
+  std::vector<KnownDefect> each;
+  for (KnownDefect& defect : defects) {
+    if (!each.empty() && OrderOf(each.back()) == OrderOf(defect)) TakeTogether(defect, &each.back());
+    else each.push_back(std::move(defect));
+  }
+  return each;
+}
+
+}  // namespace cuaudit::harness

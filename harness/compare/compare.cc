@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+#include "harness/compare/compare.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "harness/compare/similarity.h"
+#include "reports/comparison_text.h"
+#include "reports/message.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using report::Change;
+
+const report::Case* CaseOf(const report::Audit& audit, const std::string& name) {
+  const auto found = std::find_if(audit.cases.begin(), audit.cases.end(), [&](const report::Case& one) { return one.name == name; });
+  return found == audit.cases.end() ? nullptr : &*found;
+}
+
+const report::Run* RunOf(const report::Case* of, report::Mode mode) {
+  if (of == nullptr) return nullptr;
+  const auto found = std::find_if(of->runs.begin(), of->runs.end(), [mode](const report::Run& run) { return run.mode == mode; });
+  return found == of->runs.end() ? nullptr : &*found;
+}
+
+// A way to fail, wherever it is -> functions in which it was tried, and at how many places.
+using WayKey = std::tuple<std::string, std::string, std::string, bool>;
+using TriedWays = std::map<WayKey, std::map<std::string, std::uint64_t>>;
+
+WayKey KeyOf(const FailingWay& way) { return {way.call, way.code, way.how, way.unwinding}; }
+
+TriedWays TriedOf(const report::Run& run) {
+  TriedWays tried;
+  for (const report::Tried& one : run.coverage->tried) tried[{one.call, one.code, one.how, one.unwinding}][one.function] = one.places;
+  return tried;
+}
+
+// Functions that only the new report has are the renamed ones of the old report, if there are enough of them.
+bool AllRenamed(const std::map<std::string, std::uint64_t>& before, const std::map<std::string, std::uint64_t>& after) {
+  std::size_t gone = 0;
+  std::size_t fresh = 0;
+  for (const auto& [function, places] : before) gone += after.contains(function) ? 0 : 1;
+  for (const auto& [function, places] : after) fresh += before.contains(function) ? 0 : 1;
+  return gone != 0 && fresh >= gone;
+}
+
+// Why the failing calls of a defect were not all made to fail again. Empty: they were.
+std::string WhyNotTried(const KnownDefect& defect, const report::Run& now, const report::Run* before) {
+  if (defect.failing.empty() || now.mode != report::Mode::Sweep) return {};
+  if (!now.coverage || now.coverage->tried.empty()) return "the report does not say which calls were made to fail";
+  const TriedWays after = TriedOf(now);
+  const TriedWays earlier = before != nullptr && before->coverage ? TriedOf(*before) : TriedWays();
+  for (const FailingWay& way : defect.failing) {
+    const auto functions = after.find(KeyOf(way));
+    if (functions == after.end()) return Describe(way) + " was not made to fail";
+    const auto same = functions->second.find(way.function);
+    if (same != functions->second.end()) {
+      // How often a call is made on the way back depends on how the program unwinds.
+      if (way.unwinding || same->second >= way.places) continue;
+      return Describe(way) + " was made to fail at fewer places";
+    }
+    const auto had = earlier.find(KeyOf(way));
+    if (had == earlier.end() || !AllRenamed(had->second, functions->second)) return Describe(way) + " was not made to fail";
+  }
+  return {};
+}
+
+std::string WhyNotLookedFor(const KnownDefect& defect, const report::Case* now, const report::Run* before) {
+  if (now == nullptr) return "the case is gone";
+  if (!now->not_run.empty()) return now->not_run;
+  const report::Run* const run = RunOf(now, defect.mode);
+  if (run == nullptr) return "the case has no " + std::string(report::Name(defect.mode));
+  if (const std::string why = report::WhyNothingProved(*run); !why.empty()) return why;
+  return WhyNotTried(defect, *run, before);
+}
+
+struct Failing {
+  Names calls;           // of first faults, or of those on the way back
+  std::uint64_t places;  // of first faults
+};
+
+Failing FailingOf(const KnownDefect& defect) {
+  Failing failing{{}, 0};
+  std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> places;  // by call and function, whichever errors were tried
+  for (const FailingWay& way : defect.failing) {
+    failing.calls.insert(std::string(WithoutVersion(way.call)));
+    std::uint64_t& most = places[{way.call, way.function}];
+    if (!way.unwinding) most = std::max(most, way.places);
+  }
+  for (const auto& [place, count] : places) failing.places += count;
+  return failing;
+}
+
+bool MoreThan(const KnownDefect& before, const KnownDefect& after) {
+  if (!std::includes(before.kinds.begin(), before.kinds.end(), after.kinds.begin(), after.kinds.end())) return true;
+  const auto second = [](const FailingWay& way) { return way.unwinding; };
+  if (before.failing.empty() || after.failing.empty() || std::any_of(before.failing.begin(), before.failing.end(), second) ||
+      std::any_of(after.failing.begin(), after.failing.end(), second)) {
+    return false;
+  }
+  const Failing was = FailingOf(before);
+  const Failing is = FailingOf(after);
+  return !std::includes(was.calls.begin(), was.calls.end(), is.calls.begin(), is.calls.end()) || is.places > was.places;
+}
+
+std::string Joined(const Names& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+// "stream; lost at 2 places: cuEventCreate, cuMemAlloc"
+std::string Was(const KnownDefect& before) {
+  const Failing failing = FailingOf(before);
+  std::string text = Joined(Names(before.kinds.begin(), before.kinds.end()));
+  if (failing.calls.empty()) return text;
+  const std::string places = failing.places == 1 ? "1 place" : std::to_string(failing.places) + " places";
+  return text + (text.empty() ? "" : "; ") + "calls fail at " + places + ": " + Joined(failing.calls);
+}
+
+report::Gone GoneOf(const KnownDefect& defect, std::string because) {
+  report::Gone gone;
+  gone.change = because.empty() ? Change::Fixed : Change::NotRun;
+  gone.because = std::move(because);
+  gone.case_name = defect.case_name;
+  gone.mode = defect.mode;
+  gone.fingerprint = defect.fingerprint;
+  gone.rule = defect.rule;
+  gone.title = defect.title;
+  return gone;
+}
+
+// A report of one program has a case without a name. It is compared with the only case of the other side.
+void NameTheOnlyCase(std::vector<KnownDefect>* before, report::Audit* earlier, const report::Audit& head) {
+  if (head.cases.size() != 1) return;
+  const std::string& name = head.cases.front().name;
+  const bool one_case =
+      std::all_of(before->begin(), before->end(), [&](const KnownDefect& defect) { return defect.case_name == before->front().case_name; });
+  if (before->empty() || !one_case || before->front().case_name == name) return;
+  if (!name.empty() && !before->front().case_name.empty()) return;
+  for (KnownDefect& defect : *before) defect.case_name = name;
+  if (earlier != nullptr && earlier->cases.size() == 1) earlier->cases.front().name = name;
+}
+
+using Group = std::pair<std::string, report::Mode>;
+
+}  // namespace
+
+void CompareWith(const Base& base, report::Audit* head) {
+  std::vector<KnownDefect> known = base.defects;
+  report::Audit earlier = base.audit.value_or(report::Audit());
+  NameTheOnlyCase(&known, &earlier, *head);
+  std::map<Group, std::vector<KnownDefect>> before;
+  for (KnownDefect& defect : known) {
+    Group group{defect.case_name, defect.mode};
+    before[std::move(group)].push_back(std::move(defect));
+  }
+  report::Comparison comparison;
+  comparison.base = base.name;
+  std::set<std::pair<Group, std::size_t>> paired;
+  for (report::Case& one : head->cases) {
+    for (report::Run& run : one.runs) {
+      const Group group{one.name, run.mode};
+      const std::vector<KnownDefect> now = KnownDefects(one.name, run);
+      const std::vector<KnownDefect>& then = before[group];
+      FunctionNames names;
+      AddFunctions(run, &names.after);
+      for (const KnownDefect& defect : then) AddFunctions(defect, &names.before);
+      const report::Run* const run_before = RunOf(CaseOf(earlier, one.name), run.mode);
+      if (run_before != nullptr) AddFunctions(*run_before, &names.before);
+      for (report::Defect& defect : run.defects) {
+        defect.change = Change::New;
+        defect.was.clear();
+      }
+      for (const auto& [old, fresh] : PairDefects(then, now, names)) {
+        paired.insert({group, old});
+        const bool more = MoreThan(then[old], now[fresh]);
+        run.defects[fresh].change = more ? Change::Changed : Change::Unchanged;
+        if (more) run.defects[fresh].was = Was(then[old]);
+      }
+    }
+  }
+  for (const auto& [group, defects] : before) {
+    for (std::size_t i = 0; i < defects.size(); ++i) {
+      if (paired.contains({group, i})) continue;
+      const report::Run* const run_before = RunOf(CaseOf(earlier, group.first), group.second);
+      comparison.gone.push_back(GoneOf(defects[i], WhyNotLookedFor(defects[i], CaseOf(*head, group.first), run_before)));
+    }
+  }
+  // What nobody looked for comes first.
+  std::stable_sort(comparison.gone.begin(), comparison.gone.end(),
+                   [](const report::Gone& a, const report::Gone& b) { return a.change > b.change; });
+  head->comparison = std::move(comparison);
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// compare.h: what is new, changed, unchanged, fixed or not run in an audit, compared with an earlier one.
+//
+//   Errors    none.
+//
+// A defect of the base that the new audit does not show is fixed only when it was looked for: its case was carried out and proved
+// something, and each of its failing calls was made to fail again in the same function, at no fewer places. A function that is gone counts
+// as renamed when the new report has as many functions with that failing call that the base did not have; a baseline file does not say
+// which functions the base had, so there it counts as not run.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/compare/known_defect.h"
+#include "reports/audit.h"
+
+namespace cuaudit::harness {
+
+struct Base {
+  std::string name;  // as the user named it
+  std::vector<KnownDefect> defects;
+  std::optional<report::Audit> audit;  // nothing: the defects are those of a baseline file
+};
+
+// Sets Defect::change and `was` of each defect of `head`, and head->comparison.
+void CompareWith(const Base& base, report::Audit* head);
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+#include "harness/compare/known_defect.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "harness/defect/blame.h"
+#include "harness/defect/defect_fingerprint.h"
+#include "reports/defect_words.h"
+#include "reports/message.h"
+#include "reports/text_writer.h"
+
+namespace cuaudit::harness {
+namespace {
+
+// What compilers add to a name, and a name that is unknown, do not count.
+std::string NameOf(const report::Frame& frame) { return std::string(PlainName(frame.function)); }
+
+std::vector<std::string> FunctionsOf(const Stack& stack) {
+  std::vector<std::string> names;
+  for (const report::Frame& frame : stack) {
+    if (!frame.function.empty() && IsProgram(frame)) names.push_back(NameOf(frame));
+  }
+  return names;
+}
+
+// Functions and lines: what a place is in whatever way it was compiled.
+std::string PlaceIn(const Stack& stack) {
+  std::string place;
+  for (const report::Frame& frame : stack) {
+    if (!IsProgram(frame)) continue;
+    place += NameOf(frame) + ":" + std::to_string(frame.line != 0 ? static_cast<std::uint64_t>(frame.line) : frame.offset) + "\n";
+  }
+  return place;
+}
+
+void AddWay(const report::Fault& fault, bool unwinding, std::map<FailingWay, std::set<std::string>>* places) {
+  const std::vector<std::string> functions = unwinding ? std::vector<std::string>() : FunctionsOf(fault.stack);
+  FailingWay way{fault.call, fault.code, fault.how, unwinding, functions.empty() ? "" : functions.front(), 0};
+  (*places)[std::move(way)].insert(unwinding ? "" : PlaceIn(fault.stack));
+}
+
+// A defect that first faults show is judged by first faults: which second ones there are depends on how the program unwinds.
+std::vector<FailingWay> FailingWays(const report::Run& run, const report::Defect& defect) {
+  std::map<FailingWay, std::set<std::string>> first;
+  std::map<FailingWay, std::set<std::string>> second;
+  for (const report::Member& member : defect.members) {
+    for (const std::size_t index : member.findings) {
+      const report::Finding& finding = run.findings[index];
+      if (!finding.fault) continue;
+      AddWay(*finding.fault, false, finding.then.empty() ? &first : &second);
+      if (!finding.then.empty()) AddWay(finding.then.back(), true, &second);
+    }
+  }
+  std::vector<FailingWay> ways;
+  for (const auto& [way, at] : first.empty() ? second : first) {
+    ways.push_back(way);
+    ways.back().places = at.size();
+  }
+  return ways;
+}
+
+std::string TitleOf(const report::Run& run, const report::Defect& defect) {
+  const report::Finding& root = report::RootOf(run, defect);
+  std::string title = report::RulesOf(run, defect);
+  if (const std::string amount = report::AmountOf(run, defect); !amount.empty()) title += ": " + amount;
+  const bool seen = root.acquired.call.empty();
+  const report::Acquired place = seen ? report::Acquired{root.where, root.where_stack} : root.acquired;
+  if (!place.call.empty()) title += (seen ? ", seen at " : ", acquired by ") + place.call;
+  if (const std::string origin = report::DescribeOrigin(place.stack); !origin.empty()) title += " < " + origin;
+  if (const std::string blame = report::BlameOf(run, defect); !blame.empty()) title += "; " + blame;
+  return title;
+}
+
+}  // namespace
+
+std::string Describe(const FailingWay& way) {
+  return (way.unwinding ? "then " : "") + way.call + "=" + way.code + "," + way.how + (way.function.empty() ? "" : " in " + way.function);
+}
+
+std::vector<KnownDefect> KnownDefects(const std::string& case_name, const report::Run& run) {
+  std::vector<KnownDefect> known;
+  for (const report::Defect& defect : run.defects) {
+    const report::Finding& root = report::RootOf(run, defect);
+    KnownDefect one;
+    one.case_name = case_name;
+    one.mode = run.mode;
+    one.fingerprint = defect.fingerprint;
+    one.rule = root.rule;
+    for (const report::Member& member : defect.members) {
+      const std::string& kind = run.findings[member.findings.front()].kind;
+      if (!kind.empty()) one.kinds.push_back(kind);
+    }
+    std::sort(one.kinds.begin(), one.kinds.end());
+    one.kinds.erase(std::unique(one.kinds.begin(), one.kinds.end()), one.kinds.end());
+    one.call = root.acquired.call.empty() ? root.where : root.acquired.call;
+    one.stack = FunctionsOf(root.acquired.stack.empty() ? root.where_stack : root.acquired.stack);
+    if (defect.blame) one.blame = NameOf(defect.blame->function);
+    one.failing = FailingWays(run, defect);
+    one.title = TitleOf(run, defect);
+    known.push_back(std::move(one));
+  }
+  return known;
+}
+
+std::vector<KnownDefect> KnownDefects(const report::Audit& audit) {
+  std::vector<KnownDefect> known;
+  for (const report::Case& one : audit.cases) {
+    for (const report::Run& run : one.runs) {
+      for (KnownDefect& defect : KnownDefects(one.name, run)) known.push_back(std::move(defect));
+    }
+  }
+  return known;
+}
+
+void AddFunctions(const report::Run& run, std::set<std::string, std::less<>>* names) {
+  const auto add = [names](const Stack& stack) {
+    for (const report::Frame& frame : stack) {
+      if (!frame.function.empty()) names->insert(NameOf(frame));
+    }
+  };
+  for (const std::vector<report::Finding>* const list : {&run.findings, &run.notes}) {
+    for (const report::Finding& finding : *list) {
+      add(finding.acquired.stack);
+      add(finding.where_stack);
+      if (finding.fault) add(finding.fault->stack);
+      for (const report::Fault& fault : finding.then) add(fault.stack);
+    }
+  }
+  for (const report::Defect& defect : run.defects) {
+    add(defect.released.stack);
+    if (defect.blame) add({defect.blame->function});
+  }
+  for (const report::CycleRow& row : run.cycle_rows) add(row.acquired.stack);
+  if (!run.coverage) return;
+  for (const report::Tried& tried : run.coverage->tried) names->insert(tried.function);
+  for (const report::NotReached& row : run.coverage->not_reached) add(row.stack);
+}
+
+void AddFunctions(const KnownDefect& defect, std::set<std::string, std::less<>>* names) {
+  names->insert(defect.stack.begin(), defect.stack.end());
+  names->insert(defect.blame);
+  for (const FailingWay& way : defect.failing) names->insert(way.function);
+}
+
+std::string_view WithoutVersion(std::string_view call) {
+  const std::size_t digits = call.find_last_not_of("0123456789");
+  if (digits == std::string_view::npos || digits + 1 == call.size() || digits < 1) return call;
+  return call.substr(digits - 1, 2) == "_v" ? call.substr(0, digits - 1) : call;
+}
+
+}  // namespace cuaudit::harness

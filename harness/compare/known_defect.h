@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// known_defect.h: what a comparison knows of a defect: its name, and what is still the same when the program was rewritten around it.
+//
+//   Errors    none.
+//
+// A report has all of it, and so has a line of a baseline file. Functions are named as in the source, without parameters; files and lines
+// are no part of it.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reports/audit.h"
+
+namespace cuaudit::harness {
+
+// A way to fail in one function of the program.
+struct FailingWay {
+  std::string call;
+  std::string code;
+  std::string how;
+  bool unwinding = false;    // fails on the way back from another fault
+  std::string function;      // innermost function of the program; empty: unknown, and for calls on the way back
+  std::uint64_t places = 1;  // number of places in the function
+
+  auto operator<=>(const FailingWay&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 means the 0 that it compares with
+};
+
+// "cuMemAlloc=OUT_OF_MEMORY,refuse in open_device", without the number of places.
+std::string Describe(const FailingWay& way);
+
+struct KnownDefect {
+  std::string case_name;
+  report::Mode mode = report::Mode::Unknown;
+  std::string fingerprint;
+  report::Rule rule{};
+  std::vector<std::string> kinds;   // of what is lost, each once, in order
+  std::string call;                 // that acquired it; of a wrong call the call
+  std::vector<std::string> stack;   // functions of the program that led to `call`, innermost first
+  std::string blame;                // function; empty: nobody is blamed
+  std::vector<FailingWay> failing;  // in order; empty: it shows without a fault
+  std::string title;                // one line for people
+};
+
+// The defects of one run, in its order.
+std::vector<KnownDefect> KnownDefects(const std::string& case_name, const report::Run& run);
+
+// All defects of an audit.
+std::vector<KnownDefect> KnownDefects(const report::Audit& audit);
+
+// Names of the functions that the defects and the coverage of a run speak of.
+void AddFunctions(const report::Run& run, std::set<std::string, std::less<>>* names);
+void AddFunctions(const KnownDefect& defect, std::set<std::string, std::less<>>* names);
+
+// "cuMemAlloc_v2" is cuMemAlloc.
+std::string_view WithoutVersion(std::string_view call);
+
+}  // namespace cuaudit::harness

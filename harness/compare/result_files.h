@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// result_files.h: reads what a user names as a base or a head.
+//
+//   Errors    one line with the file and what was expected; Exit::Usage.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/compare/compare.h"
+#include "harness/process/status.h"
+#include "reports/audit.h"
+
+namespace cuaudit::harness {
+
+// A result directory, its audit.json, a JSON report, or an archive (tar, also compressed, or zip) of a result directory.
+Result<report::Audit> ReadResult(const std::string& path);
+
+// The same, or a baseline file.
+Result<Base> ReadBase(const std::string& path);
+
+// Only a baseline file.
+Result<std::vector<KnownDefect>> ReadBaseline(const std::string& path);
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+#include "reports/audit_defects.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "reports/defect_words.h"
+#include "reports/message.h"
+#include "reports/text_page.h"
+
+namespace cuaudit::report {
+namespace {
+
+constexpr std::size_t kNamedCases = 5;
+
+int RankOf(const Defect& defect) {
+  static constexpr std::array<Change, 4> kOrder = {Change::New, Change::Changed, Change::None, Change::Unchanged};
+  const auto place = std::find(kOrder.begin(), kOrder.end(), defect.change);
+  return static_cast<int>(place - kOrder.begin()) + (IsSuppressed(defect) ? static_cast<int>(kOrder.size()) + 1 : 0);
+}
+
+void Add(std::string_view between, std::size_t count, std::string_view word, std::string* text) {
+  if (count == 0) return;
+  *text += fmt::format("{}{} {}", text->empty() ? "" : between, count, word);
+}
+
+}  // namespace
+
+std::vector<Listed> ListDefects(const Audit& audit) {
+  std::vector<Listed> all;
+  std::map<std::string_view, std::size_t> known;
+  for (const Case& one : audit.cases) {
+    for (const Run& run : one.runs) {
+      for (const Defect& defect : run.defects) {
+        std::size_t at = all.size();
+        if (!defect.fingerprint.empty()) at = known.try_emplace(defect.fingerprint, at).first->second;
+        if (at == all.size()) all.push_back({&one, &run, &defect, {}});
+        Listed& listed = all[at];
+        if (RankOf(defect) < RankOf(*listed.defect)) listed = {&one, &run, &defect, std::move(listed.cases)};
+        if (!one.name.empty() && (listed.cases.empty() || listed.cases.back() != one.name)) listed.cases.push_back(one.name);
+      }
+    }
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Listed& a, const Listed& b) { return RankOf(*a.defect) < RankOf(*b.defect); });
+  return all;
+}
+
+Tally TallyOf(const Audit& audit, const std::vector<Listed>& defects) {
+  Tally tally;
+  for (const Listed& listed : defects) {
+    const Defect& defect = *listed.defect;
+    if (IsSuppressed(defect)) {
+      ++tally.suppressed;
+      continue;
+    }
+    ++tally.defects;
+    if (defect.change == Change::New) ++tally.fresh;
+    if (defect.change == Change::Changed) ++tally.changed;
+    if (defect.change == Change::Unchanged) ++tally.unchanged;
+    if (defect.suppressed) ++tally.expired;
+  }
+  if (audit.comparison) {
+    for (const Gone& gone : audit.comparison->gone) ++(gone.change == Change::Fixed ? tally.fixed : tally.not_run);
+  }
+  for (const Case& one : audit.cases) {
+    if (one.runs.empty() || !std::all_of(one.runs.begin(), one.runs.end(), Proves)) ++tally.unproved;
+  }
+  return tally;
+}
+
+std::string Headline(const Audit& audit, const Tally& tally) {
+  std::string compared;
+  if (audit.comparison) {
+    Add(", ", tally.fresh, "new", &compared);
+    Add(", ", tally.changed, "changed", &compared);
+    Add(", ", tally.unchanged, "unchanged", &compared);
+  }
+  std::string text = tally.defects == 0 ? "no defects" : Plural(tally.defects, "defect");
+  if (!compared.empty()) text += ": " + compared;
+  std::string beside;
+  Add("; ", tally.expired, tally.expired == 1 ? "suppression has expired" : "suppressions have expired", &beside);
+  Add("; ", tally.suppressed, "suppressed", &beside);
+  std::string gone;
+  Add(", ", tally.fixed, "fixed", &gone);
+  Add(", ", tally.not_run, "not run", &gone);
+  if (!beside.empty()) text += "; " + beside;
+  if (!gone.empty()) text += "; " + gone;
+  // An audit of one report without a name says in its outcome that it proves nothing.
+  if (tally.unproved != 0) text += fmt::format("; {} proved nothing", Plural(tally.unproved, "case"));
+  return text;
+}
+
+bool Proves(const Run& run) { return run.outcome == Outcome::Clean || run.outcome == Outcome::Findings || run.outcome == Outcome::Left; }
+
+std::string NameOf(const Case& one, const Run& run) {
+  if (one.name.empty()) return std::string(Name(run.mode));
+  return one.runs.size() == 1 ? one.name : one.name + ", " + std::string(Name(run.mode));
+}
+
+std::string CasesOf(const Listed& listed) {
+  std::string text;
+  const std::size_t end = std::min(listed.cases.size(), kNamedCases);
+  for (std::size_t i = 0; i < end; ++i) text += (i == 0 ? "" : ", ") + listed.cases[i];
+  if (end < listed.cases.size()) text += fmt::format(" and {} more", listed.cases.size() - end);
+  return text;
+}
+
+std::string InCases(const Listed& listed) {
+  if (listed.cases.empty()) return {};
+  return (listed.cases.size() == 1 ? " (case " : " (cases ") + CasesOf(listed) + ")";
+}
+
+}  // namespace cuaudit::report

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+#include "reports/comparison_text.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "reports/defect_words.h"
+#include "reports/escape.h"
+#include "reports/message.h"
+#include "reports/text_page.h"
+#include "reports/text_writer.h"
+
+namespace cuaudit::report {
+namespace {
+
+// "player, sweep: "
+std::string Within(const std::string& case_name, Mode mode) {
+  std::string within = case_name;
+  if (mode != Mode::Unknown) within += (within.empty() ? "" : ", ") + std::string(Name(mode));
+  return ForTerminal(within);
+}
+
+void AppendCompared(const Run& run, const Defect& defect, const std::string& within, std::size_t number, Page* page) {
+  const Finding& root = RootOf(run, defect);
+  const std::string amount = AmountOf(run, defect);
+  page->Line("");
+  page->Line("{:>3}. {} {}{} ({})", number, page->Paint(kRed, words::Row(defect.change).title), RulesOf(run, defect),
+             amount.empty() ? "" : ": " + ForTerminal(amount), within);
+  const bool seen = root.acquired.call.empty();
+  const Acquired place = seen ? Acquired{root.where, root.where_stack} : root.acquired;
+  if (!place.call.empty()) {
+    const std::string origin = DescribeOrigin(place.stack);
+    page->Line("     {} {}{}", seen ? "seen at" : "acquired by", ForTerminal(place.call),
+               origin.empty() ? "" : " < " + ForTerminal(origin));
+  }
+  if (const std::string blame = BlameOf(run, defect); !blame.empty()) page->Line("     {}", page->Paint(kBold, ForTerminal(blame)));
+  if (!defect.was.empty()) page->Line("     was: {}", ForTerminal(defect.was));
+  if (defect.suppressed) page->Line("     {}", ForTerminal(SuppressionOf(defect)));
+  if (!root.reproduce.empty()) page->Line("     reproduce {}", ForTerminal(root.reproduce));
+  if (!defect.fingerprint.empty()) page->Line("     {}", page->Paint(kDim, "fingerprint " + ForTerminal(defect.fingerprint)));
+}
+
+void AppendChanged(const Audit& audit, Change change, std::size_t* number, Page* page) {
+  for (const Case& one : audit.cases) {
+    for (const Run& run : one.runs) {
+      for (const Defect& defect : run.defects) {
+        if (defect.change == change && !IsSuppressed(defect)) AppendCompared(run, defect, Within(one.name, run.mode), ++*number, page);
+      }
+    }
+  }
+}
+
+void AppendGone(const Comparison& comparison, const std::vector<NotProved>& not_proved, Page* page) {
+  const bool some =
+      std::any_of(comparison.gone.begin(), comparison.gone.end(), [](const Gone& gone) { return gone.change == Change::NotRun; });
+  if (!some && not_proved.empty()) return;
+  page->Line("");
+  page->Line("{}:", page->Paint(kYellow, words::Row(Change::NotRun).title));
+  for (const NotProved& one : not_proved) page->Line("  {}: {}", Within(one.case_name, one.mode), ForTerminal(one.why));
+  for (const Gone& gone : comparison.gone) {
+    if (gone.change != Change::NotRun) continue;
+    page->Line("  {}: {}", Within(gone.case_name, gone.mode), ForTerminal(gone.title));
+    page->Line("     {}", ForTerminal(gone.because));
+    page->Line("     {}", page->Paint(kDim, "fingerprint " + ForTerminal(gone.fingerprint)));
+  }
+}
+
+void AppendFixed(const Comparison& comparison, Page* page) {
+  constexpr std::size_t kMost = 20;
+  std::size_t count = 0;
+  for (const Gone& gone : comparison.gone) {
+    if (gone.change != Change::Fixed || ++count > kMost) continue;
+    if (count == 1) page->Line("");
+    if (count == 1) page->Line("{}:", page->Paint(kGreen, words::Row(Change::Fixed).title));
+    page->Line("  {}: {}", Within(gone.case_name, gone.mode), ForTerminal(gone.title));
+  }
+  if (count > kMost) page->Line("  … and {} more", count - kMost);
+}
+
+}  // namespace
+
+std::string WhyNothingProved(const Run& run) {
+  if (run.outcome == Outcome::Clean || run.outcome == Outcome::Findings || run.outcome == Outcome::Left) return {};
+  std::string what(OutcomeName(run));
+  std::replace(what.begin(), what.end(), '_', ' ');
+  const std::string line = MessageLine(run);
+  if (line.starts_with(what)) return line;
+  return what + (what.empty() || line.empty() ? "" : ": ") + (what.empty() && line.empty() ? "the report has no outcome" : line);
+}
+
+std::vector<NotProved> NothingProved(const Audit& audit) {
+  std::vector<NotProved> all;
+  for (const Case& one : audit.cases) {
+    if (!one.not_run.empty()) all.push_back({one.name, Mode::Unknown, one.not_run});
+    for (const Run& run : one.runs) {
+      if (std::string why = WhyNothingProved(run); !why.empty()) all.push_back({one.name, run.mode, std::move(why)});
+    }
+  }
+  return all;
+}
+
+Changes CountChanges(const Audit& audit) {
+  Changes changes;
+  for (const Case& one : audit.cases) {
+    for (const Run& run : one.runs) {
+      for (const Defect& defect : run.defects) {
+        if (IsSuppressed(defect)) ++changes.suppressed;
+        else ++changes.defects[defect.change];
+      }
+    }
+  }
+  if (!audit.comparison) return changes;
+  for (const Gone& gone : audit.comparison->gone) ++changes.defects[gone.change];
+  return changes;
+}
+
+bool WriteComparisonText(const Audit& audit, std::ostream& out, bool colour) {
+  Page page;
+  page.colour = colour;
+  const Comparison none;
+  const Comparison& comparison = audit.comparison ? *audit.comparison : none;
+  const Changes changes = CountChanges(audit);
+  const std::vector<NotProved> not_proved = NothingProved(audit);
+  std::string counts;
+  for (const Change change : {Change::New, Change::Changed, Change::NotRun, Change::Fixed, Change::Unchanged}) {
+    const auto found = changes.defects.find(change);
+    const std::uint64_t count = (found == changes.defects.end() ? 0 : found->second) + (change == Change::NotRun ? not_proved.size() : 0);
+    counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, words::Row(change).title);
+  }
+  if (changes.suppressed != 0) counts += fmt::format(", {} suppressed", changes.suppressed);
+  page.Line("cuaudit compare: {}", counts);
+  page.Line("  base     {}", ForTerminal(comparison.base));
+  std::size_t number = 0;
+  AppendChanged(audit, Change::New, &number, &page);
+  AppendChanged(audit, Change::Changed, &number, &page);
+  AppendGone(comparison, not_proved, &page);
+  AppendFixed(comparison, &page);
+  out.write(page.text.data(), static_cast<std::streamsize>(page.text.size()));
+  out.flush();
+  return out.good();
+}
+
+}  // namespace cuaudit::report

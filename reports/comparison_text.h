@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// comparison_text.h: an audit that was compared with a base, as text and as JSON (schema/comparison.schema.json).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <ostream>
+#include <string>
+
+#include "reports/audit.h"
+
+namespace cuaudit::report {
+
+// Why a run says nothing about what it does not show: it was interrupted, failed, or was not exercised. Empty: it does.
+std::string WhyNothingProved(const Run& run);
+
+// A run, or a whole case, that says nothing about what it does not show.
+struct NotProved {
+  std::string case_name;
+  Mode mode = Mode::Unknown;  // Unknown: the case was not carried out
+  std::string why;
+};
+std::vector<NotProved> NothingProved(const Audit& audit);
+
+// Number of defects by change. Suppressed ones are in none of them.
+struct Changes {
+  std::map<Change, std::uint64_t> defects;
+  std::uint64_t suppressed = 0;
+};
+Changes CountChanges(const Audit& audit);
+
+// Text for people: what is new first, then what changed and what nobody looked for, and the numbers of the rest. False when the stream
+// failed.
+bool WriteComparisonText(const Audit& audit, std::ostream& out, bool colour);
+
+inline constexpr char kComparisonSchema[] = "cuaudit.comparison/1";
+bool WriteComparisonJson(const Audit& audit, std::ostream& out);
+
+}  // namespace cuaudit::report

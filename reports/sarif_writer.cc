@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: MIT
+#include "reports/sarif_writer.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "reports/audit_defects.h"
+#include "reports/defect_steps.h"
+#include "reports/defect_words.h"
+#include "reports/escape.h"
+#include "reports/json_text.h"
+#include "reports/markdown.h"
+#include "reports/message.h"
+#include "reports/sarif_places.h"
+
+namespace cuaudit::report {
+namespace {
+
+constexpr std::size_t kMostUploaded = 25000;  // results that GitHub takes in one upload
+
+// What becomes one result.
+struct Entry {
+  const Listed* defect = nullptr;
+  const Finding* note = nullptr;
+  const Gone* gone = nullptr;
+};
+
+struct Writer {
+  const SourceRoot& root;
+  SarifProfile profile;
+  std::vector<Rule> rules;  // those that results name; the place in this list is their ruleIndex
+
+  bool full() const { return profile == SarifProfile::Full; }
+
+  Json Begin(Rule rule, std::string_view level, std::string_view says) const {
+    const auto index = std::lower_bound(rules.begin(), rules.end(), rule) - rules.begin();
+    return Json{{"ruleId", words::Name(rule)}, {"ruleIndex", index}, {"level", level}, {"message", sarif::Message(says)}};
+  }
+};
+
+// Notes that ask a person to do something; others only say that all is well.
+bool AsksForMore(Rule rule) {
+  return rule == Rule::HostLeft || rule == Rule::HostMisused || rule == Rule::Undecided || rule == Rule::Unjudged ||
+         rule == Rule::NotExercised;
+}
+
+std::string_view BaselineState(Change change) {
+  switch (change) {
+    case Change::New:
+      return "new";
+    case Change::Changed:
+      return "updated";
+    case Change::Unchanged:
+      return "unchanged";
+    case Change::Fixed:
+      return "absent";
+    case Change::None:
+    case Change::NotRun:
+      break;
+  }
+  return {};
+}
+
+Json Fingerprints(const std::string& fingerprint) {
+  return Json{{"primaryLocationLineHash", fingerprint}, {"cuauditDefect/v1", fingerprint}};
+}
+
+// GitHub refuses a result without a file: the module stands for the source that nobody knows.
+Json LocationOf(const Writer& writer, const Run& run, const Defect& defect) {
+  const std::optional<SourcePlace> place = PlaceOf(writer.root, run, defect);
+  const Frame* const frame = FrameOf(run, defect);
+  Json location = Json::object();
+  if (place) {
+    location["physicalLocation"] = sarif::Physical(*place);
+  } else if (!writer.full()) {
+    const std::string module = frame == nullptr || frame->module.empty() ? "unknown" : frame->module;
+    location["physicalLocation"] = Json{{"artifactLocation", {{"uri", sarif::Uri(module)}}}, {"region", {{"startLine", 1}}}};
+  }
+  if (frame != nullptr) location["logicalLocations"] = Json::array({sarif::Logical(*frame)});
+  return location;
+}
+
+// Places on the way as the steps of one thread; GitHub shows only those that have a file.
+Json CodeFlow(const Writer& writer, const std::vector<Step>& steps) {
+  Json locations = Json::array();
+  for (const Step& step : steps) {
+    Json location = sarif::Location(writer.root, step.stack, step.says);
+    if (!writer.full() && !location.contains("physicalLocation")) continue;
+    locations.push_back(Json{{"location", std::move(location)}, {"executionOrder", locations.size() + 1}, {"importance", "essential"}});
+  }
+  if (locations.empty()) return nullptr;
+  return Json::array({Json{{"threadFlows", Json::array({Json{{"locations", std::move(locations)}}})}}});
+}
+
+void AddPlaces(const Writer& writer, const Run& run, const Defect& defect, Json* result) {
+  std::vector<Step> steps = StepsOf(run, defect);
+  if (Json flow = CodeFlow(writer, steps); !flow.is_null()) (*result)["codeFlows"] = std::move(flow);
+  if (std::optional<Step> release = ReleaseOf(defect)) steps.push_back(std::move(*release));
+  Json related = Json::array();
+  Json stacks = Json::array();
+  for (const Step& step : steps) {
+    if (step.stack.empty()) continue;
+    Json location = sarif::Location(writer.root, step.stack, step.says);
+    if (writer.full() || location.contains("physicalLocation")) {
+      location["id"] = related.size() + 1;
+      related.push_back(std::move(location));
+    }
+    if (step.whole) stacks.push_back(sarif::Stack(writer.root, step.stack, step.says));
+  }
+  if (!related.empty()) (*result)["relatedLocations"] = std::move(related);
+  if (writer.full() && !stacks.empty()) (*result)["stacks"] = std::move(stacks);
+}
+
+Json ResultOf(const Writer& writer, const Listed& listed) {
+  const Run& run = *listed.run;
+  const Defect& defect = *listed.defect;
+  const Finding& root = RootOf(run, defect);
+  Json result = writer.Begin(root.rule, "error", Sentence(run, defect));
+  result["locations"] = Json::array({LocationOf(writer, run, defect)});
+  if (!defect.fingerprint.empty()) result["partialFingerprints"] = Fingerprints(defect.fingerprint);
+  if (listed.cases.size() > 1) result["occurrenceCount"] = listed.cases.size();
+  AddPlaces(writer, run, defect, &result);
+  if (const std::string_view state = BaselineState(defect.change); !state.empty()) result["baselineState"] = state;
+  if (writer.full() && defect.suppressed) {
+    Json suppression{{"kind", "external"}, {"status", defect.suppressed->expired ? "rejected" : "accepted"}};
+    suppression["justification"] = sarif::Text(SuppressionOf(defect));
+    result["suppressions"] = Json::array({std::move(suppression)});
+  }
+  Json properties{{"trials", defect.trials}, {"reproduce", root.reproduce}};
+  if (!listed.cases.empty()) properties["cases"] = listed.cases;
+  if (!defect.was.empty()) properties["was"] = defect.was;
+  result["properties"] = std::move(properties);
+  return result;
+}
+
+Json ResultOf(const Writer& writer, const Finding& note) {
+  std::string says = Headline(note);
+  if (!note.title.empty()) says += ": " + note.title;
+  if (!note.detail.empty()) says += ": " + note.detail;
+  Json result = writer.Begin(note.rule, "note", says + ".");
+  const std::vector<Frame>* stack = &note.acquired.stack;
+  if (stack->empty()) stack = &note.where_stack;
+  if (stack->empty() && note.fault) stack = &note.fault->stack;
+  if (!stack->empty()) result["locations"] = Json::array({sarif::Location(writer.root, *stack, {})});
+  if (!note.fingerprint.empty()) result["partialFingerprints"] = Fingerprints(note.fingerprint);
+  result["properties"] = Json{{"trials", note.trials}, {"reproduce", note.reproduce}};
+  return result;
+}
+
+Json ResultOf(const Writer& writer, const Gone& gone) {
+  Json result = writer.Begin(gone.rule, "error", (gone.title.empty() ? std::string(words::Row(gone.rule).title) : gone.title) + ".");
+  if (!gone.fingerprint.empty()) result["partialFingerprints"] = Fingerprints(gone.fingerprint);
+  result["baselineState"] = BaselineState(gone.change);
+  if (!gone.case_name.empty()) result["properties"] = Json{{"cases", Json::array({gone.case_name})}};
+  return result;
+}
+
+Json ResultOf(const Writer& writer, const Entry& entry) {
+  if (entry.defect != nullptr) return ResultOf(writer, *entry.defect);
+  return entry.note != nullptr ? ResultOf(writer, *entry.note) : ResultOf(writer, *entry.gone);
+}
+
+Rule RuleOf(const Entry& entry) {
+  if (entry.defect != nullptr) return RootOf(*entry.defect->run, *entry.defect->defect).rule;
+  return entry.note != nullptr ? entry.note->rule : entry.gone->rule;
+}
+
+std::vector<Entry> EntriesOf(const Audit& audit, const std::vector<Listed>& defects, SarifProfile profile) {
+  std::vector<Entry> entries;
+  const bool full = profile == SarifProfile::Full;
+  for (const Listed& listed : defects) {
+    if (!full && (IsSuppressed(*listed.defect) || entries.size() == kMostUploaded)) continue;
+    entries.push_back({&listed, nullptr, nullptr});
+  }
+  if (!full) return entries;
+  for (const Case& one : audit.cases) {
+    for (const Run& run : one.runs) {
+      for (const Finding& note : run.notes) {
+        if (AsksForMore(note.rule)) entries.push_back({nullptr, &note, nullptr});
+      }
+    }
+  }
+  if (!audit.comparison) return entries;
+  for (const Gone& gone : audit.comparison->gone) {
+    if (gone.change == Change::Fixed) entries.push_back({nullptr, nullptr, &gone});
+  }
+  return entries;
+}
+
+Json RuleEntry(Rule rule) {
+  const words::RuleRow& row = words::Row(rule);
+  const bool counts = row.level == words::Level::Finding;
+  const std::string explanation(row.explanation);
+  const std::string advice(row.advice);
+  return Json{{"id", row.name},
+              {"shortDescription", {{"text", row.title}}},
+              {"fullDescription", {{"text", explanation}}},
+              {"help",
+               {{"text", explanation + " What to do: " + advice},
+                {"markdown", ForMarkdown(explanation) + "\n\n**What to do:** " + ForMarkdown(advice)}}},
+              {"defaultConfiguration", {{"level", counts ? "error" : "note"}}},
+              {"properties",
+               {{"tags", Json::array({"cuda", "resource-lifecycle"})},
+                {"precision", "very-high"},  // each result happened in a trial
+                {"problem.severity", counts ? "error" : "recommendation"}}}};
+}
+
+// A date as run.h has it. Reports come from files, so the field may hold anything.
+bool IsDate(std::string_view text) {
+  constexpr std::string_view kShape = "dddd-dd-ddTdd:dd:ddZ";
+  return text.size() == kShape.size() && std::equal(text.begin(), text.end(), kShape.begin(),
+                                                    [](char c, char shape) { return shape == 'd' ? c >= '0' && c <= '9' : c == shape; });
+}
+
+Json Notification(std::string_view level, const std::string& says) { return Json{{"level", level}, {"message", sarif::Message(says)}}; }
+
+Json InvocationOf(const Case& one, const Run& run) {
+  Json invocation{{"executionSuccessful", Proves(run)}};
+  if (Proves(run)) invocation["exitCode"] = run.outcome == Outcome::Clean ? 0 : 1;
+  if (run.outcome == Outcome::NotExercised) invocation["exitCode"] = 3;
+  if (run.interrupted) invocation["exitSignalName"] = ForTerminal(run.interrupted->signal);
+  if (IsDate(run.generated)) invocation["endTimeUtc"] = run.generated;
+  if (const std::string message = MessageLine(run); !message.empty()) {
+    const std::string_view level = Proves(run) ? "note" : run.outcome == Outcome::Error ? "error" : "warning";
+    invocation["toolExecutionNotifications"] = Json::array({Notification(level, message)});
+  }
+  Json properties{{"mode", Name(run.mode)}, {"outcome", OutcomeName(run)}, {"program", run.command}, {"driver", Name(run.driver.kind)}};
+  if (!one.name.empty()) properties["case"] = one.name;
+  invocation["properties"] = std::move(properties);
+  return invocation;
+}
+
+Json Invocations(const Audit& audit) {
+  Json invocations = Json::array();
+  Json beside = Json::array();
+  for (const Case& one : audit.cases) {
+    for (const Run& run : one.runs) invocations.push_back(InvocationOf(one, run));
+    if (one.runs.empty()) beside.push_back(Notification("warning", "case " + one.name + " was not run: " + one.not_run));
+  }
+  if (audit.comparison) {
+    for (const Gone& gone : audit.comparison->gone) {
+      if (gone.change == Change::Fixed) continue;
+      beside.push_back(Notification("warning", "nobody looked for " + gone.fingerprint + " of the base in case " + gone.case_name + ": " +
+                                                   (gone.because.empty() ? gone.title : gone.because)));
+    }
+  }
+  for (const std::string& entry : audit.unused_suppressions)
+    beside.push_back(Notification("note", "no defect matches the suppression " + entry));
+  if (!beside.empty()) {
+    invocations.push_back(Json{{"executionSuccessful", true}, {"toolExecutionNotifications", std::move(beside)}});
+  }
+  return invocations;
+}
+
+// Uploads with the same id replace each other, so programs and drivers need different ones. A project names its own ("category").
+std::string AutomationId(const Audit& audit) {
+  std::set<std::string> drivers;
+  std::string alone;
+  for (const Case& one : audit.cases) {
+    for (const Run& run : one.runs) {
+      if (run.driver.kind != DriverKind::None) drivers.emplace(Name(run.driver.kind));
+      if (!one.name.empty()) continue;
+      alone = std::string(Name(run.mode)) + "/";
+      if (!run.command.empty()) alone += run.command.front().substr(run.command.front().rfind('/') + 1) + "/";
+    }
+  }
+  std::string id = "cuaudit/";
+  for (const std::string& driver : drivers) id += driver + "/";
+  return Shortened(id + alone, 200);
+}
+
+}  // namespace
+
+bool WriteSarif(const Audit& audit, const SourceRoot& root, SarifProfile profile, std::ostream& out) {
+  const std::vector<Listed> defects = ListDefects(audit);
+  const std::vector<Entry> entries = EntriesOf(audit, defects, profile);
+  Writer writer{root, profile, {}};
+  for (const Entry& entry : entries) writer.rules.push_back(RuleOf(entry));
+  std::sort(writer.rules.begin(), writer.rules.end());
+  writer.rules.erase(std::unique(writer.rules.begin(), writer.rules.end()), writer.rules.end());
+
+  out << "{\n\"$schema\": \"https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json\",\n"
+      << "\"version\": \"2.1.0\",\n\"runs\": [{\n\"tool\": {\"driver\": {\"name\": \"cuaudit\"";
+  if (!audit.tool_version.empty()) out << ", \"semanticVersion\": " << OnOneLine(audit.tool_version);
+  out << ",\n\"rules\": ";
+  WriteEntries(writer.rules, RuleEntry, "\n  ", "\n]", out);
+  out << "}},\n\"automationDetails\": " << OnOneLine(Json{{"id", AutomationId(audit)}})
+      << ",\n\"originalUriBaseIds\": {\"%SRCROOT%\": {\"description\": {\"text\": \"the folder that --source-root names\"}}}";
+  if (const Json invocations = Invocations(audit); !invocations.empty()) {
+    out << ",\n\"invocations\": ";
+    WriteEntries(
+        invocations, [](const Json& one) { return one; }, "\n  ", "\n]", out);
+  }
+  out << ",\n\"properties\": " << OnOneLine(Json{{"summary", sarif::Text(Headline(audit, TallyOf(audit, defects)))}}) << ",\n\"results\": ";
+  WriteEntries(
+      entries, [&writer](const Entry& one) { return ResultOf(writer, one); }, "\n  ", "\n]", out);
+  out << "\n}]\n}\n";
+  out.flush();
+  return out.good();
+}
+
+}  // namespace cuaudit::report

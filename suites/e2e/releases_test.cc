@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+// Three releases of one program: a base, a regression and its repair, compared, accepted and kept as a baseline.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "suites/support/tool.h"
+
+namespace cuaudit::e2e::releases_test {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+using Json = nlohmann::json;
+
+class Releases : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    directory_ = new std::string(TemporaryDirectory());
+    for (const char* const release : {"base", "regression", "repaired"}) Sweep(release, {});
+  }
+  static void TearDownTestSuite() { delete directory_; }
+
+  static std::string File(const std::string& name) { return *directory_ + "/" + name; }
+  static std::string Report(const std::string& release) { return File(release + ".json"); }
+  static Outcome Sweep(const std::string& release, std::vector<std::string> options) {
+    options.insert(options.begin(), {Tool(), "sweep", "--driver=sim"});
+    if (options.size() == 3) options.push_back("--format=json=" + Report(release));
+    options.insert(options.end(), {"--", Program("releases"), release});
+    return RunCommand(options);
+  }
+  static Outcome Run(std::vector<std::string> arguments, const How& how = {}) {
+    arguments.insert(arguments.begin(), Tool());
+    return RunCommand(arguments, how);
+  }
+  // The numbers of a comparison, as "new 1, unchanged 1".
+  static std::string Counts(const std::string& base, const std::string& head, int exit, std::vector<std::string> options = {}) {
+    options.insert(options.begin(), {"compare", base, head, "--format=json=" + File("comparison.json")});
+    const Outcome outcome = Run(options);
+    EXPECT_EQ(outcome.exit, exit) << outcome.err;
+    const Json json = Json::parse(ReadFile(File("comparison.json")));
+    std::string text;
+    for (const auto& [name, count] : json["counts"].items()) {
+      if (count != 0) text += (text.empty() ? "" : ", ") + name + " " + count.dump();
+    }
+    return text;
+  }
+  static std::string Fingerprint(const std::string& release, const std::string& function) {
+    for (const Json& defect : Json::parse(ReadFile(Report(release)))["defects"]) {
+      if (defect["blame"]["function"]["function"] == function) return defect["fingerprint"];
+    }
+    return "no defect of " + function;
+  }
+
+  static std::string* directory_;
+};
+std::string* Releases::directory_ = nullptr;
+
+TEST_F(Releases, ARegressionIsNewAndItsRepairIsFixed) {
+  const Outcome regression = Run({"compare", Report("base"), Report("regression")});
+  EXPECT_EQ(regression.exit, 1) << regression.err;
+  EXPECT_THAT(regression.out, StartsWith("cuaudit compare: 1 new, 0 changed, 0 not run, 0 fixed, 1 unchanged\n"));
+  EXPECT_THAT(regression.out, HasSubstr("  1. new leak: 1 stream (sweep)\n"));
+  EXPECT_THAT(regression.out, HasSubstr("open_encoder returned without cuStreamDestroy\n"));
+  EXPECT_THAT(regression.out, HasSubstr(" replay --driver=sim --fault "));
+  EXPECT_THAT(regression.out, Not(HasSubstr("open_decoder"))) << "what was there before is only counted";
+  const Outcome repaired = Run({"compare", Report("regression"), Report("repaired")});
+  EXPECT_EQ(repaired.exit, 0) << repaired.out;
+  EXPECT_THAT(repaired.out, StartsWith("cuaudit compare: 0 new, 0 changed, 0 not run, 2 fixed, 0 unchanged\n"));
+}
+
+TEST_F(Releases, TheExitStatusIsThePolicy) {
+  EXPECT_EQ(Run({"compare", Report("base"), Report("regression"), "--fail-on=changed,not-run"}).exit, 0);
+  EXPECT_EQ(Run({"compare", Report("base"), Report("regression"), "--fail-on=none"}).exit, 0);
+  EXPECT_EQ(Run({"compare", Report("base"), Report("base"), "--fail-on=unchanged"}).exit, 1);
+  EXPECT_EQ(Run({"compare", Report("base"), Report("base")}).exit, 0);
+  const Outcome wrong = Run({"compare", Report("base"), Report("base"), "--fail-on=newer"});
+  EXPECT_EQ(wrong.exit, 2);
+  EXPECT_EQ(wrong.err, "cuaudit: --fail-on: 'newer': expected new, changed, not-run, fixed or unchanged, with commas between, or none\n");
+}
+
+TEST_F(Releases, AFilterMakesNothingFixed) {
+  ASSERT_EQ(Sweep("repaired", {"--call=cuMemAlloc", "--format=json=" + File("filtered.json")}).exit, 0);
+  EXPECT_EQ(Counts(Report("base"), File("filtered.json"), 1), "not_run 1");
+  const Json gone = Json::parse(ReadFile(File("comparison.json")))["gone"][0];
+  EXPECT_EQ(gone["because"], "cuEventCreate=OUT_OF_MEMORY,refuse in open_decoder was not made to fail");
+}
+
+TEST_F(Releases, ABaselineFileIsABase) {
+  const std::string file = File("baseline.txt");
+  ASSERT_EQ(Run({"baseline", "write", Report("base"), file}).exit, 0);
+  EXPECT_EQ(Run({"baseline", "write", Report("base")}).out, ReadFile(file));
+  EXPECT_EQ(Counts(file, Report("regression"), 1), "new 1, unchanged 1");
+  EXPECT_EQ(Counts(file, Report("repaired"), 0), "fixed 1");
+  const Outcome shown = Run({"baseline", "show", file});
+  EXPECT_EQ(shown.exit, 0);
+  EXPECT_THAT(shown.out, StartsWith("1 defect\n  sweep: leak: 1 stream, acquired by cuStreamCreate < open_decoder "));
+}
+
+TEST_F(Releases, WhatIsAcceptedDoesNotCountUntilItExpires) {
+  const std::string file = File("suppressions.toml");
+  const std::string fingerprint = Fingerprint("regression", "open_encoder");
+  const std::vector<std::string> accept = {
+      "suppress",           fingerprint,      "--report", Report("regression"), "--reason=waits for 13.1", "--owner=ann",
+      "--until=2031-01-31", "--suppressions", file};
+  const Outcome accepted = Run(accept);
+  ASSERT_EQ(accepted.exit, 0) << accepted.err;
+  EXPECT_THAT(ReadFile(file), StartsWith("# leak: 1 stream, acquired by cuStreamCreate < open_encoder "));
+  EXPECT_EQ(Counts(Report("base"), Report("regression"), 0, {"--suppressions", file}), "suppressed 1, unchanged 1");
+
+  std::ofstream(file, std::ios::app)
+      << "\n[[suppression]]\nblamed = \"open_decoder\"\nreason = \"old\"\nowner = \"ann\"\nuntil = 2031-01-31\n";
+  const Outcome clean = Sweep("regression", {"--suppressions", file});
+  EXPECT_EQ(clean.exit, 0) << clean.out;
+  EXPECT_THAT(clean.out, StartsWith("cuaudit sweep on the simulated driver: clean; 2 defects suppressed\n"));
+  EXPECT_THAT(clean.out, HasSubstr("suppressed until 2031-01-31 by ann: waits for 13.1 (" + file + ":2)"));
+  const Outcome junit = Sweep("regression", {"--suppressions", file, "--format=junit"});
+  EXPECT_THAT(junit.out, HasSubstr("failures=\"0\" errors=\"0\" skipped=\"2\""));
+  ASSERT_EQ(Sweep("regression", {"--suppressions", file, "--format=json=" + File("accepted.json")}).exit, 0);
+  const Json json = Json::parse(ReadFile(File("accepted.json")));
+  EXPECT_EQ(json["outcome"], "clean");
+  EXPECT_EQ(json["message"], "clean; 2 defects suppressed");
+  EXPECT_EQ(json["defects"][0]["suppressed"]["until"], "2031-01-31");
+
+  const Outcome expired = RunCommand({Tool(), "sweep", "--driver=sim", "--suppressions", file, "--", Program("releases"), "regression"},
+                                     {.environment = {"SOURCE_DATE_EPOCH=1990000000"}});
+  EXPECT_EQ(expired.exit, 1);
+  EXPECT_THAT(expired.out, HasSubstr("its suppression expired, accepted until 2031-01-31 by ann: waits for 13.1"));
+  const Outcome unused = Sweep("repaired", {"--suppressions", file});
+  EXPECT_EQ(unused.exit, 0);
+  EXPECT_THAT(unused.err, HasSubstr("warning: " + file + ":2: the suppression fits no defect\n"));
+}
+
+TEST_F(Releases, AWrongFileIsOneLineBeforeAnythingStarts) {
+  const std::string file = File("wrong.toml");
+  WriteFile(file, "\n[[suppression]]\nrule = \"leak\"\nreason = \"r\"\n");
+  const Outcome sweep = Sweep("base", {"--suppressions", file});
+  EXPECT_EQ(sweep.exit, 2);
+  EXPECT_EQ(sweep.err, "cuaudit: --suppressions: " + file + ": line 2: expected owner in each suppression\n");
+  EXPECT_EQ(sweep.out, "");
+  WriteFile(File("cut.json"), ReadFile(Report("base")).substr(0, 300));
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"compare", File("cut.json"), Report("base")},
+                                                  {"compare", Report("base"), File("cut.json")},
+                                                  {"baseline", "write", File("cut.json")}}) {
+    const Outcome cut = Run(command);
+    EXPECT_EQ(cut.exit, 2);
+    EXPECT_THAT(cut.err, StartsWith("cuaudit: " + File("cut.json") + ": line "));
+    EXPECT_EQ(std::count(cut.err.begin(), cut.err.end(), '\n'), 1) << cut.err;
+  }
+}
+
+TEST_F(Releases, UsageIsToldInOneLine) {
+  const std::string report = Report("base");
+  EXPECT_THAT(Run({"compare", report}).err, StartsWith("cuaudit: expected a base and a head: cuaudit compare "));
+  EXPECT_THAT(Run({"report"}).err, StartsWith("cuaudit: expected a result: cuaudit report "));
+  EXPECT_THAT(Run({"baseline", "read", report}).err, StartsWith("cuaudit: expected write and a result, or show and a file: "));
+  EXPECT_THAT(Run({"suppress"}).err, StartsWith("cuaudit: expected a fingerprint: cuaudit suppress "));
+  EXPECT_THAT(Run({"suppress", "v2-1", "--reason=r", "--owner=o", "--until=2031-02-30"}).err,
+              EndsWith("--until: '2031-02-30': expected a day such as 2027-03-31\n"));
+  EXPECT_THAT(Run({"suppress", "v2-1", "--reason=r", "--owner=o", "--until=2031-02-20", "--report", report}).err,
+              EndsWith(": expected a defect with the fingerprint 'v2-1'\n"));
+}
+
+}  // namespace
+}  // namespace cuaudit::e2e::releases_test

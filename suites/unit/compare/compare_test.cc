@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+#include "harness/compare/compare.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "harness/compare/baseline.h"
+#include "suites/unit/compare/sample_audits.h"
+
+namespace cuaudit::harness::compare_test {
+namespace {
+
+using namespace sample_audits;  // NOLINT(google-build-using-namespace)
+using report::Audit;
+using report::Change;
+
+Base BaseOf(Audit audit) {
+  Base base;
+  base.name = "base";
+  base.defects = KnownDefects(audit);
+  base.audit = std::move(audit);
+  return base;
+}
+
+// The same, as a baseline file has it.
+Base FileOf(const Audit& audit) {
+  Base base;
+  base.name = "base.txt";
+  base.defects = *ParseBaseline(BaselineText(KnownDefects(audit)), base.name);
+  return base;
+}
+
+std::vector<Change> ChangesOf(const Audit& audit) {
+  std::vector<Change> changes;
+  for (const report::Case& one : audit.cases) {
+    for (const report::Run& run : one.runs) {
+      for (const report::Defect& defect : run.defects) changes.push_back(defect.change);
+    }
+  }
+  return changes;
+}
+
+// Why the only defect of `before` was not run; "fixed" when it is fixed.
+std::string Fate(const Base& base, Audit head) {
+  CompareWith(base, &head);
+  if (head.comparison->gone.size() != 1) return std::to_string(head.comparison->gone.size()) + " are gone";
+  const report::Gone& gone = head.comparison->gone[0];
+  return gone.change == Change::Fixed ? "fixed" + gone.because : gone.because;
+}
+
+TEST(Compare, TheSameDefectIsUnchanged) {
+  for (const Base& base : {BaseOf(AuditOf({Sweep({Leak()})})), FileOf(AuditOf({Sweep({Leak()})}))}) {
+    Audit head = AuditOf({Sweep({Leak()})});
+    CompareWith(base, &head);
+    EXPECT_EQ(ChangesOf(head), std::vector<Change>{Change::Unchanged});
+    EXPECT_TRUE(head.comparison->gone.empty());
+    EXPECT_EQ(head.cases[0].runs[0].defects[0].was, "");
+  }
+}
+
+TEST(Compare, WhatTheBaseDoesNotHaveIsNew) {
+  Audit head = AuditOf({Sweep({Leak(), {"load", "event", {"cuMemAlloc"}, "main", "cuEventCreate"}})});
+  CompareWith(BaseOf(AuditOf({Sweep({Leak()})})), &head);
+  EXPECT_EQ(ChangesOf(head), (std::vector{Change::Unchanged, Change::New}));
+}
+
+TEST(Compare, MoreFailingCallsAreAChange) {
+  Leak more;
+  more.failing = {"cuEventCreate", "cuMemAlloc"};
+  for (const Base& base : {BaseOf(AuditOf({Sweep({Leak()})})), FileOf(AuditOf({Sweep({Leak()})}))}) {
+    Audit head = AuditOf({Sweep({more})});
+    CompareWith(base, &head);
+    ASSERT_EQ(ChangesOf(head), std::vector<Change>{Change::Changed});
+    EXPECT_EQ(head.cases[0].runs[0].defects[0].was, "stream; calls fail at 1 place: cuEventCreate");
+  }
+  Audit fewer = AuditOf({Sweep({Leak()})});
+  CompareWith(BaseOf(AuditOf({Sweep({more})})), &fewer);
+  EXPECT_EQ(ChangesOf(fewer), std::vector<Change>{Change::Unchanged}) << "less is no regression";
+}
+
+TEST(Compare, OneMorePlaceOfTheSameCallIsAChange) {
+  Leak twice;
+  twice.failing = {"cuEventCreate", "cuEventCreate"};
+  Audit head = AuditOf({Sweep({twice})});
+  CompareWith(BaseOf(AuditOf({Sweep({Leak()})})), &head);
+  EXPECT_EQ(ChangesOf(head), std::vector<Change>{Change::Changed});
+}
+
+TEST(Compare, AnotherKindIsAChange) {
+  report::Run run = Sweep({Leak()});
+  run.findings.push_back(run.findings[0]);
+  run.findings[1].kind = "event";
+  FindDefects(&run);
+  ASSERT_EQ(run.defects.size(), 1U) << "they are lost together";
+  Audit head = AuditOf({run});
+  CompareWith(BaseOf(AuditOf({Sweep({Leak()})})), &head);
+  EXPECT_EQ(ChangesOf(head), std::vector<Change>{Change::Changed});
+}
+
+TEST(Compare, FixedIsWhatWasTriedAgain) {
+  const Audit before = AuditOf({Sweep({Leak()})});
+  EXPECT_EQ(Fate(BaseOf(before), AuditOf({Sweep({}, {Tried("open_device")})})), "fixed");
+  EXPECT_EQ(Fate(FileOf(before), AuditOf({Sweep({}, {Tried("open_device")})})), "fixed");
+}
+
+TEST(Compare, WhatNobodyLookedForIsNeverFixed) {
+  const Audit before = AuditOf({Sweep({Leak()})});
+  const report::Run clean = Sweep({}, {Tried("open_device")});
+  report::Run interrupted = clean;
+  interrupted.outcome = report::Outcome::Interrupted;
+  interrupted.interrupted = report::Interrupted{"SIGINT", 3, 9, false};
+  report::Run unexercised = clean;
+  unexercised.outcome = report::Outcome::NotExercised;
+  unexercised.message.told = "no driver call";
+  report::Run old = clean;
+  old.coverage.reset();
+  report::Run cycles;
+  cycles.mode = report::Mode::Cycles;
+  cycles.outcome = report::Outcome::Clean;
+  Audit left_out = AuditOf({});
+  left_out.cases[0].not_run = "left out by --tag";
+  for (const Base& base : {BaseOf(before), FileOf(before)}) {
+    EXPECT_EQ(Fate(base, Audit()), "the case is gone");
+    EXPECT_EQ(Fate(base, AuditOf({clean}, "other")), "the case is gone");
+    EXPECT_EQ(Fate(base, left_out), "left out by --tag");
+    EXPECT_EQ(Fate(base, AuditOf({cycles})), "the case has no sweep");
+    EXPECT_EQ(Fate(base, AuditOf({interrupted})), "interrupted, 3 of 9 trials (SIGINT)");
+    EXPECT_EQ(Fate(base, AuditOf({unexercised})), "not exercised: no driver call");
+    EXPECT_EQ(Fate(base, AuditOf({old})), "the report does not say which calls were made to fail");
+    const std::string way = "cuEventCreate=OUT_OF_MEMORY,refuse in open_device";
+    EXPECT_EQ(Fate(base, AuditOf({Sweep({}, {Tried("open_device", "cuMemAlloc")})})), way + " was not made to fail")
+        << "filtered by --call";
+    EXPECT_EQ(Fate(base, AuditOf({Sweep({}, {Tried("open_device"), Tried("other")})})), "fixed");
+    report::Tried elsewhere = Tried("main");
+    EXPECT_EQ(Fate(base, AuditOf({Sweep({}, {elsewhere})})), base.audit ? "fixed" : way + " was not made to fail")
+        << "only a report tells that main is the old open_device";
+  }
+}
+
+// The failing call is tried in a function that the base had, too: it cannot be the one that is gone.
+TEST(Compare, AFunctionThatIsLeftOutIsNotRenamed) {
+  const Audit before = AuditOf({Sweep({Leak()}, {Tried("other")})});
+  EXPECT_EQ(Fate(BaseOf(before), AuditOf({Sweep({}, {Tried("other")})})),
+            "cuEventCreate=OUT_OF_MEMORY,refuse in open_device was not made to fail");
+}
+
+TEST(Compare, FewerPlacesOfAFunctionAreCoverageLost) {
+  Leak twice;
+  twice.failing = {"cuEventCreate", "cuEventCreate"};
+  EXPECT_EQ(Fate(BaseOf(AuditOf({Sweep({twice})})), AuditOf({Sweep({}, {Tried("open_device")})})),
+            "cuEventCreate=OUT_OF_MEMORY,refuse in open_device was made to fail at fewer places");
+}
+
+TEST(Compare, ARenamedFunctionHasTheSameDefect) {
+  Leak renamed;
+  renamed.function = "device_open";
+  for (const Base& base : {BaseOf(AuditOf({Sweep({Leak()})})), FileOf(AuditOf({Sweep({Leak()})}))}) {
+    Audit head = AuditOf({Sweep({renamed})});
+    ASSERT_NE(head.cases[0].runs[0].defects[0].fingerprint, base.defects[0].fingerprint);
+    CompareWith(base, &head);
+    EXPECT_EQ(ChangesOf(head), std::vector<Change>{Change::Unchanged});
+    EXPECT_TRUE(head.comparison->gone.empty());
+  }
+}
+
+// One function was repaired and its neighbour got the same mistake. Both functions are in both reports.
+TEST(Compare, ANeighbourWithTheSameMistakeIsNew) {
+  Leak neighbour;
+  neighbour.function = "open_other";
+  Audit head = AuditOf({Sweep({neighbour}, {Tried("open_device")})});
+  CompareWith(BaseOf(AuditOf({Sweep({Leak()}, {Tried("open_other")})})), &head);
+  EXPECT_EQ(ChangesOf(head), std::vector<Change>{Change::New});
+  ASSERT_EQ(head.comparison->gone.size(), 1U);
+  EXPECT_EQ(head.comparison->gone[0].change, Change::Fixed);
+}
+
+TEST(Compare, OneReportIsComparedWithTheOnlyCase) {
+  Audit head = AuditOf({Sweep({Leak()})}, "");
+  CompareWith(BaseOf(AuditOf({Sweep({Leak()})}, "player")), &head);
+  EXPECT_EQ(ChangesOf(head), std::vector<Change>{Change::Unchanged});
+}
+
+TEST(Compare, ADefectWithoutAFaultIsFixedByTheRun) {
+  report::Run run;
+  run.mode = report::Mode::Run;
+  run.outcome = report::Outcome::Findings;
+  report::Finding finding;
+  finding.rule = report::Rule::DoubleRelease;
+  finding.kind = "stream";
+  finding.where = "cuStreamDestroy";
+  finding.where_stack = {At("close", 9)};
+  run.findings.push_back(finding);
+  FindDefects(&run);
+  report::Run clean;
+  clean.mode = report::Mode::Run;
+  clean.outcome = report::Outcome::Clean;
+  EXPECT_EQ(Fate(BaseOf(AuditOf({run})), AuditOf({clean})), "fixed");
+  clean.outcome = report::Outcome::Error;
+  clean.message.told = "the program exited with status 3";
+  EXPECT_EQ(Fate(BaseOf(AuditOf({run})), AuditOf({clean})), "error: the program exited with status 3");
+}
+
+}  // namespace
+}  // namespace cuaudit::harness::compare_test

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "harness/compare/result_files.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+
+#include "harness/compare/baseline.h"
+#include "reports/json_writer.h"
+#include "suites/support/sample_runs.h"
+
+namespace cuaudit::harness::result_files_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ResultFiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    dir_ = fs::path(testing::TempDir()) / ("result_files_" + std::to_string(getpid()));
+    fs::remove_all(dir_);
+    fs::create_directories(dir_ / "audit");
+    std::ostringstream report;
+    ASSERT_TRUE(report::WriteJson(suites::SweepWithFindings(), report));
+    Put("audit/player.sweep.json", report.str());
+    Put("audit/audit.json", R"({"schema": 1, "cases": [{"name": "player", "tags": [], "reports": ["player.sweep.json"]}],
+        "unused_suppressions": [], "header": {"generated": "", "tool_version": ""}})");
+  }
+  void TearDown() override { fs::remove_all(dir_); }
+
+  void Put(const std::string& name, const std::string& text) { std::ofstream(dir_ / name, std::ios::binary) << text; }
+  std::string Path(const std::string& name) { return (dir_ / name).string(); }
+  std::string Pack(const std::string& name, const std::string& command) {
+    EXPECT_EQ(std::system(("cd '" + dir_.string() + "' && " + command).c_str()), 0) << command;
+    return Path(name);
+  }
+  std::string Expected(const std::string& path) {
+    const Result<report::Audit> audit = ReadResult(path);
+    EXPECT_EQ(audit.status().exit(), audit.ok() ? Exit::Clean : Exit::Usage);
+    return audit.ok() ? "" : audit.status().message();
+  }
+
+  fs::path dir_;
+};
+
+TEST_F(ResultFiles, ArchivesAreTheDirectoryThatWentIn) {
+  for (const std::string& path : {Path("audit"), Path("audit/audit.json"), Pack("a.tar", "tar -cf a.tar audit"),
+                                  Pack("a.tar.gz", "tar -czf a.tar.gz audit"), Pack("flat.tar.gz", "tar -C audit -czf flat.tar.gz .")}) {
+    const Result<report::Audit> audit = ReadResult(path);
+    ASSERT_TRUE(audit.ok()) << audit.status().message();
+    ASSERT_EQ(audit->cases.size(), 1U) << path;
+    EXPECT_EQ(audit->cases[0].runs.at(0).defects.size(), suites::SweepWithFindings().defects.size());
+  }
+}
+
+TEST_F(ResultFiles, AZipIsReadToo) {
+  const std::string zip =
+      "python3 -c \"import zipfile; z = zipfile.ZipFile('a.zip', 'w', zipfile.ZIP_DEFLATED); "
+      "[z.write('audit/' + n) for n in ('audit.json', 'player.sweep.json')]; z.close()\"";
+  EXPECT_EQ(Expected(Pack("a.zip", zip)), "");
+}
+
+TEST_F(ResultFiles, ADamagedArchiveIsOneLine) {
+  const std::string whole = Pack("a.tar.gz", "tar -czf a.tar.gz audit");
+  std::ifstream file(whole, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  for (const std::size_t size : {std::size_t{3}, std::size_t{20}, bytes.size() / 2}) {
+    Put("cut.tar.gz", bytes.substr(0, size));
+    const std::string line = Expected(Path("cut.tar.gz"));
+    EXPECT_TRUE(line.starts_with(Path("cut.tar.gz") + ": expected ")) << line;
+    EXPECT_EQ(line.find('\n'), std::string::npos);
+  }
+  Put("text", "a text that is nothing of all this\n");
+  EXPECT_NE(Expected(Path("text")).find("expected a result directory, a JSON report"), std::string::npos);
+  Put("empty", "");
+  EXPECT_EQ(Expected(Path("empty")), Path("empty") + ": line 1, column 1: expected JSON");
+  EXPECT_NE(Expected(Pack("none.tar", "tar -cf none.tar a.tar.gz")).find("expected a file audit.json in the archive"), std::string::npos);
+}
+
+TEST_F(ResultFiles, ABaselineFileCanOnlyBeTheBase) {
+  Put("base.txt", BaselineText(KnownDefects("", suites::SweepWithFindings())));
+  EXPECT_EQ(Expected(Path("base.txt")), Path("base.txt") + ": expected a result; a baseline file can only be the base");
+  const Result<Base> base = ReadBase(Path("base.txt"));
+  ASSERT_TRUE(base.ok());
+  EXPECT_FALSE(base->audit);
+  EXPECT_EQ(base->defects.size(), suites::SweepWithFindings().defects.size());
+  EXPECT_EQ(ReadBase(Path("none")).status().message(), Path("none") + ": no such file");
+}
+
+}  // namespace
+}  // namespace cuaudit::harness::result_files_test

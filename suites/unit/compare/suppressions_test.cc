@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+#include "harness/compare/suppressions.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "suites/unit/compare/sample_audits.h"
+
+namespace cuaudit::harness::suppressions_test {
+namespace {
+
+using namespace sample_audits;  // NOLINT(google-build-using-namespace)
+
+constexpr char kToday[] = "2026-11-26";
+constexpr char kTail[] = "reason = 'r'\nowner = 'o'\nuntil = 2027-03-31\n";
+
+std::string Entry(const std::string& what, const std::string& tail = kTail) { return "[[suppression]]\n" + what + "\n" + tail; }
+
+std::string Expected(const std::string& text) {
+  const Result<Suppressions> read = Suppressions::Parse(text, "s.toml");
+  EXPECT_EQ(read.status().exit(), read.ok() ? Exit::Clean : Exit::Usage);
+  return read.ok() ? "" : read.status().message();
+}
+
+// The report after the entries were applied.
+report::Run Applied(const std::string& text, report::Run run = Sweep({Leak()}), std::vector<std::string>* unused = nullptr) {
+  Result<Suppressions> read = Suppressions::Parse(text, "s.toml");
+  EXPECT_TRUE(read.ok()) << read.status().message();
+  read->Apply(kToday, &run);
+  if (unused != nullptr) *unused = read->Unused();
+  return run;
+}
+
+bool Accepts(const std::string& what) { return Applied(Entry(what)).defects[0].suppressed.has_value(); }
+
+TEST(Suppressions, AFingerprintAcceptsItsDefect) {
+  const std::string fingerprint = Sweep({Leak()}).defects[0].fingerprint;
+  const report::Run run = Applied("\n" + Entry("fingerprint = '" + fingerprint + "'"));
+  ASSERT_TRUE(run.defects[0].suppressed);
+  EXPECT_FALSE(run.defects[0].suppressed->expired);
+  EXPECT_EQ(run.defects[0].suppressed->until, "2027-03-31");
+  EXPECT_EQ(run.defects[0].suppressed->entry, "s.toml:2");
+  EXPECT_EQ(run.outcome, report::Outcome::Clean);
+  EXPECT_FALSE(Accepts("fingerprint = 'v2-0'"));
+  EXPECT_FALSE(Accepts("fingerprint = 'v2-*'")) << "a fingerprint is no pattern";
+}
+
+TEST(Suppressions, EveryPatternHasToFit) {
+  EXPECT_TRUE(Accepts("rule = 'leak'"));
+  EXPECT_TRUE(Accepts("kind = 'str?am'"));
+  EXPECT_TRUE(Accepts("module = 'play*'"));
+  EXPECT_TRUE(Accepts("acquired_in = 'open_*'"));
+  EXPECT_TRUE(Accepts("failing_call = 'cuEvent*'"));
+  EXPECT_TRUE(Accepts("blamed = '*device'"));
+  EXPECT_TRUE(Accepts("rule = 'leak'\nkind = 'stream'\nblamed = 'open_device'"));
+  for (const char* const wrong : {"rule = 'growth'", "kind = 'event'", "module = 'lib*'", "acquired_in = 'open'", "failing_call = 'cuMem*'",
+                                  "blamed = 'x'", "rule = 'leak'\nkind = 'event'"}) {
+    EXPECT_FALSE(Accepts(wrong)) << wrong;
+  }
+}
+
+// Whoever accepts a lost stream does not accept the event that is lost with it.
+TEST(Suppressions, AKindHasToFitAllThatIsLost) {
+  report::Run both = Sweep({Leak()});
+  both.findings.push_back(both.findings[0]);
+  both.findings[1].kind = "event";
+  FindDefects(&both);
+  ASSERT_EQ(both.defects.size(), 1U);
+  EXPECT_FALSE(Applied(Entry("kind = 'stream'"), both).defects[0].suppressed);
+  EXPECT_TRUE(Applied(Entry("kind = '*e*'"), both).defects[0].suppressed);
+}
+
+TEST(Suppressions, AnExpiredEntryDoesNotCount) {
+  const auto until = [](const std::string& day) { return Applied(Entry("rule = '*'", "reason = 'r'\nowner = 'o'\nuntil = " + day)); };
+  EXPECT_TRUE(until("2026-11-25").defects[0].suppressed->expired);
+  EXPECT_EQ(until("2026-11-25").outcome, report::Outcome::Findings);
+  EXPECT_FALSE(until("2026-11-26").defects[0].suppressed->expired) << "the last day on which it holds";
+  EXPECT_FALSE(until("'2026-11-27'").defects[0].suppressed->expired);
+}
+
+TEST(Suppressions, OneEntryThatHoldsIsEnough) {
+  const std::string expired = Entry("rule = '*'", "reason = 'r'\nowner = 'o'\nuntil = 2020-01-01\n");
+  std::vector<std::string> unused;
+  const report::Run run = Applied(expired + Entry("kind = 'stream'") + Entry("kind = 'event'"), Sweep({Leak()}), &unused);
+  EXPECT_FALSE(run.defects[0].suppressed->expired);
+  EXPECT_EQ(unused, std::vector<std::string>{"s.toml:11"});
+}
+
+TEST(Suppressions, WhatIsLeftDecidesTheOutcome) {
+  const Leak other = {"load", "event", {"cuMemAlloc"}, "main", "cuEventCreate"};
+  EXPECT_EQ(Applied(Entry("kind = 'stream'"), Sweep({Leak(), other})).outcome, report::Outcome::Findings);
+  EXPECT_EQ(Applied(Entry("rule = '*'"), Sweep({Leak(), other})).outcome, report::Outcome::Clean);
+  report::Run missed = Sweep({Leak()});
+  missed.message.never_fired.trials[report::Missed::Unfired] = 1;
+  EXPECT_EQ(Applied(Entry("rule = '*'"), missed).outcome, report::Outcome::NotExercised);
+  report::Run uncovered = Sweep({Leak()});
+  uncovered.message.coverage = report::Part{10, 900};
+  EXPECT_EQ(Applied(Entry("rule = '*'"), uncovered).outcome, report::Outcome::NotExercised);
+  report::Run abandoned = Sweep({Leak()});
+  abandoned.notes.emplace_back().rule = report::Rule::AbandonedAtExit;
+  EXPECT_EQ(Applied(Entry("rule = '*'"), abandoned).outcome, report::Outcome::NotExercised) << "nobody looked at the heap";
+  report::Run failed = Sweep({Leak()});
+  failed.message.bad_end = report::BadEnd{"exited with status 3", 0};
+  EXPECT_EQ(Applied(Entry("rule = '*'"), failed).outcome, report::Outcome::Error);
+  EXPECT_EQ(Applied(Entry("rule = '*'"), Sweep({})).outcome, report::Outcome::Clean);
+}
+
+TEST(Suppressions, SaysTheLineAndWhatWasExpected) {
+  const std::string keys = "expected a fingerprint, or patterns: rule, kind, module, acquired_in, failing_call, blamed";
+  EXPECT_EQ(Expected(""), "");
+  EXPECT_EQ(Expected(Entry("rule = 'leak'")), "");
+  EXPECT_EQ(Expected(Entry("rule = 'leak'", "owner = 'o'\nuntil = 2027-03-31")), "s.toml: line 1: expected reason in each suppression");
+  EXPECT_EQ(Expected(Entry("rule = 'leak'", "reason = 'o'\nuntil = 2027-03-31")), "s.toml: line 1: expected owner in each suppression");
+  EXPECT_EQ(Expected("\n" + Entry("rule = 'leak'", "reason = 'r'\nowner = 'o'")),
+            "s.toml: line 2: expected until, the last day on which the suppression holds, such as 2027-03-31");
+  EXPECT_EQ(Expected(Entry("")), "s.toml: line 1: " + keys);
+  EXPECT_EQ(Expected(Entry("rule = ''")), "s.toml: line 2: rule: expected a string that is not empty");
+  EXPECT_EQ(Expected(Entry("rule = 7")), "s.toml: line 2: rule: expected a string that is not empty");
+  EXPECT_EQ(Expected(Entry("file = 'a.c'")),
+            "s.toml: line 2: 'file': expected fingerprint, rule, kind, module, acquired_in, failing_call, blamed, reason, owner or until");
+  EXPECT_EQ(Expected(Entry("rule = 'leak'", "reason = 'r'\nowner = 'o'\nuntil = 'soon'")),
+            "s.toml: line 5: until: expected a day such as 2027-03-31");
+  EXPECT_EQ(Expected(Entry("rule = 'leak'", "reason = 'r'\nowner = 'o'\nuntil = '2027-02-29'")),
+            "s.toml: line 5: until: expected a day such as 2027-03-31");
+  EXPECT_EQ(Expected("suppression = 3\n"), "s.toml: line 1: expected [[suppression]]");
+  EXPECT_EQ(Expected("\n[suppressions]\n"), "s.toml: line 2: 'suppressions': expected [[suppression]]");
+  EXPECT_TRUE(Expected("a = \n").starts_with("s.toml: line 1: expected TOML: ")) << Expected("a = \n");
+  EXPECT_NE(Expected("a = '\xff'"), "");
+  EXPECT_NE(Expected(std::string("a = ") + std::string(100000, '[')), "");
+}
+
+TEST(Suppressions, GlobsKnowStarsAndQuestionMarks) {
+  EXPECT_TRUE(Fits("", ""));
+  EXPECT_TRUE(Fits("*", ""));
+  EXPECT_TRUE(Fits("a*b?c*", "aXXbYcZ"));
+  EXPECT_TRUE(Fits("*aab", "aaaab"));
+  EXPECT_FALSE(Fits("a?", "a"));
+  EXPECT_FALSE(Fits("a", "ab"));
+  EXPECT_FALSE(Fits(std::string(60, '*') + "b", std::string(10000, 'a'))) << "and takes no time for it";
+}
+
+TEST(Suppressions, DaysAreThoseOfTheCalendar) {
+  EXPECT_TRUE(IsDay("2028-02-29"));
+  EXPECT_TRUE(IsDay("2000-02-29"));
+  for (const char* const wrong :
+       {"2027-02-29", "1900-02-29", "2027-13-01", "2027-00-01", "2027-01-32", "2027-1-1", "27-01-01", "", "2027-01-0a"}) {
+    EXPECT_FALSE(IsDay(wrong)) << wrong;
+  }
+}
+
+TEST(Suppressions, TodayIsThatOfTheSourceDate) {
+  setenv("SOURCE_DATE_EPOCH", "1767323045", 1);
+  EXPECT_EQ(Today(), "2026-01-02");
+  unsetenv("SOURCE_DATE_EPOCH");
+  EXPECT_TRUE(IsDay(Today()));
+}
+
+class AppendedEntry : public testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = testing::TempDir() + "/suppressions_" + std::to_string(getpid()) + ".toml";
+    std::filesystem::remove(path_);
+  }
+  void TearDown() override { std::filesystem::remove(path_); }
+  std::string Text() const {
+    std::ifstream file(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  }
+
+  std::string path_;
+};
+
+TEST_F(AppendedEntry, IsReadBackWhateverItsBytes) {
+  Suppressions::Entry entry;
+  entry.fingerprint = "v2-1";
+  entry.reason = "a \"reason\" \\ with\nlines and \x01";
+  entry.owner = "ann";
+  entry.until = "2027-03-31";
+  ASSERT_TRUE(AppendEntry(path_, entry, "leak: 1 stream\n[[evil]]").ok());
+  entry.fingerprint = "v2-2";
+  ASSERT_TRUE(AppendEntry(path_, entry, "").ok());
+  const Result<Suppressions> read = Suppressions::Read(path_);
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  ASSERT_EQ(read->entries().size(), 2U);
+  EXPECT_EQ(read->entries()[0].reason, entry.reason);
+  EXPECT_EQ(read->entries()[1].fingerprint, "v2-2");
+  EXPECT_TRUE(Text().starts_with("# leak: 1 stream [[evil]]\n[[suppression]]\nfingerprint = \"v2-1\"\n")) << Text();
+}
+
+TEST_F(AppendedEntry, AWrongFileStaysAsItIs) {
+  std::ofstream(path_) << "[[suppression]]\nrule = 'leak'\n";
+  Suppressions::Entry entry;
+  entry.fingerprint = "v2-1";
+  entry.reason = entry.owner = "x";
+  entry.until = "2027-03-31";
+  EXPECT_EQ(AppendEntry(path_, entry, "").exit(), Exit::Usage);
+  EXPECT_EQ(Text(), "[[suppression]]\nrule = 'leak'\n");
+}
+
+}  // namespace
+}  // namespace cuaudit::harness::suppressions_test
