@@ -31,6 +31,8 @@ Exit Dispatch(const Options& options) {
       return ExplainCommand(options);
     case kList:
       return ListCommand(options);
+    case kEnv:
+      return EnvCommand(options);
     case kLifecycle:  // a lifecycle has no command; its options come from CUAUDIT_SWEEP
       break;
   }

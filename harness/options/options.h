@@ -18,7 +18,17 @@
 
 namespace cuaudit::harness {
 
-enum Command : std::uint32_t { kDoctor = 1, kRun = 2, kCycles = 4, kSweep = 8, kReplay = 16, kExplain = 32, kList = 64, kLifecycle = 128 };
+enum Command : std::uint32_t {
+  kDoctor = 1,
+  kRun = 2,
+  kCycles = 4,
+  kSweep = 8,
+  kReplay = 16,
+  kExplain = 32,
+  kList = 64,
+  kLifecycle = 128,
+  kEnv = 16384
+};
 inline constexpr std::uint32_t kAudit = kRun | kCycles | kSweep | kReplay;
 enum class Echo : std::uint8_t { kQuiet, kEcho };
 
@@ -89,8 +99,8 @@ struct CommandRow {
 std::span<const CommandRow> Commands();
 
 // The tables that `cuaudit list` can print.
-inline constexpr std::string_view kListNames[] = {"calls",   "kinds", "outcomes", "verdicts", "rules",  "missed",
-                                                  "reasons", "hows",  "probes",   "commands", "options"};
+inline constexpr std::string_view kListNames[] = {"calls",   "kinds", "outcomes", "verdicts", "rules",   "missed",
+                                                  "reasons", "hows",  "probes",   "commands", "options", "tables"};
 
 std::string_view CommandName(Command command);
 std::string_view ToolVersion();
