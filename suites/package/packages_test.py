@@ -148,7 +148,8 @@ class CleanRoot(Packages):
 
         sim, = [path.name for path in packages if path.name.startswith("cuaudit-sim")]
         audit, = [path.name for path in packages if not path.name.startswith("cuaudit-sim")]
-        install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends"]
+        inside("apt-get", "update", "-qq")
+        install = ["apt-get", "install", "-y", "-q", "--no-install-recommends"]
         inside(*install, f"/tmp/{sim}")
         # cuaudit-sim alone: programs run on the simulated driver; an audit says what is missing.
         build = self.example(self.extracted(packages) / "usr", "example")
@@ -158,7 +159,7 @@ class CleanRoot(Packages):
         self.assertIn("the installation is not whole", inside("cuaudit", "sweep", "--driver=sim", "--", "/tmp/copy_frames", "2", status=3))
         self.assertIn("cuaudit-sim has no audits, cuaudit has", inside("cuaudit", "doctor", status=3))
         inside(*install, f"/tmp/{audit}")
-        self.assertIn("simulated", inside("cuaudit", "doctor"))
+        self.assertIn("--driver=auto   simulated", inside("cuaudit", "doctor"))
         self.assertIn("cuaudit sweep on the simulated driver: clean", inside("cuaudit", "sweep", "--driver=sim", "--host", "--", "/tmp/copy_frames", "2"))
         inside("dpkg", "--remove", "cuaudit", "cuaudit-sim")
         self.assertFalse([str(path) for path in (root / "usr/lib").glob("*cuaudit*")])
