@@ -144,7 +144,9 @@ class CleanRoot(Packages):
             shutil.copy(path, root / "tmp")
 
         def inside(*command, **options):
-            return run("chroot", root, "/usr/bin/env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive", *command, **options)
+            # /proc is mounted for the command alone: nothing stays mounted, however it ends.
+            return run("unshare", "--mount", "--propagation", "private", "sh", "-c", 'mount -t proc proc "$1/proc" && exec chroot "$@"', "-", root,
+                       "/usr/bin/env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive", *command, **options)
 
         sim, = [path.name for path in packages if path.name.startswith("cuaudit-sim")]
         audit, = [path.name for path in packages if not path.name.startswith("cuaudit-sim")]
