@@ -20,6 +20,42 @@ function(cuaudit_add_sweep)
   set_tests_properties("${arg_NAME}" PROPERTIES TIMEOUT "${arg_TIMEOUT}" LABELS "${arg_LABELS}")
 endfunction()
 
+# cuaudit_add_audit(NAME name [CONFIG file] [CASES case...] [TAGS tag...] [OUT directory] [OPTIONS option...] [LABELS label...] [TIMEOUT seconds])
+# A ctest that audits cases of a project file, by default all of cuaudit.toml beside this CMakeLists.txt:
+# `cuaudit audit case... --tag tag... --config file --out directory`. A file that ends in .in may name what CMake knows, as
+# command = ["$<TARGET_FILE:pool_test>", "2"]: file(GENERATE) writes it, and its cases run, in the binary directory. The result directory is
+# name.audit there by default.
+function(cuaudit_add_audit)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;CONFIG;OUT;TIMEOUT" "CASES;TAGS;OPTIONS;LABELS")
+  if(NOT arg_NAME OR arg_UNPARSED_ARGUMENTS OR arg_KEYWORDS_MISSING_VALUES)
+    message(FATAL_ERROR "cuaudit_add_audit(${ARGV}): expected NAME name [CONFIG file] [CASES case...] [TAGS tag...] [OUT directory] [OPTIONS ...] "
+      "[LABELS ...] [TIMEOUT ...]")
+  endif()
+  if(NOT arg_CONFIG)
+    set(arg_CONFIG cuaudit.toml)
+  endif()
+  cmake_path(ABSOLUTE_PATH arg_CONFIG BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
+  if(NOT EXISTS "${arg_CONFIG}")
+    message(FATAL_ERROR "cuaudit_add_audit: CONFIG ${arg_CONFIG}: not found")
+  endif()
+  if(arg_CONFIG MATCHES "\\.in$")
+    set(template "${arg_CONFIG}")
+    cmake_path(GET template STEM LAST_ONLY arg_CONFIG)
+    string(PREPEND arg_CONFIG "${CMAKE_CURRENT_BINARY_DIR}/")
+    file(GENERATE OUTPUT "${arg_CONFIG}" INPUT "${template}")
+  endif()
+  if(NOT arg_OUT)
+    set(arg_OUT "${arg_NAME}.audit")
+  endif()
+  cmake_path(ABSOLUTE_PATH arg_OUT BASE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}" NORMALIZE)
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 1500)
+  endif()
+  list(TRANSFORM arg_TAGS PREPEND "--tag=")
+  add_test(NAME "${arg_NAME}" COMMAND cuaudit::tool audit ${arg_CASES} ${arg_TAGS} "--config=${arg_CONFIG}" "--out=${arg_OUT}" ${arg_OPTIONS})
+  set_tests_properties("${arg_NAME}" PROPERTIES TIMEOUT "${arg_TIMEOUT}" LABELS "${arg_LABELS}")
+endfunction()
+
 # cuaudit_check_neutrality(target [TOLERATE kind...] [WARM_UP_ITERATIONS n] [MAY_BE_IDLE] [MOST_RECORDS n])
 # Every GoogleTest of that program fails when it leaves driver objects behind (cuaudit/neutrality_listener.h). The program is linked with
 # the drop-in library instead of libcuda; neither its tests nor its main are touched. A test that makes more than MOST_RECORDS (4194304)

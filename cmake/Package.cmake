@@ -27,6 +27,16 @@ endforeach()
 add_custom_target(cuaudit_public_headers ALL DEPENDS ${staged})
 add_dependencies(cuaudit_public_headers cuaudit_driver_tables)
 
+# What shells complete, from the tables that the program itself prints.
+set(completions "${package}/completions")
+add_custom_command(
+  OUTPUT "${completions}/cuaudit" "${completions}/_cuaudit" "${completions}/cuaudit.fish"
+  COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/scripts/gen_completions.py" --cuaudit "$<TARGET_FILE:cuaudit>" --out "${completions}"
+  DEPENDS scripts/gen_completions.py cuaudit
+  COMMENT "Completion for bash, zsh and fish" VERBATIM)
+add_custom_target(cuaudit_completions ALL DEPENDS "${completions}/cuaudit")
+add_dependencies(cuaudit_complete cuaudit_completions)
+
 # One shared library with everything inside: who links it needs none of our rooms, nor what they link.
 file(WRITE "${package}/empty.cc.new" "// Everything comes from cuaudit_lifecycle.\n")
 file(COPY_FILE "${package}/empty.cc.new" "${package}/empty.cc" ONLY_IF_DIFFERENT)
@@ -55,14 +65,34 @@ add_library(cuaudit::dropin ALIAS cuaudit_interpose)
 add_library(cuaudit::host ALIAS cuaudit_host)
 add_executable(cuaudit::tool ALIAS cuaudit)
 
-install(TARGETS cuaudit_package EXPORT cuauditTargets LIBRARY DESTINATION lib)
-install(TARGETS cuaudit_interpose cuaudit_host cuaudit_host_basic EXPORT cuauditTargets LIBRARY DESTINATION lib/cuaudit)
-install(TARGETS cuaudit EXPORT cuauditTargets RUNTIME DESTINATION bin)
-install(DIRECTORY "${PROJECT_BINARY_DIR}/lib/cuaudit/" DESTINATION lib/cuaudit USE_SOURCE_PERMISSIONS)
-install(FILES ${staged} DESTINATION include/cuaudit)
-install(FILES docs/cuaudit.1 DESTINATION share/man/man1)
-install(EXPORT cuauditTargets NAMESPACE cuaudit:: DESTINATION lib/cmake/cuaudit)
+# Component sim: the simulated driver and the program, all that `cuaudit env` needs. Component audit: the rest.
+install(TARGETS cuaudit EXPORT cuauditTargets RUNTIME DESTINATION bin COMPONENT sim)
+install(TARGETS cuaudit_interpose EXPORT cuauditTargets LIBRARY DESTINATION lib/cuaudit COMPONENT sim)
+if(TARGET cuaudit_cudart_13)
+  install(TARGETS cuaudit_cudart_12 cuaudit_cudart_13 cuaudit_cudart_static LIBRARY DESTINATION lib/cuaudit/cudart COMPONENT sim
+    ARCHIVE DESTINATION lib/cuaudit/cudart COMPONENT sim)
+  install(FILES "${CUAUDIT_CUDART_DIRECTORY}/libcudart.so" DESTINATION lib/cuaudit/cudart COMPONENT sim)
+endif()
+install(FILES docs/cuaudit.1 DESTINATION share/man/man1 COMPONENT sim)
+install(FILES "${completions}/cuaudit" DESTINATION share/bash-completion/completions COMPONENT sim)
+install(FILES "${completions}/_cuaudit" DESTINATION share/zsh/site-functions COMPONENT sim)
+install(FILES "${completions}/_cuaudit" DESTINATION share/zsh/vendor-completions COMPONENT sim)  # where Debian's zsh looks below /usr
+install(FILES "${completions}/cuaudit.fish" DESTINATION share/fish/vendor_completions.d COMPONENT sim)
+install(FILES LICENSE DESTINATION share/doc/cuaudit-sim RENAME copyright COMPONENT sim)
+
+install(TARGETS cuaudit_package EXPORT cuauditTargets LIBRARY DESTINATION lib COMPONENT audit)
+install(TARGETS cuaudit_host cuaudit_host_basic EXPORT cuauditTargets LIBRARY DESTINATION lib/cuaudit COMPONENT audit)
+install(TARGETS empty_lifecycle RUNTIME DESTINATION lib/cuaudit COMPONENT audit)
+install(TARGETS cuaudit_allocator LIBRARY DESTINATION lib/cuaudit COMPONENT audit OPTIONAL)  # where it was built
+install(FILES ${staged} DESTINATION include/cuaudit COMPONENT audit)
+install(EXPORT cuauditTargets NAMESPACE cuaudit:: DESTINATION lib/cmake/cuaudit COMPONENT audit)
+install(FILES LICENSE DESTINATION share/doc/cuaudit RENAME copyright COMPONENT audit)
+install(DIRECTORY examples DESTINATION share/doc/cuaudit COMPONENT audit PATTERN __pycache__ EXCLUDE)
+install(DIRECTORY reports/schema DESTINATION share/cuaudit COMPONENT audit)
 configure_package_config_file(cmake/cuauditConfig.cmake.in "${package}/cuauditConfig.cmake" INSTALL_DESTINATION lib/cmake/cuaudit)
 write_basic_package_version_file("${package}/cuauditConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${package}/cuauditConfig.cmake" "${package}/cuauditConfigVersion.cmake" cmake/CuauditTesting.cmake cmake/neutrality.cc
-  DESTINATION lib/cmake/cuaudit)
+  DESTINATION lib/cmake/cuaudit COMPONENT audit)
+if(PROJECT_IS_TOP_LEVEL)
+  include(Packages)
+endif()

@@ -24,5 +24,6 @@ Exit CompareCommand(const Options& options);
 Exit BaselineCommand(const Options& options);
 Exit SuppressCommand(const Options& options);
 Exit ReportCommand(const Options& options);
+Exit EnvCommand(const Options& options);
 
 }  // namespace cuaudit::harness

@@ -68,7 +68,9 @@ Exit DoctorCommand(const Options& options) {
   row("cuaudit", std::string(ToolVersion()));
   row("headers", fmt::format("CUDA {}.{}, {} entry points", CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10, driver::kCallCount));
   row("drop-in", machine->drop_in_dir + (machine->drop_in ? "" : ": libcuda.so.1 is missing"));
-  row("host drop-in", machine->host_drop_in ? "found" : "libcuaudit_host.so or libcuaudit_host_basic.so is missing");
+  row("host drop-in", machine->host_drop_in
+                          ? "found"
+                          : "libcuaudit_host.so or libcuaudit_host_basic.so is missing: cuaudit-sim has no audits, cuaudit has");
   row("CUDA runtime", OwnRuntimeInWords(*machine));
   row("genuine driver", machine->genuine_driver.empty() ? "none" : machine->genuine_driver);
   row("device nodes", Joined(machine->device_nodes));

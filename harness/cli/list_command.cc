@@ -167,21 +167,23 @@ Table CommandTable() {
 }
 
 Table OptionTable() {
-  Table table{{"option", "operand", "default", "help", "commands"}, {}, 4};
-  const auto add = [&table](const char* flag, std::string operand, const std::string& fallback, const char* help, std::uint32_t commands) {
+  Table table{{"option", "operand", "default", "help", "commands", "form"}, {}, 4};
+  const auto add = [&table](const char* form, const char* flag, std::string operand, const std::string& fallback, const char* help,
+                            std::uint32_t commands) {
     std::string names;
     for (const CommandRow& row : Commands()) {
       if ((row.command & commands) != 0) names += (names.empty() ? "" : " ") + std::string(row.name);
     }
     if ((commands & kLifecycle) != 0) names += (names.empty() ? "" : " ") + std::string("CUAUDIT_SWEEP");
-    table.rows.push_back({flag, std::move(operand), fallback, help, names});
+    table.rows.push_back({flag, std::move(operand), fallback, help, names, form});
   };
-#define CUAUDIT_CHOICE(field, flag, default_value, choices, commands, echo, help) add(flag, choices, default_value, help, commands);
-#define CUAUDIT_TEXT(field, flag, default_value, operand, commands, echo, help) add(flag, operand, default_value, help, commands);
+#define CUAUDIT_CHOICE(field, flag, default_value, choices, commands, echo, help) \
+  add("choice", flag, choices, default_value, help, commands);
+#define CUAUDIT_TEXT(field, flag, default_value, operand, commands, echo, help) add("text", flag, operand, default_value, help, commands);
 #define CUAUDIT_NUMBER(field, flag, default_value, lowest, highest, commands, echo, help) \
-  add(flag, #lowest "-" #highest, std::to_string(default_value), help, commands);
-#define CUAUDIT_SWITCH(field, flag, commands, echo, help) add(flag, "", "", help, commands);
-#define CUAUDIT_LIST(field, flag, operand, commands, echo, help) add(flag, operand, "", help, commands);
+  add("number", flag, #lowest "-" #highest, std::to_string(default_value), help, commands);
+#define CUAUDIT_SWITCH(field, flag, commands, echo, help) add("switch", flag, "", "", help, commands);
+#define CUAUDIT_LIST(field, flag, operand, commands, echo, help) add("list", flag, operand, "", help, commands);
 #include "harness/options/options.def"
 #undef CUAUDIT_CHOICE
 #undef CUAUDIT_TEXT
@@ -222,6 +224,12 @@ Table Probes() {
   return table;
 }
 
+Table Tables() {
+  Table table{{"table"}, {}};
+  for (const std::string_view name : kListNames) table.rows.push_back({std::string(name)});
+  return table;
+}
+
 std::string AsText(const Table& whole) {
   Table table = whole;
   for (std::vector<std::string>& row : table.rows) row.resize(std::min(row.size(), table.shown));
@@ -254,8 +262,8 @@ std::string AsJson(const Table& table) {
   return rows.dump(2) + "\n";
 }
 
-constexpr Table (*kTables[])() = {&Calls,   &Kinds, &Outcomes, &Verdicts,     &Rules,      &MissedReasons,
-                                  &Reasons, &Hows,  &Probes,   &CommandTable, &OptionTable};
+constexpr Table (*kTables[])() = {&Calls,   &Kinds, &Outcomes, &Verdicts,     &Rules,       &MissedReasons,
+                                  &Reasons, &Hows,  &Probes,   &CommandTable, &OptionTable, &Tables};
 static_assert(std::size(kTables) == std::size(kListNames));
 
 }  // namespace

@@ -39,6 +39,8 @@ Exit Dispatch(const Options& options) {
       return SuppressCommand(options);
     case kReport:
       return ReportCommand(options);
+    case kEnv:
+      return EnvCommand(options);
     case kLifecycle:  // a lifecycle has no command; its options come from CUAUDIT_SWEEP
       break;
   }

@@ -31,6 +31,9 @@ constexpr CommandRow kCommands[] = {
     {kSuppress, "suppress", " FINGERPRINT --report RESULT --reason TEXT --owner NAME --until DAY",
      "Accept a defect until a day: adds an entry to suppressions.toml"},
     {kReport, "report", " RESULT...", "Write results that are there already in another format: result directories, JSON reports, archives"},
+    {kEnv, "env", " [-- PROGRAM [ARGS]]",
+     "Print what makes a shell start programs on the simulated driver, without an audit: eval \"$(cuaudit env --driver=sim)\"; or start "
+     "one so"},
 };
 
 const CommandRow& RowOf(Command command) {
@@ -64,7 +67,8 @@ Status CheckOptions(const Options& options) {
   const std::string usage = std::string("cuaudit ") + row.name + " [OPTIONS]" + row.usage;
   const bool takes_program = (options.command & kAudit) != 0;
   if (takes_program && options.program.empty()) return {Exit::Usage, "expected -- and a program: " + usage};
-  if (!takes_program && !options.program.empty()) return {Exit::Usage, std::string(row.name) + " takes no program: " + usage};
+  const bool may_take_program = takes_program || options.command == kEnv;
+  if (!may_take_program && !options.program.empty()) return {Exit::Usage, std::string(row.name) + " takes no program: " + usage};
   if (options.command == kExplain && options.operand.empty() == options.rule.empty())
     return {Exit::Usage, "expected a journal or --rule: " + usage};
   if (options.command == kReplay && options.fault.empty()) return {Exit::Usage, "expected at least one --fault: " + usage};
@@ -135,6 +139,16 @@ Status ReadOutputs(Options* options) {
     return {Exit::Usage, "--format: list prints text or json to stdout"};
   }
   return {};
+}
+
+// "doctor, run, ... or list"
+std::string CommandNames() {
+  std::string names;
+  for (const CommandRow& row : kCommands) {
+    const bool last = &row == std::end(kCommands) - 1;
+    names.append(names.empty() ? "" : last ? " or " : ", ").append(row.name);
+  }
+  return names;
 }
 
 std::string OneLine(std::string text) {
@@ -235,9 +249,7 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
   } catch (const CLI::ConfigError& error) {
     return Status(Exit::Usage, "--config: " + OneLine(error.what()));
   } catch (const CLI::ParseError& error) {
-    if (app.get_subcommands().empty())
-      return Status(Exit::Usage,
-                    "expected a command: doctor, run, cycles, sweep, replay, explain, list, compare, baseline, suppress or report");
+    if (app.get_subcommands().empty()) return Status(Exit::Usage, "expected a command: " + CommandNames());
     return Status(Exit::Usage, OneLine(error.what()));
   }
   for (std::size_t i = 0; i < commands.size(); ++i) {

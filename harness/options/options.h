@@ -31,6 +31,7 @@ enum Command : std::uint32_t {
   kBaseline = 2048,
   kSuppress = 4096,
   kReport = 8192,
+  kEnv = 16384
 };
 inline constexpr std::uint32_t kAudit = kRun | kCycles | kSweep | kReplay;
 enum class Echo : std::uint8_t { kQuiet, kEcho };
@@ -105,8 +106,8 @@ struct CommandRow {
 std::span<const CommandRow> Commands();
 
 // The tables that `cuaudit list` can print.
-inline constexpr std::string_view kListNames[] = {"calls",   "kinds", "outcomes", "verdicts", "rules",  "missed",
-                                                  "reasons", "hows",  "probes",   "commands", "options"};
+inline constexpr std::string_view kListNames[] = {"calls",   "kinds", "outcomes", "verdicts", "rules",   "missed",
+                                                  "reasons", "hows",  "probes",   "commands", "options", "tables"};
 
 std::string_view CommandName(Command command);
 std::string_view ToolVersion();

@@ -96,7 +96,9 @@ Result<std::vector<std::string>> CurrentEnvironment() {
   for (char** line = environ; line != nullptr && *line != nullptr; ++line) {
     const std::string_view view = *line;
     if (view.starts_with(kOptions) && view.size() > kOptions.size()) {
-      return Status(Exit::Usage, "CUAUDIT_OPTIONS is set in the environment: unset it, cuaudit sets it for the program it starts");
+      return Status(Exit::Usage,
+                    "CUAUDIT_OPTIONS is set in the environment: unset it (eval \"$(cuaudit env --off)\" does), cuaudit sets it for the "
+                    "program it starts");
     }
     lines.emplace_back(view);
   }

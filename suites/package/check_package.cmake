@@ -51,4 +51,26 @@ if(GENERATOR STREQUAL "Ninja")  # others have no targets for single objects
     --target "${objects}/frame_pool.cc.o" --target "${objects}/frame_pool_test.cc.o" --target cuaudit_public_headers)
 endif()
 run("build" "${CMAKE_COMMAND}" --build "${project}")
+# What a project may write wrong is said while it configures.
+set(wrong "${BUILD}/package/wrong")
+foreach(case "NAME audit CONFIG none.toml|none.toml: not found" "CASES one|expected NAME name" "NAME audit TAGS|expected NAME name" "NAME audit one|expected NAME name")
+  string(REPLACE "|" ";" case "${case}")
+  list(GET case 0 arguments)
+  list(GET case 1 expected)
+  file(REMOVE_RECURSE "${wrong}")
+  file(WRITE "${wrong}/CMakeLists.txt" "cmake_minimum_required(VERSION 3.25)\nproject(wrong NONE)\ninclude(\"${prefix}/lib/cmake/cuaudit/CuauditTesting.cmake\")\n"
+    "enable_testing()\ncuaudit_add_audit(${arguments})\n")
+  execute_process(COMMAND "${CMAKE_COMMAND}" -S "${wrong}" -B "${wrong}/build" -G "${GENERATOR}" RESULT_VARIABLE result OUTPUT_QUIET ERROR_VARIABLE output)
+  string(REGEX REPLACE "[ \n]+" " " output "${output}")  # CMake breaks lines
+  if(result EQUAL 0 OR NOT output MATCHES "${expected}")
+    message(FATAL_ERROR "cuaudit_add_audit(${arguments}): ${result}, expected an error with '${expected}'\n${output}")
+  endif()
+endforeach()
 run("test" "${CMAKE_CTEST_COMMAND}" --test-dir "${project}" --output-on-failure)
+# The audit was of the cases with that tag, and of no others.
+file(READ "${project}/release_audit.audit/audit.json" audited)
+string(JSON reports LENGTH "${audited}" cases 0 reports)
+string(JSON why ERROR_VARIABLE none GET "${audited}" cases 1 not_run)
+if(NOT reports EQUAL 1 OR NOT why)
+  message(FATAL_ERROR "release_audit: expected a report of the first case and none of the second one:\n${audited}")
+endif()

@@ -45,7 +45,8 @@ TEST(CommandLine, KnowsItsDefaults) {
 
 TEST(CommandLine, RefusesWhatIsNoCommandLine) {
   EXPECT_THAT(WhyNot({}), HasSubstr("expected a command"));
-  EXPECT_THAT(WhyNot({"dance"}), HasSubstr("expected a command"));
+  EXPECT_THAT(WhyNot({"dance"}), HasSubstr("expected a command: doctor, run, "));
+  EXPECT_THAT(WhyNot({"env", "cargo", "test"}), HasSubstr("stand behind --"));
   EXPECT_THAT(WhyNot({"sweep"}), HasSubstr("expected -- and a program"));
   EXPECT_THAT(WhyNot({"sweep", "--"}), HasSubstr("expected -- and a program"));
   EXPECT_THAT(WhyNot({"sweep", "./prog"}), HasSubstr("stand behind --"));

@@ -1,0 +1,3 @@
+module example.com/devicebytes
+
+go 1.19
