@@ -75,8 +75,8 @@ class Allocator final : public Backend {
   // A stream that is being captured has another identity than outside, one for all captures that go to the same private pool, or for this
   // capture alone; the driver tells no better one. A StreamRef made before stands for that one in Allocate, once the capture was announced,
   // and for the stream itself afterwards; one made in a capture is refused outside.
-  // Calls CtxGetCurrent, CtxPushCurrent, StreamGetCaptureInfo, StreamGetId (StreamGetCtx during a capture), CtxPopCurrent; the first time
-  // StreamGetCtx.
+  // Calls StreamGetCaptureInfo, StreamGetId (StreamGetCtx during a capture), the first time StreamGetCtx; for the default streams, and when
+  // no context is current, CtxGetCurrent, CtxPushCurrent, CtxPopCurrent around them.
   [[nodiscard]] CUresult Identify(int device, CUstream stream, StreamRef* out) noexcept;
 
   // Calls nothing when the thread's cache has what is needed, but for every `capture_check_interval`-th; else StreamIsCapturing, in a

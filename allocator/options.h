@@ -74,7 +74,7 @@ struct Options {
 
   // How often a thread asks whether a stream's handle still means the same stream, in calls that name streams by handle: every so many
   // calls, and whenever it finds nothing free. 1: each time. Safe as long as the driver gives no handle to a new stream before the
-  // destroyed one's work is over (docs/ALLOCATOR.md, "Streams named by handle"). The plug-in's default is 61.
+  // destroyed one's work is over, which an H200's does not keep to (docs/ALLOCATOR.md, "Streams named by handle").
   std::uint32_t handle_check_interval = 1;
 
   // The cache of each thread and stream: blocks of exactly the size that is asked for, reached without a lock.

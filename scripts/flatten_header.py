@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Writes a public header with all of our own headers that it includes written out in place.
 
-    flatten_header.py --header FILE --search DIR... --cuda-version N --out FILE
+    flatten_header.py --header FILE --search DIR... --cuda-version N [--installed NAME=HEADER]... --out FILE
 
-Includes in <> stay, each once and on top. A header is written out where it is first included, generated .inc files every time.
+Includes in <> stay, each once and on top. A header is written out where it is first included, generated .inc files every time. With
+`--installed` an include of NAME becomes one of <HEADER>, which has it written out; of the header that is being written it does not.
 """
 import argparse
 import re
@@ -15,8 +16,9 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)')
 
 
 class Flattener:
-    def __init__(self, search):
+    def __init__(self, search, installed):
         self.search = search
+        self.installed = installed
         self.system = []
         self.done = set()
 
@@ -30,9 +32,10 @@ class Flattener:
         out = []
         for line in path.read_text().splitlines():
             include = INCLUDE.match(line)
-            if include and include.group(2):
-                if include.group(2) not in self.system:
-                    self.system.append(include.group(2))
+            system = include and (include.group(2) or self.installed.get(include.group(1)))
+            if system:
+                if system not in self.system:
+                    self.system.append(system)
             elif include:
                 found = self.find(include.group(1))
                 if found in self.done:
@@ -50,9 +53,11 @@ def main():
     parser.add_argument("--header", type=Path, required=True)
     parser.add_argument("--search", type=Path, action="append", required=True)
     parser.add_argument("--cuda-version", type=int, required=True)
+    parser.add_argument("--installed", action="append", default=[])
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    flattener = Flattener(options.search)
+    installed = dict(pair.split("=", 1) for pair in options.installed)
+    flattener = Flattener(options.search, {name: header for name, header in installed.items() if not str(options.out).endswith(f"/{header}")})
     body = flattener.lines(options.header)
     text = ["// SPDX-License-Identifier: MIT", "#pragma once", ""]
     text += [f"#include <{name}>" for name in flattener.system]

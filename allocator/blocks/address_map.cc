@@ -90,10 +90,6 @@ std::atomic<Block*>* AddressMap::Entry(CUdeviceptr address, bool large) const no
   return leaf == nullptr ? nullptr : &leaf->block[(address >> kUnitBits) & (kUnits - 1)];
 }
 
-void AddressMap::Put(Block* block) noexcept {
-  Entry(block->address.load(std::memory_order_relaxed), block->large)->store(block, std::memory_order_release);
-}
-
 void AddressMap::Remove(Block* block) noexcept {
   std::atomic<Block*>* const entry = Entry(block->address.load(std::memory_order_relaxed), block->large);
   if (entry == nullptr) return;

@@ -30,7 +30,12 @@ class AddressMap {
   bool Init() noexcept;
   // Makes room for blocks of a segment.
   bool Prepare(CUdeviceptr address, std::size_t bytes, bool large) noexcept;
-  void Put(Block* block) noexcept;     // in a prepared range
+  void Put(Block* block) noexcept {  // in a prepared range
+    const CUdeviceptr address = block->address.load(std::memory_order_relaxed);
+    Granule& granule = root_[address >> kSpanBits].load(std::memory_order_acquire)->granule[(address >> kGranuleBits) & (kGranules - 1)];
+    if (block->large) return granule.large.store(block, std::memory_order_release);
+    granule.small.load(std::memory_order_acquire)->block[(address >> kUnitBits) & (kUnits - 1)].store(block, std::memory_order_release);
+  }
   void Remove(Block* block) noexcept;  // anywhere below 2^49
 
   // The record that was last put at this address, or of another block: the caller compares addresses.

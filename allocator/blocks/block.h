@@ -72,6 +72,7 @@ struct alignas(64) Block {
   std::atomic<bool> used{false};   // there are uses in the slots, perhaps
   std::atomic<bool> noted{false};  // `uses`, `recorded` or `captured` may have entries; set with them
   bool has_stack = false;
+  std::uint16_t bin = 0;  // of the set that it stands in
 
   alignas(64) Segment* segment = nullptr;
   Block* prev = nullptr;  // by address

@@ -12,8 +12,8 @@ std::uint64_t HeightOf(const Block* block) noexcept { return AddressOf(block) * 
 
 template <bool by_size>
 bool StandsBefore(const Block* a, const Block* b) noexcept {
-  if (by_size && a->size != b->size) return a->size < b->size;
-  return AddressOf(a) < AddressOf(b);
+  const bool is_lower = AddressOf(a) < AddressOf(b);
+  return by_size ? (a->size < b->size) | ((a->size == b->size) & is_lower) : is_lower;
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 //   Units     bytes, multiples of 512.
 //   Errors    Init answers false when host memory ran out; nothing else asks for any.
 //
-// A bin holds the blocks of one size up to 16 KiB, of a 32nd of an octave beyond. A bit per bin tells which are not empty. Within a bin
+// A bin holds the blocks of one size below 32 KiB, of a 32nd of an octave beyond. A bit per bin tells which are not empty. Within a bin
 // the blocks are a balanced tree, mostly of one or two: ten thousand free blocks of one size cost a search of fourteen steps.
 #pragma once
 
@@ -24,21 +24,26 @@ template <bool by_size>
 class BlockTree {
  public:
   bool empty() const noexcept { return root_ == nullptr; }
-  void Insert(Block* block) noexcept {
+  // True: it was empty before.
+  bool Insert(Block* block) noexcept {
     block->link = block->link_back = nullptr;
     block->parent = nullptr;
-    if (root_ == nullptr) [[likely]] {
-      root_ = block;
-    } else {
+    if (root_ != nullptr) [[unlikely]] {
       InsertBelow(block);
+      return false;
     }
+    root_ = block;
+    return true;
   }
-  void Remove(Block* block) noexcept {
-    if (root_ == block && block->link == nullptr && block->link_back == nullptr) [[likely]] {
-      root_ = nullptr;
-    } else {
+  // True: it is empty now.
+  bool Remove(Block* block) noexcept {
+    const bool has_children = (block->link != nullptr) | (block->link_back != nullptr);
+    if ((root_ != block) | has_children) [[unlikely]] {
       RemoveFromSeveral(block);
+      return false;
     }
+    root_ = nullptr;
+    return true;
   }
   Block* First() const noexcept;
   Block* Last() const noexcept;
@@ -64,42 +69,44 @@ class FreeBins {
   bool empty() const noexcept { return words_ == 0; }
   void Insert(Block* block) noexcept {
     const std::size_t bin = BinOf(block->size);
-    trees_[bin].Insert(block);
+    block->bin = static_cast<std::uint16_t>(bin);
+    if (!trees_[bin].Insert(block)) return;
     bits_[bin / 64] |= std::uint64_t{1} << bin % 64;
     words_ |= std::uint64_t{1} << bin / 64;
   }
   void Remove(Block* block) noexcept {
-    const std::size_t bin = BinOf(block->size);
-    trees_[bin].Remove(block);
-    // Without branches: which of them are taken nobody can predict.
-    bits_[bin / 64] &= ~(std::uint64_t{trees_[bin].empty()} << bin % 64);
-    words_ &= ~(std::uint64_t{bits_[bin / 64] == 0} << bin / 64);
+    const std::size_t bin = block->bin;
+    if (!trees_[bin].Remove(block)) return;
+    std::uint64_t& bits = bits_[bin / 64];
+    bits &= ~(std::uint64_t{1} << bin % 64);
+    words_ &= ~(std::uint64_t{bits == 0} << bin / 64);  // without a branch: whether it is taken nobody can predict
   }
   Block* AtLeast(std::size_t size) const noexcept {
     const std::size_t bin = BinOf(size);
-    if ((bits_[bin / 64] >> bin % 64 & 1) != 0) {
+    const bool holds_smaller = bin >= kExact;  // else all in the bin fit
+    if (holds_smaller & (bits_[bin / 64] >> bin % 64)) {
       if (Block* const block = trees_[bin].AtLeast(size); block != nullptr) return block;
     }
-    return FirstBehind(bin);
+    return FirstFrom(bin + holds_smaller);
   }
   Block* First() const noexcept { return empty() ? nullptr : trees_[LowestBin()].First(); }
   Block* Last() const noexcept;
   Block* Next(const Block* block) const noexcept {
     Block* const next = BlockTree<true>::Next(block);
-    return next != nullptr ? next : FirstBehind(BinOf(block->size));
+    return next != nullptr ? next : FirstFrom(std::size_t{block->bin} + 1);
   }
 
   static std::size_t BinOf(std::size_t size) noexcept {
-    std::size_t units = size / kMinUnit;
-    if (units < kPerOctave) return units;
-    if (units > kMostUnits) units = kMostUnits;  // 128 GiB and more share the last bin
-    const unsigned octave = static_cast<unsigned>(std::bit_width(units)) - 6;
-    return kPerOctave * (octave + 1) + (units >> octave) - kPerOctave;
+    const std::size_t units = size / kMinUnit < kMostUnits ? size / kMinUnit : kMostUnits;  // 128 GiB and more share the last bin
+    // No branch: which way it would go nobody can predict. Below kExact there is a bin for each size.
+    const unsigned octave = static_cast<unsigned>(std::bit_width(units | kPerOctave)) - 6;
+    return kPerOctave * octave + (units >> octave);
   }
 
  private:
   static constexpr std::size_t kMinUnit = 512;
   static constexpr std::size_t kPerOctave = 32;
+  static constexpr std::size_t kExact = 2 * kPerOctave;
   static constexpr std::size_t kMostUnits = (std::size_t{1} << 28) - 1;
   static constexpr std::size_t kBins = 768;
   static constexpr std::size_t kSmallBins = 257;  // up to 2 MiB
@@ -108,22 +115,22 @@ class FreeBins {
     const std::size_t word = static_cast<std::size_t>(std::countr_zero(words_));
     return 64 * word + static_cast<std::size_t>(std::countr_zero(bits_[word]));
   }
-  // The smallest block of the bins behind that one.
-  Block* FirstBehind(std::size_t bin) const noexcept {
+  // The smallest block of that bin and those behind it.
+  Block* FirstFrom(std::size_t bin) const noexcept {
     std::size_t word = bin / 64;
-    std::uint64_t rest = bits_[word] & (~std::uint64_t{1} << bin % 64);
-    if (rest == 0) {
+    std::uint64_t bits = bits_[word] & (~std::uint64_t{0} << bin % 64);
+    if (bits == 0) {
       const std::uint64_t words = words_ & (~std::uint64_t{1} << word);
       if (words == 0) return nullptr;
       word = static_cast<std::size_t>(std::countr_zero(words));
-      rest = bits_[word];
+      bits = bits_[word];
     }
-    return trees_[64 * word + static_cast<std::size_t>(std::countr_zero(rest))].First();
+    return trees_[64 * word + static_cast<std::size_t>(std::countr_zero(bits))].First();
   }
 
   BlockTree<true>* trees_ = nullptr;
-  std::uint64_t words_ = 0;              // which of `bits_` are not zero
-  std::uint64_t bits_[kBins / 64] = {};  // which bins are not empty
+  std::uint64_t words_ = 0;                  // which of `bits_` are not zero
+  std::uint64_t bits_[kBins / 64 + 1] = {};  // which bins are not empty; behind the last there is none
 };
 
 }  // namespace cuaudit::alloc

@@ -49,13 +49,14 @@ CUresult Allocator::Allocate(int device, std::size_t bytes, CUstream stream, CUd
   *out = 0;
   if (bytes == 0) return core_->environment.Usable("Allocate");
   if (bytes > kTooLarge) return Refuse(CUDA_ERROR_INVALID_VALUE, "Allocate: %zu bytes: at most 2^60 are possible", bytes);
-  if (core_->AllocateRemembered(device, bytes, stream, out)) return CUDA_SUCCESS;
+  const bool is_asked_each_time = core_->environment.options.handle_check_interval == 1;
+  if (!is_asked_each_time && core_->AllocateRemembered(device, bytes, stream, out)) return CUDA_SUCCESS;
   StreamRef ref;
   const CUresult result = core_->identities.Identify(device, stream, &ref);
   if (result != CUDA_SUCCESS) return result;
   if (ref.device() != device)
     return Refuse(CUDA_ERROR_INVALID_CONTEXT, "Allocate: the stream is of another context than device %d's", device);
-  core_->Remember(device, stream, ref.record());
+  if (!is_asked_each_time) core_->Remember(device, stream, ref.record());
   return core_->Allocate(bytes, ref.record(), stream, out);
 }
 

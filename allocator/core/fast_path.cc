@@ -20,17 +20,8 @@ void Revive(Block* block, std::size_t bytes) noexcept {
 [[gnu::noinline]] Block* Core::TakeDirectly(Arena* arena, std::size_t bytes, StreamRecord* stream) noexcept {
   if (!environment.serves_directly || stream->IsStampDue()) return nullptr;
   const std::size_t size = (bytes + kMinBlock - 1) / kMinBlock * kMinBlock;
-  const std::size_t i = Index(size > kSmallLimit);
   const Held held(arena->lock);
-  arena->Collect();
-  if ((arena->waiting != nullptr || !arena->pending[1].empty()) && arena->IsLookDue(i != 0)) return nullptr;
-  Block* const block = arena->ready[i].AtLeast(size);
-  if (block == nullptr) return nullptr;
-  arena->Remove(block);
-  arena->Split(block, size);
-  arena->GiveOut(block, bytes, size, stream);
-  Raise(&arena->served_ready);
-  return block;
+  return arena->CutBestFit(bytes, size, stream);
 }
 
 // Nobody waits in Free for another thread's search: then it is left for whoever searches next.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "allocator/plugin/pluggable.h"
 
+#include <new>
 #include <stdexcept>
 #include <string>
 
@@ -20,18 +21,38 @@ int Tell(CUresult result, const Backend* backend) {
   return static_cast<int>(result);
 }
 
+// The words of a failure are left for cuaudit_last_error.
+inline CUresult Allocate(std::size_t size, int device, CUstream stream, void** out) {
+  PluginState& state = PluginState::Get();
+  Backend* const backend = state.BackendFor(device);
+  if (backend == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  CUdeviceptr address = 0;
+  const CUresult result = backend->Allocate(0, size, stream, &address);
+  if (result != CUDA_SUCCESS) PluginState::SetError(state.Account(device, size, result));
+  *out = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): a device address is both
+  return result;
+}
+
 }  // namespace
 
 void* cuaudit_malloc(ssize_t size, int device, CUstream stream) {
-  PluginState& state = PluginState::Get();
-  Backend* const backend = state.BackendFor(device);
-  if (backend == nullptr) throw std::runtime_error(std::string("cuaudit_malloc: ") + PluginState::Error());
-  CUdeviceptr address = 0;
-  const CUresult result = backend->Allocate(0, static_cast<std::size_t>(size), stream, &address);
-  if (result == CUDA_SUCCESS) return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): a device address is both
-  const std::string account = state.Account(device, static_cast<std::size_t>(size), result);
-  PluginState::SetError(account);
-  throw std::runtime_error("cuaudit_malloc: " + account);
+  void* block = nullptr;
+  if (Allocate(static_cast<std::size_t>(size), device, stream, &block) == CUDA_SUCCESS) return block;
+  throw std::runtime_error(std::string("cuaudit_malloc: ") + PluginState::Error());
+}
+
+int cuaudit_allocate(std::size_t size, int device, CUstream stream, void** out) noexcept {
+  if (out == nullptr) {
+    PluginState::SetError("cuaudit_allocate: a place for the address expected");
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  *out = nullptr;
+  try {
+    return Allocate(size, device, stream, out);
+  } catch (const std::bad_alloc&) {
+    PluginState::SetError("no host memory");
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
 }
 
 void cuaudit_free(void* pointer, ssize_t, int device, CUstream) noexcept {
@@ -123,5 +144,7 @@ int cuaudit_snapshot(const char* path) noexcept {
   PluginState::SetError(wrong);
   return CUDA_ERROR_UNKNOWN;
 }
+
+int cuaudit_check_settings() noexcept { return PluginState::Get().IsReady() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; }
 
 const char* cuaudit_last_error() noexcept { return PluginState::Error(); }

@@ -45,6 +45,10 @@ CUAUDIT_PLUGIN void cuaudit_end_allocate_to_pool(int device, CuauditMempoolId po
 CUAUDIT_PLUGIN void cuaudit_release_pool(int device, CuauditMempoolId pool) noexcept;
 
 // Beyond PyTorch's interface, for ctypes and C.
+// As cuaudit_malloc for callers that take no exception: `*out` null and the error.
+CUAUDIT_PLUGIN int cuaudit_allocate(std::size_t size, int device, CUstream stream, void** out) noexcept;
+// INVALID_VALUE when CUAUDIT_ALLOC_CONF is wrong. It is read again until it is right, and then no more.
+CUAUDIT_PLUGIN int cuaudit_check_settings() noexcept;
 CUAUDIT_PLUGIN int cuaudit_record_use(void* pointer, CUstream stream) noexcept;
 // A counter by its name, such as "allocated_bytes.all.current"; INVALID_VALUE for a name that there is not, or a device without a backend.
 CUAUDIT_PLUGIN int cuaudit_statistic(int device, const char* name, long long* value) noexcept;

@@ -48,8 +48,9 @@ bool PluginState::IsReady() noexcept {
   try {
     if (!has_settings_) {
       const char* const text = std::getenv("CUAUDIT_ALLOC_CONF");
+      settings_error_.clear();
       if (text != nullptr && !ParseSettings(text, &settings_, &settings_error_)) settings_error_ = "CUAUDIT_ALLOC_CONF: " + settings_error_;
-      has_settings_ = true;
+      has_settings_ = settings_error_.empty();
     }
     if (!settings_error_.empty()) SetError(settings_error_);
     return settings_error_.empty();

@@ -30,7 +30,7 @@ class PluginState {
 
   static PluginState& Get();
 
-  // Reads the settings once; false when they are wrong.
+  // Reads the settings until they are right; false when they are wrong.
   bool IsReady() noexcept;
   // Makes it the first time; null with error() set.
   Backend* BackendFor(int device) noexcept;

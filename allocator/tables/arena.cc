@@ -17,43 +17,23 @@ Block* Arena::TakeRecord() noexcept {
   return block;
 }
 
-void Arena::GiveRecord(Block* block) noexcept {
+inline void Arena::GiveRecord(Block* block) noexcept {
   constexpr std::size_t kKept = 32;
   if (record_count_ == kKept) return environment->store.Give(block);
-  BlockStore::Reset(block);
+  // What stood in a set already says nothing of a user; SplitAt says all the rest anew.
+  block->state.store(block->state.load(std::memory_order_relaxed) & ~kFlagMask, std::memory_order_release);
+  block->address.store(0, std::memory_order_relaxed);
+  if (block->noted.load(std::memory_order_relaxed)) BlockStore::Reset(block);
   block->link = records_;
   records_ = block;
   ++record_count_;
 }
 
-bool Arena::IsOver(const Use& use) const noexcept { return stream->HasWaited(use.stream, use.sequence); }
-
-void Arena::Recognize(Block* block) const noexcept {
-  if (environment->captured_streams.load(std::memory_order_relaxed) == 0) return;
-  for (std::uint32_t i = 0; i < block->uses.size();) {
-    StreamRecord* const before = block->uses.entries()[i].stream;
-    StreamRecord* const now = before->same.load(std::memory_order_acquire);
-    if (now != nullptr) {
-      block->uses.Rename(before, now, before->same_sequence);
-      i = 0;
-    } else {
-      ++i;
-    }
-  }
-}
-
-void Arena::CountPending(Block* block, bool is_pending) noexcept {
-  if (block->counted_pending == is_pending) return;
-  block->counted_pending = is_pending;
-  const std::int64_t sign = is_pending ? 1 : -1;
-  const Held held(device->totals.lock);
-  AddTo(device->totals.pending[0], block->large, sign);
-  AddTo(device->totals.pending[1], block->large, sign * static_cast<std::int64_t>(block->size));
-}
-
-void Arena::Insert(Block* block, Place place) noexcept {
+// Insert and Remove, for the functions of this file that every direct call passes.
+[[gnu::always_inline]] inline void Arena::Enter(Block* block, Place place) noexcept {
   block->place = place;
-  if (environment->options.garbage_collection_threshold > 0.0) block->age = device->searches.load(std::memory_order_relaxed);
+  if (environment->notes_ages) [[unlikely]]
+    block->age = device->searches.load(std::memory_order_relaxed);
   block->state.store((block->state.load(std::memory_order_relaxed) & ~kFlagMask) | kFree, std::memory_order_relaxed);
   if (place == Place::Ready && !block->counted_pending) [[likely]] {
     ready[Index(block->large)].Insert(block);
@@ -61,6 +41,8 @@ void Arena::Insert(Block* block, Place place) noexcept {
     InsertElsewhere(block, place);
   }
 }
+
+void Arena::Insert(Block* block, Place place) noexcept { Enter(block, place); }
 
 void Arena::InsertElsewhere(Block* block, Place place) noexcept {
   const std::size_t i = Index(block->large);
@@ -75,7 +57,7 @@ void Arena::InsertElsewhere(Block* block, Place place) noexcept {
       waiting_large += i;
       break;
     case Place::Unmapped:
-      unmapped[i].Insert(block);
+      (void)unmapped[i].Insert(block);
       break;
     case Place::Pending:
       pending[i].Insert(block);
@@ -85,7 +67,7 @@ void Arena::InsertElsewhere(Block* block, Place place) noexcept {
   }
 }
 
-void Arena::Remove(Block* block) noexcept {
+[[gnu::always_inline]] inline void Arena::Leave(Block* block) noexcept {
   const Place place = block->place;
   block->place = Place::None;
   if (place == Place::Ready) [[likely]] {
@@ -95,9 +77,11 @@ void Arena::Remove(Block* block) noexcept {
   }
 }
 
+void Arena::Remove(Block* block) noexcept { Leave(block); }
+
 void Arena::RemoveElsewhere(Block* block, Place place) noexcept {
   const std::size_t i = Index(block->large);
-  if (place == Place::Unmapped) return unmapped[i].Remove(block);
+  if (place == Place::Unmapped) return (void)unmapped[i].Remove(block);
   if (place == Place::Pending) return pending[i].Remove(block);
   (block->link_back == nullptr ? waiting : block->link_back->link) = block->link;
   (block->link == nullptr ? waiting_last : block->link->link_back) = block->link_back;
@@ -113,7 +97,7 @@ inline bool Arena::TakeIn(Block* block, Block* neighbour) noexcept {
     if (!block->uses.Merge(neighbour->uses)) return false;  // no host memory: they stay apart
     block->noted.store(true, std::memory_order_relaxed);
   }
-  Remove(neighbour);
+  Leave(neighbour);
   block->size += neighbour->size;
   block->own_sequence = std::max(block->own_sequence, neighbour->own_sequence);
   return true;
@@ -126,7 +110,7 @@ inline bool Arena::AbsorbBefore(Block* block) noexcept {
   if (!TakeIn(block, neighbour)) return false;
   block->address.store(neighbour->address.load(std::memory_order_relaxed), std::memory_order_relaxed);
   block->prev = neighbour->prev;
-  (block->prev != nullptr ? block->prev->next : block->segment->first) = block;
+  *(block->prev != nullptr ? &block->prev->next : &block->segment->first) = block;
   GiveRecord(neighbour);
   return true;
 }
@@ -136,15 +120,18 @@ inline bool Arena::AbsorbBehind(Block* block) noexcept {
   Block* const neighbour = block->next;
   if (!TakeIn(block, neighbour)) return false;
   block->next = neighbour->next;
-  if (block->next != nullptr) block->next->prev = block;
+  *LinkBackOf(block->next) = block;
   GiveRecord(neighbour);
   return true;
 }
 
 // Both, where they are in sets of that kind. True: one of them was.
 inline bool Arena::AbsorbBoth(Block* block, Place place) noexcept {
-  const bool before = block->prev != nullptr && block->prev->place == place && AbsorbBefore(block);
-  const bool behind = block->next != nullptr && block->next->place == place && AbsorbBehind(block);
+  constexpr static Place kNowhere = Place::None;  // one branch for each neighbour: which is taken nobody can predict
+  const Place* const place_before = block->prev != nullptr ? &block->prev->place : &kNowhere;
+  const bool before = *place_before == place && AbsorbBefore(block);
+  const Place* const place_behind = block->next != nullptr ? &block->next->place : &kNowhere;
+  const bool behind = *place_behind == place && AbsorbBehind(block);
   return before || behind;
 }
 
@@ -157,24 +144,7 @@ bool Arena::Init() noexcept {
   return true;
 }
 
-// Of a block that uses were noted for; those that are over go.
-Place Arena::PlaceOf(Block* block) noexcept {
-  if (block->captured != nullptr) DropEnded(block);
-  Recognize(block);
-  block->uses.Prune([this, block](const Use& use) {
-    if (use.stream->IsOver(use.sequence)) return true;
-    if (!stream->HasWaited(use.stream, use.sequence)) return false;
-    if (use.stream != stream) CountElided(block, stream, use);
-    block->own_sequence = stream->NextSequence();  // over for others when what this stream has waited for is
-    return true;
-  });
-  if (block->captured != nullptr) return Place::Waiting;
-  if (!block->uses.empty()) return environment->options.reuse == Reuse::Poll ? Place::Waiting : Place::Pending;
-  block->noted.store(false, std::memory_order_relaxed);
-  return Place::Ready;
-}
-
-void Arena::Settle(Block* block) noexcept {
+[[gnu::always_inline]] inline void Arena::SettleFree(Block* block) noexcept {
   const Place place = block->noted.load(std::memory_order_relaxed) ? PlaceOf(block) : Place::Ready;
   if (place != Place::Waiting) {
     if (environment->Traced() && block->stream != nullptr)
@@ -186,8 +156,10 @@ void Arena::Settle(Block* block) noexcept {
     block->has_stack = false;
     (void)AbsorbBoth(block, place);
   }
-  Insert(block, place);
+  Enter(block, place);
 }
+
+void Arena::Settle(Block* block) noexcept { SettleFree(block); }
 
 void Arena::Collect() noexcept {
   if (returned.load(std::memory_order_relaxed) == nullptr) return;
@@ -211,45 +183,7 @@ void Arena::TakeBack(Block* block, std::uint64_t own) noexcept {
     const Held held(device->totals.lock);
     AddTo(&device->totals.oversize_allocations, -1);
   }
-  Settle(block);
-}
-
-void Arena::Resettle(std::size_t limit) noexcept {
-  Block* block = waiting;
-  for (std::size_t left = limit; block != nullptr && left != 0;) {
-    Block* const next = block->link;
-    bool may_go = !IsInCapture(block);
-    if (may_go) Recognize(block);
-    if (environment->options.reuse == Reuse::Poll) {  // else it is pending from then on
-      for (const Use& use : block->uses.entries()) may_go = may_go && IsOver(use);
-    }
-    if (may_go) {
-      Remove(block);
-      Settle(block);
-    } else {
-      --left;
-    }
-    block = next;
-  }
-}
-
-void Arena::Promote(std::size_t limit) noexcept {
-  for (FreeBins& set : pending) {
-    std::size_t left = limit;
-    Block* next = set.First();
-    while (next != nullptr && left != 0) {
-      Block* const block = next;
-      next = set.Next(block);
-      bool is_over = true;
-      for (const Use& use : block->uses.entries()) is_over = is_over && IsOver(use);
-      if (is_over) {
-        Remove(block);
-        Settle(block);
-      } else {
-        --left;
-      }
-    }
-  }
+  SettleFree(block);
 }
 
 Block* Arena::FindIn(const FreeBins* set, const Request& request) const noexcept {
@@ -265,34 +199,16 @@ bool Arena::MayServe(const Block* block, const Request& request) const noexcept 
                                                : block->size <= request.size + options.max_non_split_rounding;
 }
 
-// Of the blocks that wait, or whose next owner would have to, the smallest that fits and asks nothing of this stream.
-Block* Arena::FindImplied(const Request& request) const noexcept {
-  const auto implied = [this, &request](const Block* block) {
-    if (block->captured != nullptr || !MayServe(block, request)) return false;
-    for (const Use& use : block->uses.entries()) {
-      if (!request.stream->HasWaited(use.stream, use.sequence)) return false;
-    }
-    return true;
-  };
-  const FreeBins& set = pending[Index(request.large)];
-  for (Block* block = set.AtLeast(request.size); block != nullptr; block = set.Next(block)) {
-    if (implied(block)) return block;
-  }
-  Block* best = nullptr;
-  for (Block* block = waiting; block != nullptr; block = block->link) {
-    if (block->large != request.large || block->size < request.size || (best != nullptr && best->size <= block->size)) continue;
-    if (implied(block)) best = block;
-  }
-  return best;
+inline bool Arena::MaySplit(const Block* block, std::size_t size) const noexcept {
+  if (pool->options().no_split) [[unlikely]]
+    return false;
+  const bool has_large_rest = block->large & !block->segment->expandable;
+  if (block->size - size < kMinBlock + has_large_rest * kSmallLimit) return false;
+  const std::size_t limit = environment->options.max_split_size;
+  return limit == 0 || !has_large_rest || size < limit;
 }
 
-bool Arena::ShouldSplit(const Block* block, std::size_t size) const noexcept {
-  const std::size_t rest = block->size - size;
-  if (pool->options().no_split) return false;
-  if (!block->large || block->segment->expandable) return rest >= kMinBlock;
-  const std::size_t limit = environment->options.max_split_size;
-  return rest > kSmallLimit && (limit == 0 || size < limit);
-}
+bool Arena::ShouldSplit(const Block* block, std::size_t size) const noexcept { return MaySplit(block, size); }
 
 void Arena::SettleUnmapped(Block* block) noexcept {
   block->mapped = false;
@@ -303,18 +219,15 @@ void Arena::SettleUnmapped(Block* block) noexcept {
   Insert(block, Place::Unmapped);
 }
 
-Block* Arena::SplitAt(Block* block, std::size_t size, Block* spare) noexcept {
+[[gnu::always_inline]] inline Block* Arena::CutOff(Block* block, std::size_t size, Block* spare) noexcept {
   Block* const rest = spare != nullptr ? spare : TakeRecord();
   if (rest == nullptr) return nullptr;
-  if (block->noted.load(std::memory_order_relaxed)) {
-    if (!rest->uses.Merge(block->uses)) {
-      GiveRecord(rest);
-      return nullptr;
-    }
-    rest->noted.store(true, std::memory_order_relaxed);
+  if (block->noted.load(std::memory_order_relaxed) && !ShareUses(block, rest)) {
+    GiveRecord(rest);
+    return nullptr;
   }
   rest->address.store(block->address.load(std::memory_order_relaxed) + size, std::memory_order_relaxed);
-  rest->arena = this;
+  rest->arena.store(this, std::memory_order_relaxed);  // known to others with the state that Hand gives it
   rest->size = block->size - size;
   rest->large = block->large;
   rest->mapped = block->mapped;
@@ -322,24 +235,28 @@ Block* Arena::SplitAt(Block* block, std::size_t size, Block* spare) noexcept {
   rest->segment = block->segment;
   rest->prev = block;
   rest->next = block->next;
-  if (rest->next != nullptr) rest->next->prev = rest;
+  *LinkBackOf(rest->next) = rest;
   block->next = rest;
   block->size = size;
   return rest;
 }
 
-void Arena::Split(Block* block, std::size_t size) noexcept {
-  if (!ShouldSplit(block, size)) return;
-  Block* const rest = SplitAt(block, size);
+Block* Arena::SplitAt(Block* block, std::size_t size, Block* spare) noexcept { return CutOff(block, size, spare); }
+
+[[gnu::always_inline]] inline void Arena::CutDown(Block* block, std::size_t size) noexcept {
+  if (!MaySplit(block, size)) return;
+  Block* const rest = CutOff(block, size, nullptr);
   if (rest == nullptr) return;
   // The block was ready, and so had taken in what was ready behind it. Whatever became ready there while the block was in nobody's set and
   // the lock was let go, did not find it.
   const bool meets_ready = rest->next != nullptr && rest->next->place == Place::Ready;
   if (meets_ready || rest->noted.load(std::memory_order_relaxed)) return Settle(rest);
-  Insert(rest, Place::Ready);
+  Enter(rest, Place::Ready);
 }
 
-inline void Arena::Hand(Block* block, std::size_t bytes, std::size_t size, StreamRecord* to) noexcept {
+void Arena::Split(Block* block, std::size_t size) noexcept { CutDown(block, size); }
+
+[[gnu::always_inline]] inline void Arena::Hand(Block* block, std::size_t bytes, std::size_t size, StreamRecord* to) noexcept {
   block->place = Place::None;
   if (block->noted.load(std::memory_order_relaxed)) {
     block->uses.Clear();
@@ -369,6 +286,21 @@ void Arena::GiveOut(Block* block, std::size_t bytes, std::size_t size, StreamRec
   block->given_in = 0;
   block->has_stack = false;
   Hand(block, bytes, size, to);
+}
+
+Block* Arena::CutBestFit(std::size_t bytes, std::size_t size, StreamRecord* to) noexcept {
+  const std::size_t i = Index(size > kSmallLimit);
+  if (returned.load(std::memory_order_relaxed) != nullptr) Collect();
+  if ((waiting != nullptr || !pending[1].empty()) && IsLookDue(i != 0)) return nullptr;
+  Block* const block = ready[i].AtLeast(size);
+  if (block == nullptr) return nullptr;
+  Leave(block);
+  CutDown(block, size);
+  block->given_in = 0;
+  block->has_stack = false;
+  Hand(block, bytes, size, to);
+  Raise(&served_ready);
+  return block;
 }
 
 bool Arena::MergeMixed() noexcept {

@@ -44,6 +44,7 @@ struct Request {
 struct ArenaEnvironment {
   explicit ArenaEnvironment(const Options& the_options) noexcept : options(the_options) {}
   const Options options;
+  const bool notes_ages = options.garbage_collection_threshold > 0.0;
   Tracer tracer;
   std::atomic<std::uint64_t> captured_streams{0};  // records of another scope than Stream
   AddressMap map;
@@ -137,13 +138,28 @@ struct alignas(64) Arena {
   bool IsOver(const Use& use) const noexcept;
   void Recognize(Block* block) const noexcept;  // uses by what a stream was in a capture, as uses by the stream, where that is known
 
+  // What a request that asks for nothing first is given of what is ready, in nobody's set any more: the best fit, cut to `size`. nullptr:
+  // somebody has to look further.
+  Block* CutBestFit(std::size_t bytes, std::size_t size, StreamRecord* to) noexcept;
+
   // Records for blocks; some are kept here, so that arenas do not meet at the store.
   Block* TakeRecord() noexcept;
   void GiveRecord(Block* block) noexcept;
 
  private:
+  // Where `next` keeps who stands before it. Nobody's where there is none: what is unpredictable takes no branch.
+  Block** LinkBackOf(Block* next) noexcept { return next != nullptr ? &next->prev : &nobodys_; }
+
+  Block* nobodys_ = nullptr;
   Block* records_ = nullptr;
   std::size_t record_count_ = 0;
+  void Enter(Block* block, Place place) noexcept;
+  void Leave(Block* block) noexcept;
+  void SettleFree(Block* block) noexcept;
+  bool MaySplit(const Block* block, std::size_t size) const noexcept;
+  bool ShareUses(const Block* block, Block* rest) noexcept;
+  Block* CutOff(Block* block, std::size_t size, Block* spare) noexcept;
+  void CutDown(Block* block, std::size_t size) noexcept;
   bool TakeIn(Block* block, Block* neighbour) noexcept;
   bool AbsorbBefore(Block* block) noexcept;
   bool AbsorbBehind(Block* block) noexcept;

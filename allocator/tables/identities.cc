@@ -21,41 +21,43 @@ CUresult Identities::Identify(int device, CUstream stream, StreamRef* out) noexc
       return CUDA_SUCCESS;
     }
   }
-  unsigned long long id = 0;
-  CUcontext context = nullptr;
+  // A stream of its own tells its context. So whether one is current is asked only where the driver wants one.
   StreamRecord* found = nullptr;
-  CurrentContext current(env_.driver, target->context, !is_default);
-  if ((result = current.result()) != CUDA_SUCCESS) return env_.Note(result);
-  // On a captured stream cuStreamGetId fails and ends the capture. The legacy stream is never captured, and must not be asked during one.
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  std::uint64_t capture = 0;
-  if (stream != nullptr && stream != CU_STREAM_LEGACY) result = CaptureOf(env_.driver, stream, &status, &capture);
-  if (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_INVALIDATED)
-    return Refuse(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "stream %p: its capture has been invalidated", static_cast<void*>(stream));
-  if (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE) {
-    result = IdentifyCaptured(target, stream, capture, &found);
+  result = is_default ? CUDA_ERROR_INVALID_CONTEXT : Ask(target, stream, &found);
+  if (result == CUDA_ERROR_INVALID_CONTEXT) {
+    CurrentContext current(env_.driver, target->context, !is_default);
+    if (current.result() != CUDA_SUCCESS) return env_.Note(current.result());
+    if (is_default || current.has_pushed()) result = Ask(target, stream, &found);
     const CUresult left = current.Leave();
     if (result == CUDA_SUCCESS) result = left;
-    if (result == CUDA_SUCCESS) *out = StreamRef(found);
-    return env_.Note(result);
   }
-  if (result == CUDA_SUCCESS) result = env_.driver.StreamGetId(stream, &id);
-  if (result != CUDA_SUCCESS) return env_.Note(Refuse(result, "stream %p: the driver does not know it", static_cast<void*>(stream)));
-  found = streams_.Find(id);
-  if (streams_.captures_noted() != 0) streams_.EndCapturesOf(stream, target->context, found);
-  if (found == nullptr) {
-    context = target->context;
-    if (!is_default && (result = ContextOf(env_.driver, stream, &context)) != CUDA_SUCCESS) return env_.Note(result);
-    result = streams_.Make(id, stream, context, &found);
-    if (result != CUDA_SUCCESS) return env_.Note(result);
-  }
-  if ((result = current.Leave()) != CUDA_SUCCESS) return env_.Note(result);
-  if (env_.options.trust_stream_handles) {
+  if (result != CUDA_SUCCESS) return env_.Note(result);
+  if (env_.options.trust_stream_handles && found->scope == Scope::Stream) {
     if (!is_default) by_handle_[StreamTable::HandleBucket(stream)].store(found, std::memory_order_release);
     if (is_default && stream != CU_STREAM_PER_THREAD) legacy_[target->index].store(found, std::memory_order_release);
   }
   *out = StreamRef(found);
   return CUDA_SUCCESS;
+}
+
+// On a captured stream cuStreamGetId fails and ends the capture. The legacy stream is never captured, and must not be asked during one.
+CUresult Identities::Ask(Device* device, CUstream stream, StreamRecord** out) noexcept {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  std::uint64_t capture = 0;
+  CUresult result = CUDA_SUCCESS;
+  if (stream != nullptr && stream != CU_STREAM_LEGACY) result = CaptureOf(env_.driver, stream, &status, &capture);
+  if (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_INVALIDATED)
+    return Refuse(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "stream %p: its capture has been invalidated", static_cast<void*>(stream));
+  if (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE) return IdentifyCaptured(device, stream, capture, out);
+  unsigned long long id = 0;
+  if (result == CUDA_SUCCESS) result = env_.driver.StreamGetId(stream, &id);
+  if (result != CUDA_SUCCESS) return Refuse(result, "stream %p: the driver does not know it", static_cast<void*>(stream));
+  *out = streams_.Find(id);
+  if (streams_.captures_noted() != 0) streams_.EndCapturesOf(stream, device->context, *out);
+  if (*out != nullptr) return CUDA_SUCCESS;
+  CUcontext context = device->context;
+  if (!IsDefaultStream(stream) && (result = ContextOf(env_.driver, stream, &context)) != CUDA_SUCCESS) return result;
+  return streams_.Make(id, stream, context, out);
 }
 
 // The handle may have been another stream's when it was last seen outside, so no identity from there is used: what that stream freed may

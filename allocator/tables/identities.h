@@ -19,6 +19,7 @@ class Identities {
   CUresult RetireStream(int device, CUstream stream) noexcept;
 
  private:
+  CUresult Ask(Device* device, CUstream stream, StreamRecord** out) noexcept;
   CUresult IdentifyCaptured(Device* device, CUstream stream, std::uint64_t capture, StreamRecord** out) noexcept;
   Environment& env_;
   Devices& devices_;

@@ -103,6 +103,25 @@ TEST_F(Plugin, UsesOfOtherStreamsAreKnown) {
   record_stream(&outside, stream_[1]);  // as PyTorch: nothing
 }
 
+TEST_F(Plugin, AllocatesWithoutExceptions) {
+  auto* const get = Find<int(std::size_t, int, CUstream, void**)>("cuaudit_allocate");
+  auto* const check = Find<int()>("cuaudit_check_settings");
+  EXPECT_EQ(check(), CUDA_SUCCESS);
+  void* block = nullptr;
+  ASSERT_EQ(get(1000, 0, stream_[0], &block), CUDA_SUCCESS) << last_error();
+  EXPECT_EQ(base_alloc(block, nullptr), block);
+  release(block, 1000, 0, stream_[0]);
+  block = &block;
+  EXPECT_EQ(get(std::size_t{1} << 50, 0, stream_[0], &block), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(block, nullptr);
+  EXPECT_THAT(last_error(), testing::HasSubstr("out of memory on device 0: 1.00 PiB asked for"));
+  EXPECT_NE(get(8, 63, stream_[0], &block), CUDA_SUCCESS) << "no such device";
+  EXPECT_NE(get(8, -1, stream_[0], &block), CUDA_SUCCESS);
+  EXPECT_THAT(last_error(), testing::HasSubstr("0 to 63 expected"));
+  EXPECT_EQ(get(8, 0, stream_[0], nullptr), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(Count("allocation.all.current"), 0);
+}
+
 TEST_F(Plugin, RunningOutThrowsTheWholeAccount) {
   void* const held = allocate(1 << 20, 0, stream_[0]);
   try {

@@ -3,10 +3,12 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include <cstdint>
 #include <string>
+#include <thread>
 
 #include "allocator/core/core.h"
 #include "suites/unit/allocator/allocating.h"
 #include "suites/unit/allocator/recycled_handle.h"
+#include "suites/unit/allocator/refusing_driver.h"
 
 namespace cuaudit::alloc::recycled_test {
 namespace {
@@ -335,6 +337,32 @@ TEST(Block, ALifeDoesNotComeBackWithin32Bits) {
   for (int i = 0; i < 256; ++i) state += kOneLife << 24;  // 2^32 lives: under two minutes at full rate
   EXPECT_NE(state, kLive);
   EXPECT_EQ(state & kFlagMask, kLive);
+}
+
+TEST(Handles, AskingWhoAStreamIsTakesTwoCallsAndNoCurrentContext) {
+  Allocating a;
+  RefusingDriver counting(a.d, 0, CUDA_ERROR_UNKNOWN);
+  std::unique_ptr<Allocator> allocator;
+  const DeviceConfig config;
+  ASSERT_OK(Allocator::Create(counting.ref(), &config, 1, {}, &allocator));
+  CUstream const stream = a.Stream();
+  StreamRef first;
+  ASSERT_OK(allocator->Identify(0, stream, &first));
+  const std::uint64_t before = counting.calls();
+  StreamRef again;
+  ASSERT_OK(allocator->Identify(0, stream, &again));
+  EXPECT_EQ(counting.calls() - before, 2U) << "whether it is captured, and who it is";
+  EXPECT_EQ(again.id(), first.id());
+  std::thread without_context([&] {
+    StreamRef there;
+    EXPECT_OK(allocator->Identify(0, stream, &there)) << allocator->LastErrorText();
+    EXPECT_EQ(there.id(), first.id());
+    CUcontext left = nullptr;
+    EXPECT_OK(a.d.CtxGetCurrent(&left));
+    EXPECT_EQ(left, nullptr);
+  });
+  without_context.join();
+  EXPECT_OK(allocator->Close());
 }
 
 TEST(Handles, AfterACaptureAStreamLooksAtItsOwnRecordsOnly) {
