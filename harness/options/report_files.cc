@@ -74,7 +74,7 @@ Status WriteReport(const report::Run& run, const Output& output) {
       break;
   }
   if (!written) return {Exit::Failure, "the report could not be written"};
-  return output.file.empty() ? WriteAll(STDOUT_FILENO, text.str(), "stdout") : WriteFile(output.file, text.str(), Exit::Failure);
+  return output.file.empty() ? WriteAll(STDOUT_FILENO, text.view(), "stdout") : WriteFile(output.file, text.view(), Exit::Failure);
 }
 
 std::string Timestamp() {
