@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "reports/json_writer.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <concepts>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "reports/course_words.h"
@@ -29,58 +35,98 @@ Json Counts(const InWords& counts) {
   return json;
 }
 
-Json Stack(const std::vector<Frame>& frames) {
-  Json json = Json::array();
-  for (const Frame& frame : frames) {
-    json.push_back(
-        Json{{"module", frame.module}, {"function", frame.function}, {"file", frame.file}, {"line", frame.line}, {"offset", frame.offset}});
-    if (frame.start != 0) json.back()["start"] = frame.start;
+std::string OnOneLine(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+// One JSON object as text on one line. Most of a long report is call stacks, and a document for each of their frames would take longer than
+// all the rest of the report.
+class Line {
+ public:
+  Line& Add(std::string_view name, std::string_view text) {
+    Name(name);
+    const auto plain = [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; };
+    if (std::all_of(text.begin(), text.end(), plain)) {
+      text_.append(1, '"').append(text) += '"';
+    } else {
+      text_ += OnOneLine(text);
+    }
+    return *this;
   }
-  return json;
-}
-
-Json Place(const Acquired& acquired) { return Json{{"call", acquired.call}, {"stack", Stack(acquired.stack)}}; }
-
-Json PlaceOrNull(const Acquired& place) { return place.call.empty() && place.stack.empty() ? Json(nullptr) : Place(place); }
-
-Json FaultOrNull(const std::optional<Fault>& fault) {
-  if (!fault) return nullptr;
-  return Json{{"call", fault->call}, {"occurrence", fault->occurrence}, {"how", fault->how}, {"code", fault->code},
-              {"text", fault->text}, {"stack", Stack(fault->stack)}};
-}
-
-// Adds the keys that most findings do not need, when they have a value.
-void AddRare(const Finding& finding, Json* json) {
-  if (!finding.then.empty()) {
-    Json then = Json::array();
-    for (const Fault& fault : finding.then) then.push_back(FaultOrNull(fault));
-    (*json)["then"] = std::move(then);
+  template <std::integral Number>
+  Line& Add(std::string_view name, Number number) {
+    Name(name);
+    char digits[24];
+    text_.append(std::begin(digits), std::to_chars(std::begin(digits), std::end(digits), number).ptr);
+    return *this;
   }
-  if (!finding.shrunk_from.empty()) (*json)["shrunk_from"] = finding.shrunk_from;
-  if (!finding.detail.empty()) (*json)["detail"] = finding.detail;
+  Line& AddRaw(std::string_view name, std::string_view json) {
+    Name(name);
+    text_ += json;
+    return *this;
+  }
+  std::string Take() { return std::move(text_ += '}'); }
+
+ private:
+  void Name(std::string_view name) {
+    text_ += text_.empty() ? "{\"" : ",\"";
+    text_.append(name) += "\":";
+  }
+  std::string text_;
+};
+
+template <typename Entries, typename ToText>
+std::string ListText(const Entries& entries, const ToText& text) {
+  std::string list = "[";
+  for (const auto& entry : entries) {
+    if (list.size() != 1) list += ',';
+    list += text(entry);
+  }
+  return list += ']';
 }
 
-Json ToJson(const Finding& finding) {
+std::string FrameText(const Frame& frame) {
+  Line line;
+  line.Add("module", frame.module).Add("function", frame.function).Add("file", frame.file).Add("line", frame.line);
+  line.Add("offset", frame.offset);
+  if (frame.start != 0) line.Add("start", frame.start);
+  return line.Take();
+}
+
+std::string StackText(const std::vector<Frame>& frames) { return ListText(frames, FrameText); }
+
+std::string PlaceText(const Acquired& acquired) {
+  return Line().Add("call", acquired.call).AddRaw("stack", StackText(acquired.stack)).Take();
+}
+
+std::string PlaceOrNullText(const Acquired& place) { return place.call.empty() && place.stack.empty() ? "null" : PlaceText(place); }
+
+std::string FaultText(const Fault& fault) {
+  Line line;
+  line.Add("call", fault.call).Add("occurrence", fault.occurrence).Add("how", fault.how).Add("code", fault.code).Add("text", fault.text);
+  return line.AddRaw("stack", StackText(fault.stack)).Take();
+}
+
+std::string FindingText(const Finding& finding) {
   const std::optional<Verdict> verdict = words::VerdictOf(finding.rule);
-  Json json{{"rule", words::Name(finding.rule)},
-            {"title", finding.title},
-            {"kind", finding.kind},
-            {"count", finding.count},
-            {"bytes", finding.bytes},
-            {"verdict", verdict ? words::Name(*verdict) : std::string_view()},
-            {"fault", FaultOrNull(finding.fault)},
-            {"acquired", Place(finding.acquired)},
-            {"where", finding.where},
-            {"where_stack", Stack(finding.where_stack)},
-            {"other", PlaceOrNull(finding.other)},
-            {"fingerprint", finding.fingerprint},
-            {"reproduce", finding.reproduce},
-            {"trials", finding.trials}};
-  AddRare(finding, &json);
-  return json;
+  Line line;
+  line.Add("rule", words::Name(finding.rule)).Add("title", finding.title).Add("kind", finding.kind).Add("count", finding.count);
+  line.Add("bytes", finding.bytes).Add("verdict", verdict ? words::Name(*verdict) : std::string_view());
+  line.AddRaw("fault", finding.fault ? FaultText(*finding.fault) : "null").AddRaw("acquired", PlaceText(finding.acquired));
+  line.Add("where", finding.where).AddRaw("where_stack", StackText(finding.where_stack)).AddRaw("other", PlaceOrNullText(finding.other));
+  line.Add("fingerprint", finding.fingerprint).Add("reproduce", finding.reproduce).Add("trials", finding.trials);
+  // What most findings do not need.
+  if (!finding.then.empty()) line.AddRaw("then", ListText(finding.then, FaultText));
+  if (!finding.shrunk_from.empty()) line.AddRaw("shrunk_from", OnOneLine(finding.shrunk_from));
+  if (!finding.detail.empty()) line.Add("detail", finding.detail);
+  return line.Take();
 }
 
-Json FrameOf(const Frame& frame) { return Stack({frame}).front(); }
+Json Stack(const std::vector<Frame>& frames) { return Json::parse(StackText(frames)); }
+
+Json Place(const Acquired& acquired) { return Json::parse(PlaceText(acquired)); }
+
+Json PlaceOrNull(const Acquired& place) { return Json::parse(PlaceOrNullText(place)); }
+
+Json FrameOf(const Frame& frame) { return Json::parse(FrameText(frame)); }
 
 Json Fingerprints(const Run& run, const Member& member) {
   Json json = Json::array();
@@ -120,15 +166,13 @@ Json ToJson(const Run& run, const Defect& defect) {
   return json;
 }
 
-std::string OnOneLine(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
-// A list that may be long has one entry on each line. Only one entry at a time is in memory as a document.
-template <typename Entries, typename ToEntry>
-void WriteList(std::string_view name, const Entries& entries, const ToEntry& entry, std::ostream& out) {
+// A list that may be long has one entry on each line. Only one entry at a time is in memory as text.
+template <typename Entries, typename ToText>
+void WriteList(std::string_view name, const Entries& entries, const ToText& text, std::ostream& out) {
   out << ",\n  \"" << name << "\": [";
   const char* before = "\n    ";
   for (const auto& one : entries) {
-    out << before << OnOneLine(entry(one));
+    out << before << text(one);
     before = ",\n    ";
   }
   out << (entries.empty() ? "]" : "\n  ]");
@@ -270,11 +314,10 @@ bool WriteJson(const Run& run, std::ostream& out) {
   std::string head = json.dump(2, ' ', false, Json::error_handler_t::replace);
   head.resize(head.rfind('\n'));  // the lists go in before the closing brace
   out << head;
-  const auto finding = [](const Finding& one) { return ToJson(one); };
   WriteList(
-      "defects", run.defects, [&run](const Defect& one) { return ToJson(run, one); }, out);
-  WriteList("findings", run.findings, finding, out);
-  WriteList("notes", run.notes, finding, out);
+      "defects", run.defects, [&run](const Defect& one) { return OnOneLine(ToJson(run, one)); }, out);
+  WriteList("findings", run.findings, FindingText, out);
+  WriteList("notes", run.notes, FindingText, out);
   out << ",\n  \"header\": " << OnOneLine(Json{{"generated", run.generated}, {"tool_version", run.tool_version}}) << "\n}\n";
   out.flush();
   return out.good();

@@ -38,6 +38,11 @@ struct DirectoryEntry {  // linux_dirent64
   char name[1];
 };
 
+// System calls: the host drop-in takes open and close of the C library for the program's and writes a record of each, with its stack.
+int OpenUnseen(const char* path, int flags) noexcept { return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC)); }
+
+void CloseUnseen(int file) noexcept { syscall(SYS_close, file); }
+
 bool HasSanitizer() noexcept {
   return &__asan_init != nullptr || &__lsan_do_leak_check != nullptr || &__tsan_init != nullptr || &__msan_init != nullptr;
 }
@@ -72,11 +77,11 @@ bool HasIntervalTimer() noexcept {
 // True when the process has a timer from timer_create, armed or not; a forked process does not inherit such timers. A kernel that does
 // not list timers hides them. The tool's fork runner repeats a trial that hangs for this reason without a fork.
 bool HasPosixTimer() noexcept {
-  const int file = open("/proc/self/timers", O_RDONLY | O_CLOEXEC);
+  const int file = OpenUnseen("/proc/self/timers", O_RDONLY);
   if (file < 0) return false;
   char first = '\0';
   const bool any = read(file, &first, 1) == 1;
-  close(file);
+  CloseUnseen(file);
   return any;
 }
 
@@ -90,7 +95,7 @@ bool IsStateless(const struct stat& facts) noexcept {
 // Calls `see` for every open descriptor until it returns false. Returns false when /proc cannot be read.
 template <typename See>
 bool EachDescriptor(See see) noexcept {
-  const int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int directory = OpenUnseen("/proc/self/fd", O_RDONLY | O_DIRECTORY);
   if (directory < 0) return false;
   alignas(DirectoryEntry) char entries[2048];
   bool more = true;
@@ -104,7 +109,7 @@ bool EachDescriptor(See see) noexcept {
       if (descriptor != directory) more = see(descriptor);
     }
   }
-  close(directory);
+  CloseUnseen(directory);
   return bytes >= 0;
 }
 
@@ -129,7 +134,7 @@ bool ParseMapping(const char* line, bool* shared, OwnFile* file) noexcept {
 // read or a line is too long.
 template <typename See>
 bool EachLine(const char* path, See see) noexcept {
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  const int file = OpenUnseen(path, O_RDONLY);
   if (file < 0) return false;
   char text[8192];
   std::size_t kept = 0;
@@ -146,7 +151,7 @@ bool EachLine(const char* path, See see) noexcept {
     kept = length - static_cast<std::size_t>(line - text);
     memmove(text, line, kept);
   }
-  close(file);
+  CloseUnseen(file);
   return !more || got == 0;
 }
 
@@ -236,12 +241,12 @@ bool ForkCheck::SharesMemory(std::uint64_t* layout, bool* failed) const noexcept
   bool shares = false;
   *layout = kKeySeed;
   const bool whole = EachLine("/proc/self/maps", [&](const char* line) {
-    *layout = MixKey(*layout, std::string_view(line));
     bool shared = false;
     OwnFile file;
     if (!ParseMapping(line, &shared, &file)) *failed = true;
     bool own = false;
     for (unsigned i = 0; i < owned_; ++i) own = own || (file.inode == own_[i].inode && file.device == own_[i].device);
+    if (!own) *layout = MixKey(*layout, std::string_view(line));  // a fork has other journals, and none of them can be wiped
     shares = *failed || (shared && !own);
     return !shares;
   });

@@ -38,7 +38,7 @@ namespace {
 
 Status Deliver(bool written, const std::ostringstream& text, const Output& output) {
   if (!written) return {Exit::Failure, "the report could not be written"};
-  return output.file.empty() ? WriteAll(STDOUT_FILENO, text.str(), "stdout") : WriteFile(output.file, text.str(), Exit::Failure);
+  return output.file.empty() ? WriteAll(STDOUT_FILENO, text.view(), "stdout") : WriteFile(output.file, text.view(), Exit::Failure);
 }
 
 report::SourceRoot RootOf(const Output& output) { return report::SourceRoot(output.source_root.empty() ? "." : output.source_root); }
