@@ -175,6 +175,14 @@ void CompareWith(const Base& base, report::Audit* head) {
         defect.change = Change::New;
         defect.was.clear();
       }
+      for (std::size_t i = 0; i < now.size(); ++i) {
+        const auto whole = [&](const KnownDefect& old) { return IsPartOf(now[i], old, false, names); };
+        if (std::any_of(then.begin(), then.end(), whole)) run.defects[i].change = Change::Unchanged;
+      }
+      for (std::size_t i = 0; i < then.size(); ++i) {
+        const auto whole = [&](const KnownDefect& fresh) { return IsPartOf(then[i], fresh, true, names); };
+        if (std::any_of(now.begin(), now.end(), whole)) paired.insert({group, i});
+      }
       for (const auto& [old, fresh] : PairDefects(then, now, names)) {
         paired.insert({group, old});
         const bool more = MoreThan(then[old], now[fresh]);

@@ -7,6 +7,9 @@
 // something, and each of its failing calls was made to fail again in the same function, at no fewer places. A function that is gone counts
 // as renamed when the new report has as many functions with that failing call that the base did not have; a baseline file does not say
 // which functions the base had, so there it counts as not run.
+//
+// Who is blamed may change with a wrapper around a release, so that one defect becomes two or two become one. What is lost in the same way
+// as before is neither new nor fixed (IsPartOf).
 #pragma once
 
 #include <optional>

@@ -125,6 +125,23 @@ double Likeness(const KnownDefect& before, const KnownDefect& after, const Funct
   return most == 0 ? 1 : sum / most;
 }
 
+bool IsPartOf(const KnownDefect& part, const KnownDefect& whole, bool part_is_before, const FunctionNames& names) {
+  if (!SameLoss(part.rule, whole.rule) || WithoutVersion(part.call) != WithoutVersion(whole.call)) return false;
+  if (part.failing.empty() || part.stack.empty() || whole.stack.empty()) return false;
+  if (!std::includes(whole.kinds.begin(), whole.kinds.end(), part.kinds.begin(), part.kinds.end())) return false;
+  const FunctionLikeness alike{names};
+  const auto same = [&](const std::string& of_part, const std::string& of_whole) {
+    return (part_is_before ? alike(of_part, of_whole) : alike(of_whole, of_part)) > 0;
+  };
+  if (!same(part.stack.front(), whole.stack.front())) return false;
+  return std::all_of(part.failing.begin(), part.failing.end(), [&](const FailingWay& way) {
+    return std::any_of(whole.failing.begin(), whole.failing.end(), [&](const FailingWay& other) {
+      return way.call == other.call && way.code == other.code && way.how == other.how && way.unwinding == other.unwinding &&
+             way.places <= other.places && same(way.function, other.function);
+    });
+  });
+}
+
 std::vector<std::pair<std::size_t, std::size_t>> PairDefects(std::span<const KnownDefect> before, std::span<const KnownDefect> after,
                                                              const FunctionNames& names) {
   std::map<std::string_view, std::vector<std::size_t>> by_name;

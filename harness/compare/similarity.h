@@ -34,6 +34,11 @@ struct FunctionNames {
 // 0 to 1.
 double Likeness(const KnownDefect& before, const KnownDefect& after, const FunctionNames& names);
 
+// True when everything that `part` loses `whole` loses, too, from the same function when the same calls fail in the same functions. Who is
+// blamed may change with a wrapper around a release, and then one defect becomes two, or two become one.
+// `part_is_before`: it is of the earlier report.
+bool IsPartOf(const KnownDefect& part, const KnownDefect& whole, bool part_is_before, const FunctionNames& names);
+
 // Pairs of indices in `before` and `after`, in the order of `before`. All are of one case and mode.
 std::vector<std::pair<std::size_t, std::size_t>> PairDefects(std::span<const KnownDefect> before, std::span<const KnownDefect> after,
                                                              const FunctionNames& names);

@@ -77,8 +77,9 @@ bool ReadDay(const toml::table& table, std::string* until, Error* error) {
 bool ReadEntry(const toml::table& table, Entry* entry, Error* error) {
   const std::uint32_t line = LineOf(table);
   for (const auto& [key, value] : table) {
-    const auto is = [&key](const Key& one) { return one.name == key.str(); };
-    const bool known = key == "fingerprint" || key == "until" || std::any_of(kPatterns.begin(), kPatterns.end(), is) ||
+    const std::string_view name = key.str();
+    const auto is = [name](const Key& one) { return one.name == name; };
+    const bool known = name == "fingerprint" || name == "until" || std::any_of(kPatterns.begin(), kPatterns.end(), is) ||
                        std::any_of(kTexts.begin(), kTexts.end(), is);
     if (known) continue;
     *error = {LineOf(value), "'" + std::string(key.str()) +
@@ -214,8 +215,8 @@ report::Outcome WithoutFindings(report::Run* run) {
 
 bool IsDay(std::string_view text) {
   if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
-  for (const std::size_t at : {0, 1, 2, 3, 5, 6, 8, 9}) {
-    if (text[at] < '0' || text[at] > '9') return false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (at != 4 && at != 7 && (text[at] < '0' || text[at] > '9')) return false;
   }
   const auto number = [text](std::size_t at, std::size_t size) { return std::atoi(std::string(text.substr(at, size)).c_str()); };
   const int year = number(0, 4);

@@ -10,7 +10,7 @@ with the one before, once as a report and once as a baseline file.
 
 What really changed is known without the comparison: a plain build of the same sources before any rewriting, with the same defects planted,
 says by its fingerprints which defects there are. Exits 1 when a planted defect is not new, a repaired one not fixed (against a report; a
-baseline file may say not run), or fewer than 98 % of the others are unchanged.
+baseline file may say not run), something is new or fixed in a step that plants or repairs nothing, or fewer than 98 % are unchanged.
 """
 import argparse
 import json
@@ -164,7 +164,8 @@ class Builder:
         run([compiler, "-std=c99", "-D_POSIX_C_SOURCE=200809L", "-g", *release.optimise, *defines, "-isystem", self.options.cuda,
              os.path.join(directory, release.file), "-o", program, self.options.library, "-ldl", "-lpthread"])
         report = os.path.join(directory, "report.json")
-        run([self.options.tool, "sweep", "--driver=sim", f"--format=json={report}", "--", program], expected=(0, 1))
+        # Each of these defects shows with one fault.
+        run([self.options.tool, "sweep", "--driver=sim", "--depth=1", f"--format=json={report}", "--", program], expected=(0, 1))
         self.reports[key] = report
         return report
 
@@ -190,7 +191,7 @@ def compare(options, base, head, directory):
 
 class Counts:
     def __init__(self):
-        self.rows = {name: [0, 0] for name in ("unchanged", "planted", "repaired", "false new", "false fixed")}
+        self.rows = {name: [0, 0] for name in ("unchanged", "planted", "repaired", "new without a plant", "fixed without a repair")}
         self.misses = []
 
     def add(self, comparison, before, after, where, of_file):
@@ -201,15 +202,16 @@ class Counts:
             found = is_count[word] + (is_count["not_run"] if of_file and row == "repaired" else 0)
             self.rows[row][0] += min(found, want[other])
             self.rows[row][1] += want[other]
-        self.rows["false new"][0] += max(0, is_count["new"] - want["new"])
-        self.rows["false fixed"][0] += max(0, is_count["fixed"] - want["fixed"])
+        # A rewriting may make two defects of one (another function is blamed for some failing calls), so more may be new than was planted.
+        self.rows["new without a plant"][0] += is_count["new"] if want["new"] == 0 else 0
+        self.rows["fixed without a repair"][0] += is_count["fixed"] if want["fixed"] == 0 else 0
         if is_count["unchanged"] != want["unchanged"] or is_count["new"] != want["new"] or is_count["fixed"] != want["fixed"]:
             self.misses.append(f"{where}: expected {want}, got {is_count}")
 
     def bad(self):
         rows = self.rows
-        return (rows["planted"][0] < rows["planted"][1] or rows["repaired"][0] < rows["repaired"][1] or rows["false fixed"][0] != 0
-                or rows["unchanged"][0] < 0.98 * rows["unchanged"][1])
+        return (rows["planted"][0] < rows["planted"][1] or rows["repaired"][0] < rows["repaired"][1] or rows["fixed without a repair"][0] != 0
+                or rows["new without a plant"][0] != 0 or rows["unchanged"][0] < 0.98 * rows["unchanged"][1])
 
 
 def next_release(options, release, step, chance, change_defect):
@@ -272,7 +274,7 @@ def main():
             by_file.add(compare(options, baseline, head, directory), before, after, where, True)
     print(f"{options.steps} steps of {len(names)} programs, {len(builder.reports)} sweeps, {time.monotonic() - began:.0f} s")
     for counts, base in ((by_report, "a report"), (by_file, "a baseline file")):
-        said = ", ".join(f"{row} {found}" + (f" of {wanted}" if not row.startswith("false") else "")
+        said = ", ".join(f"{row} {found}" + (f" of {wanted}" if "without" not in row else "")
                          for row, (found, wanted) in counts.rows.items())
         print(f"against {base}: {said}")
         for miss in counts.misses:

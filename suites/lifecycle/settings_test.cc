@@ -108,25 +108,6 @@ TEST_F(Settings, TwoReportsHaveTwoFiles) {
   EXPECT_FALSE(Content("Suite%2FName.txt").empty());
 }
 
-TEST_F(Settings, AcceptedDefectsAreNotesAndCounted) {
-  std::ofstream(Path("s.toml")) << "[[suppression]]\nkind = 'stream'\nreason = 'r'\nowner = 'o'\nuntil = 2027-03-31\n";
-  const Audit found = Sweep(Losing());
-  ASSERT_EQ(found.defects.size(), 1U);
-  setenv("SOURCE_DATE_EPOCH", "1767323045", 1);
-  setenv("CUAUDIT_SWEEP", ("--suppressions '" + Path("s.toml") + "'").c_str(), 1);
-  const Audit accepted = Sweep(Losing(), {.formats = {"json=" + Path("accepted.json")}});
-  EXPECT_EQ(accepted.outcome, AuditOutcome::Clean);
-  EXPECT_THAT(accepted.message, HasSubstr("; 1 defect suppressed"));
-  EXPECT_TRUE(accepted.findings.empty() && accepted.defects.empty());
-  EXPECT_EQ(accepted.notes.size(), found.notes.size() + found.findings.size());
-  EXPECT_THAT(Content("accepted.json"), HasSubstr("\"outcome\": \"clean\""));
-  setenv("SOURCE_DATE_EPOCH", "1990000000", 1);
-  EXPECT_EQ(Sweep(Losing()).outcome, AuditOutcome::Findings) << "expired";
-  unsetenv("SOURCE_DATE_EPOCH");
-  std::ofstream(Path("s.toml")) << "[[suppression]]\n";
-  EXPECT_THAT(Sweep(Losing()).message, HasSubstr("s.toml: line 1: expected reason in each suppression"));
-}
-
 TEST_F(Settings, EachTrialIsALineWhenAsked) {
   setenv("CUAUDIT_SWEEP", ("--trials '" + Path("{case}.ndjson") + "'").c_str(), 1);
   const Audit audit = Sweep(Losing());

@@ -176,6 +176,26 @@ TEST(Compare, ANeighbourWithTheSameMistakeIsNew) {
   EXPECT_EQ(head.comparison->gone[0].change, Change::Fixed);
 }
 
+// Another function is blamed for some of the failing calls, and nothing else is lost.
+TEST(Compare, ADefectThatBecomesTwoIsNeitherNewNorFixed) {
+  Leak whole;
+  whole.failing = {"cuEventCreate", "cuMemAlloc"};
+  const Audit one = AuditOf({Sweep({whole})});
+  report::Run run = Sweep({whole});
+  run.defects.push_back(run.defects[0]);
+  run.defects[0].members[0].findings = {0};
+  run.defects[1].members[0].findings = {1};
+  run.defects[1].blame = report::Blame{At("close_device", 40), report::BlamedBecause::BeganRelease};
+  run.defects[1].fingerprint = "v2-ffffffffffffffff";
+  Audit two = AuditOf({run});
+  CompareWith(BaseOf(one), &two);
+  EXPECT_EQ(ChangesOf(two), (std::vector{Change::Unchanged, Change::Unchanged}));
+  EXPECT_TRUE(two.comparison->gone.empty());
+  Audit again = one;
+  CompareWith(BaseOf(AuditOf({run})), &again);
+  EXPECT_TRUE(again.comparison->gone.empty()) << "and one again";
+}
+
 TEST(Compare, OneReportIsComparedWithTheOnlyCase) {
   Audit head = AuditOf({Sweep({Leak()})}, "");
   CompareWith(BaseOf(AuditOf({Sweep({Leak()})}, "player")), &head);
