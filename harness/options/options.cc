@@ -69,14 +69,14 @@ Status CheckOptions(const Options& options) {
 
 // Reads "json" or "json=FILE".
 Result<Output> ParseOutput(const std::string& text) {
-  constexpr std::pair<const char*, Format> kFormats[] = {{"text", Format::Text}, {"json", Format::Json}, {"junit", Format::Junit}};
+  constexpr std::pair<const char*, Format> kFormats[] = {{"text", Format::Text}, {"json", Format::Json}, {"junit", Format::Junit}, {"html", Format::Html}};
   const std::size_t equals = text.find('=');
   for (const auto& [name, format] : kFormats) {
     if (text.substr(0, equals) != name) continue;
     if (equals + 1 == text.size()) break;
     return Output{format, equals == std::string::npos ? "" : text.substr(equals + 1)};
   }
-  return Status(Exit::Usage, "--format: '" + text + "': expected text, json or junit, or one of these and =FILE");
+  return Status(Exit::Usage, "--format: '" + text + "': expected text, json, junit or html, or one of these and =FILE");
 }
 
 Status ReadOutputs(Options* options) {

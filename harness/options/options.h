@@ -22,7 +22,7 @@ enum Command : std::uint32_t { kDoctor = 1, kRun = 2, kCycles = 4, kSweep = 8, k
 inline constexpr std::uint32_t kAudit = kRun | kCycles | kSweep | kReplay;
 enum class Echo : std::uint8_t { kQuiet, kEcho };
 
-enum class Format : std::uint8_t { Text, Json, Junit };
+enum class Format : std::uint8_t { Text, Json, Junit, Html };
 
 // One form of the result, and where the result goes.
 struct Output {

@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "harness/process/files.h"
+#include "reports/html/html_writer.h"
 #include "reports/json_writer.h"
 #include "reports/junit_writer.h"
 #include "reports/text_writer.h"
@@ -71,6 +72,9 @@ Status WriteReport(const report::Run& run, const Output& output) {
       break;
     case Format::Junit:
       written = report::WriteJunit(run, text);
+      break;
+    case Format::Html:
+      written = report::WriteHtml(run, text);
       break;
   }
   if (!written) return {Exit::Failure, "the report could not be written"};
