@@ -11,6 +11,7 @@
 #include "reports/course_words.h"
 #include "reports/defect_words.h"
 #include "reports/message.h"
+#include "reports/sequence_json.h"
 
 namespace cuaudit::report {
 namespace {
@@ -101,16 +102,18 @@ Json ToJson(const Run& run, const Defect& defect) {
   }
   Json blame = nullptr;
   if (defect.blame) blame = Json{{"function", FrameOf(defect.blame->function)}, {"because", Name(defect.blame->because)}};
-  return Json{{"fingerprint", defect.fingerprint},
-              {"rule", words::Name(root.rule)},
-              {"title", root.title},
-              {"blame", std::move(blame)},
-              {"says", BlameOf(run, defect)},
-              {"acquired", Place(root.acquired)},
-              {"released", PlaceOrNull(defect.released)},
-              {"trials", defect.trials},
-              {"members", std::move(members)},
-              {"reproduce", root.reproduce}};
+  Json json = {{"fingerprint", defect.fingerprint},
+               {"rule", words::Name(root.rule)},
+               {"title", root.title},
+               {"blame", std::move(blame)},
+               {"says", BlameOf(run, defect)},
+               {"acquired", Place(root.acquired)},
+               {"released", PlaceOrNull(defect.released)},
+               {"trials", defect.trials},
+               {"members", std::move(members)},
+               {"reproduce", root.reproduce}};
+  if (defect.unwinding) json["unwinding"] = UnwindingToJson(*defect.unwinding);
+  return json;
 }
 
 std::string OnOneLine(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
@@ -254,6 +257,7 @@ bool WriteJson(const Run& run, std::ostream& out) {
   std::string head = json.dump(2, ' ', false, Json::error_handler_t::replace);
   head.resize(head.rfind('\n'));  // the lists go in before the closing brace
   out << head;
+  if (run.sequence) out << ",\n  \"sequence\": " << OnOneLine(SequenceToJson(*run.sequence));
   const auto finding = [](const Finding& one) { return ToJson(one); };
   WriteList(
       "defects", run.defects, [&run](const Defect& one) { return ToJson(run, one); }, out);

@@ -232,6 +232,7 @@ struct Sequence {
   std::vector<MadeCall> calls;
   std::uint64_t more = 0;  // calls of the run after those
   std::vector<TriedCall> trials;
+  std::uint64_t more_trials = 0;  // trials of the sweep after those
 };
 
 enum class Trend : std::uint8_t { Steady, Growth, Bounded, Undecided };

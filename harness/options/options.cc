@@ -69,7 +69,8 @@ Status CheckOptions(const Options& options) {
 
 // Reads "json" or "json=FILE".
 Result<Output> ParseOutput(const std::string& text) {
-  constexpr std::pair<const char*, Format> kFormats[] = {{"text", Format::Text}, {"json", Format::Json}, {"junit", Format::Junit}, {"html", Format::Html}};
+  constexpr std::pair<const char*, Format> kFormats[] = {
+      {"text", Format::Text}, {"json", Format::Json}, {"junit", Format::Junit}, {"html", Format::Html}};
   const std::size_t equals = text.find('=');
   for (const auto& [name, format] : kFormats) {
     if (text.substr(0, equals) != name) continue;

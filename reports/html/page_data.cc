@@ -9,6 +9,8 @@
 
 #include "reports/defect_words.h"
 #include "reports/html/run_data.h"
+#include "reports/message.h"
+#include "reports/sequence_json.h"
 
 namespace cuaudit::report::html {
 namespace {
@@ -19,12 +21,6 @@ Json BlameFunction(const Defect& defect, PlaceTable* places) {
 
 Json SuppressedOf(const Suppressed& one) {
   return Json{{"reason", one.reason}, {"owner", one.owner}, {"until", one.until}, {"expired", one.expired}, {"entry", one.entry}};
-}
-
-Json UnwindingOf(const Unwinding& back) {
-  Json steps = Json::array();
-  for (const StepBack& step : back.steps) steps.push_back(Json::array({step.place, step.result}));
-  return Json{{"faults", back.faults}, {"steps", std::move(steps)}, {"more", back.more}, {"held", back.held}, {"missing", back.missing}};
 }
 
 // `run` is the number of the report, `first` that of its first finding among all findings of the page.
@@ -51,7 +47,7 @@ Json DefectOf(const Run& run, const Defect& defect, std::size_t number, std::siz
                {"trials", defect.trials},
                {"members", std::move(members)}};
   if (defect.suppressed) json["suppressed"] = SuppressedOf(*defect.suppressed);
-  if (defect.unwinding) json["unwinding"] = UnwindingOf(*defect.unwinding);
+  if (defect.unwinding) json["unwinding"] = UnwindingToJson(*defect.unwinding);
   return json;
 }
 

@@ -3,8 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +11,7 @@
 #include "reports/defect_words.h"
 #include "reports/escape.h"
 #include "reports/message.h"
+#include "reports/sequence_json.h"
 
 namespace cuaudit::report::html {
 namespace {
@@ -91,41 +90,14 @@ Json LiveOf(const std::vector<LiveRow>& live) {
   return rows;
 }
 
-// Numbers of texts, each once.
-class Texts {
- public:
-  std::size_t Of(const std::string& text) {
-    const auto [known, fresh] = known_.try_emplace(text, rows_.size());
-    if (fresh) rows_.push_back(text);
-    return known->second;
-  }
-  Json Take() { return std::move(rows_); }
-
- private:
-  std::map<std::string, std::size_t> known_;
-  Json rows_ = Json::array();
-};
-
 Json SequenceOf(const Sequence& sequence, PlaceTable* places) {
   Json at = Json::array();
   for (const CallPlace& place : sequence.places) {
     at.push_back(Json::array({place.call, place.at ? Json(places->Row(*place.at)) : Json(-1)}));
   }
-  Json calls = Json::array();
-  for (const MadeCall& call : sequence.calls) calls.push_back(Json::array({call.place, call.phase, call.cycle}));
-  Texts faults;
-  Texts verdicts;
-  Json trials = Json::array();
-  for (const TriedCall& trial : sequence.trials) {
-    Json texts = Json::array();
-    for (const std::string& fault : trial.faults) texts.push_back(faults.Of(fault));
-    Json then = Json::array();
-    for (const std::optional<std::uint32_t>& place : trial.then) then.push_back(place ? Json(*place) : Json(-1));
-    trials.push_back(Json::array({trial.call ? Json(*trial.call) : Json(-1), verdicts.Of(std::string(words::Name(trial.verdict))),
-                                  std::move(texts), std::move(then), trial.defects}));
-  }
-  return Json{{"places", std::move(at)}, {"calls", std::move(calls)},   {"more", sequence.more},
-              {"faults", faults.Take()}, {"verdicts", verdicts.Take()}, {"trials", std::move(trials)}};
+  Json json = SequenceToJson(sequence);
+  json["places"] = std::move(at);
+  return json;
 }
 
 Json FaultOf(const Fault& fault, PlaceTable* places) { return Json::array({fault.text, places->Stack(fault.stack)}); }

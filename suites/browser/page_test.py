@@ -105,7 +105,7 @@ class Story(Page):
         self.all(".defect")[0].click()
         self.hash_becomes(lambda at: at.startswith("#defect/"))
         text = self.text()
-        for words in ("picture_alloc returned without cuStreamDestroy", "cuEventCreate#2=OUT_OF_MEMORY,refuse", "missing: cuStreamDestroy is not made",
+        for words in ("picture_alloc returned without cuStreamDestroy", "cuEventCreate#2=OUT_OF_MEMORY,refuse", "missing: cuStreamDestroy",
                       "cuaudit replay --driver=sim", "Acquired", "Released here without the fault", "and 4 more calls after the failure"):
             self.assertIn(words, text)
         self.assertIn("finding.title", self.text(".source .here"))

@@ -13,9 +13,9 @@ function failing(root) {
 const RESULTS = {refused: 'made to fail', failed: 'failed'};
 
 // The way back from the fault beside what the fault-free run releases from there on. Both are lists of calls; equal calls stand on one
-// line (longest common subsequence).
+// line (longest common subsequence). A missing release has no equal: what the program released there was something else.
 function align(left, right) {
-  const same = (a, b) => a.place === b.place || (a.call === b.call && !a.failing);
+  const same = (a, b) => !a.missing && (a.place === b.place || a.call === b.call);
   const n = left.length, m = right.length;
   const most = Array.from({length: n + 1}, () => new Uint16Array(m + 1));
   for (let i = n - 1; i >= 0; --i) {
@@ -50,7 +50,7 @@ function wayBack(defect) {
   };
   const [first, ...rest] = right;
   const rows = align(left, rest).map(([free, after]) => h('tr', {}, cell(free),
-    !after && free && free.missing ? h('td', {class: 'missing'}, 'missing: ' + free.call + ' is not made') :
+    !after && free && free.missing ? h('td', {class: 'missing'}, 'missing: ' + free.call) :
       !after && free ? h('td', {class: 'soft'}, 'not made; nothing is lost by it') : cell(after)));
   return [
     h('h2', {}, 'The way back'),

@@ -110,7 +110,10 @@ function headline() {
   const quiet = data.runs.filter((one) => !['clean', 'findings', 'left'].includes(one.outcome));
   const absent = data.cases.filter((one) => one.runs.length === 0);
   if (data.base !== null && fresh > 0) return plural(fresh, 'new defect');
-  if (data.base !== null && live.length > 0) return 'No new defects';
+  const apart = live.filter((one) => one.change === 'none').length;
+  const changed = live.filter((one) => one.change === 'changed').length;
+  if (data.base !== null && apart > 0) return plural(apart, 'defect') + ' not compared with the base';
+  if (data.base !== null && live.length > 0) return 'No new defects' + (changed > 0 ? ', ' + changed + ' changed' : '');
   if (live.length > 0) return plural(live.length, 'defect');
   if (quiet.length + absent.length === data.runs.length + absent.length) return 'Nothing is proved';
   return quiet.length + absent.length > 0 ? 'No defects, but not everything was looked at' : 'No defects';
@@ -133,7 +136,7 @@ function header() {
   const number = (change) => live.filter((one) => one.change === change).length;
   const gone = (change) => data.gone.filter((one) => one.change === change).length;
   const tags = data.base === null ? [] : [
-    ['new', number('new')], ['changed', number('changed')], ['unchanged', number('unchanged')], ['fixed', gone('fixed')], ['not_run', gone('not_run')]];
+    ['new', number('new')], ['none', number('none')], ['changed', number('changed')], ['unchanged', number('unchanged')], ['fixed', gone('fixed')], ['not_run', gone('not_run')]];
   const shown = tags.filter(([, count]) => count > 0).map(([change, count]) => h('span', {class: 'tag ' + change}, count + ' ' + titleOf('change', change)));
   const suppressed = data.defects.length - live.length;
   if (suppressed > 0) shown.push(h('span', {class: 'tag'}, suppressed + ' suppressed'));

@@ -160,6 +160,7 @@ function strip(run) {
   const hidden = sequence.calls.length - end + sequence.more;
   return [h('h2', {}, 'What failing each call did'), legend(all), node,
     hidden > 0 && h('p', {class: 'soft small'}, plural(hidden, 'more call') + ' not drawn'),
+    sequence.more_trials > 0 && h('p', {class: 'soft small'}, plural(sequence.more_trials, 'more trial') + ' not shown'),
     panel,
     sequence.trials.some((trial) => trial[2].length > 1) && fold('All second faults: first fault by call on the way back', () => matrix(run, -1) || 'None hit.')];
 }
