@@ -106,7 +106,7 @@ class Story(Page):
         self.hash_becomes(lambda at: at.startswith("#defect/"))
         text = self.text()
         for words in ("picture_alloc returned without cuStreamDestroy", "cuEventCreate#2=OUT_OF_MEMORY,refuse", "missing: cuStreamDestroy",
-                      "cuaudit replay --driver=sim", "Acquired", "Released here without the fault", "and 4 more calls after the failure"):
+                      "cuaudit replay --driver=sim", "Acquired", "Released here without the fault", "and 4 more calls that this report does not hold"):
             self.assertIn(words, text)
         self.assertIn("finding.title", self.text(".source .here"))
         self.browser.back()
@@ -178,7 +178,9 @@ class Story(Page):
     def test_a_strip_shows_the_worst_of_each_call_and_opens(self):
         self.open("story", "#case/picture")
         cells = self.all(".strip .cell")
-        self.assertEqual([cell.text for cell in cells], ["", "C", "M", "T", "", "", "?"])
+        self.assertEqual([cell.text for cell in cells], ["", "C", "L", "T", "", "", "?"])
+        self.assertIn("after a second fault: a rule of the driver was broken", cells[2].get_attribute("aria-label"))
+        self.assertIn("worse after a second fault", self.text(".legend"))
         self.assertEqual([one.text for one in self.all(".phase")], ["init", "work", "teardown"])
         cells[2].click()
         panel = self.text(".panel")

@@ -34,6 +34,7 @@ function align(left, right) {
   return rows;
 }
 
+const FEW = 4;
 function wayBack(defect) {
   const back = defect.unwinding;
   const sequence = data.runs[defect.run].sequence;
@@ -49,16 +50,29 @@ function wayBack(defect) {
       at[1] >= 0 && h('div', {class: 'soft small'}, placeText(at)));
   };
   const [first, ...rest] = right;
-  const rows = align(left, rest).map(([free, after]) => h('tr', {}, cell(free),
+  // A release that was made to fail stands beside itself.
+  const itself = first && left.length > 0 && left[0].place === first.place ? left.shift() : null;
+  const aligned = align(left, rest);
+  const row = ([free, after]) => h('tr', {}, cell(free),
     !after && free && free.missing ? h('td', {class: 'missing'}, 'missing: ' + free.call) :
-      !after && free ? h('td', {class: 'soft'}, 'not made; nothing is lost by it') : cell(after)));
+      !after && free ? h('td', {class: 'soft'}, 'not made; nothing is lost by it') : cell(after));
+  // What the program does when all is compared is of less interest.
+  const end = aligned.findLastIndex(([free]) => free) + 1;
+  const later = aligned.slice(end);
+  const kept = later.length > FEW ? aligned.slice(0, end) : aligned;
+  const body = h('tbody', {}, first && row([itself, first]), kept.map(row));
+  const more = later.length > FEW && h('button', {type: 'button', class: 'more', onclick: () => {
+    append(body, later.map(row));
+    more.remove();
+  }}, 'Show ' + later.length + ' more calls after the failure');
   return [
     h('h2', {}, 'The way back'),
     h('p', {class: 'soft small'}, 'Left: what the fault-free run releases of what is held when the call fails. Right: what the program does after the failure.'),
     h('table', {class: 'beside'},
       h('thead', {}, h('tr', {}, h('th', {scope: 'col'}, 'Without the fault'), h('th', {scope: 'col'}, 'After ' + short(back.faults.join(', then '), 160)))),
-      h('tbody', {}, first && h('tr', {}, h('td', {}, ''), cell(first)), rows)),
-    back.more > 0 && h('p', {class: 'soft small'}, '… and ' + plural(back.more, 'more call') + ' after the failure')];
+      body),
+    more,
+    back.more > 0 && h('p', {class: 'soft small'}, '… and ' + plural(back.more, 'more call') + ' that this report does not hold')];
 }
 
 function membersOf(defect) {
@@ -66,9 +80,9 @@ function membersOf(defect) {
     const first = data.findings[member.findings[0]];
     const at = first.acquired || first.where;
     return [h('span', {class: 'mono'}, first.rule), first.kind ? member.count + ' ' + first.kind + (member.bytes ? ', ' + member.bytes + ' bytes' : '') : '',
-      at ? at[0] + '  ' + origin(at[1]) : '', first.detail];
+      [at ? at[0] + '  ' + origin(at[1]) : '', first.detail ? (at ? ': ' : '') + short(first.detail, 300) : '']];
   });
-  return rows.length === 0 ? null : [h('h2', {}, 'With it'), table([{text: 'Rule'}, {text: 'What'}, {text: 'Place'}, {text: 'Detail'}], rows)];
+  return rows.length === 0 ? null : [h('h2', {}, 'With it'), table([{text: 'Rule'}, {text: 'What'}, {text: 'Place'}], rows)];
 }
 
 function otherCalls(defect) {
@@ -92,6 +106,12 @@ function placeText(at) {
   return short(name, 160) + '  ' + short(BASE.exec(place)[0], 80);
 }
 
+function places(defect, root) {
+  const shown = [step('Acquired', root.acquired), ...failing(root), root.where && root.where[0] !== '' ? step('Seen at', root.where) : null,
+    root.other ? step(root.other_is, root.other) : null, step('Released here without the fault', defect.released)].filter(Boolean);
+  return h('div', {class: 'steps' + (shown.length === 4 ? ' four' : '')}, shown);
+}
+
 function suppression(defect) {
   const one = defect.suppressed;
   if (!one) return null;
@@ -110,11 +130,7 @@ function defectPage(defect) {
     defect.change === 'changed' && defect.was && h('p', {class: 'warn'}, 'The base had: ' + defect.was),
     suppression(defect),
     root.reproduce && command(root.reproduce),
-    h('div', {class: 'steps'},
-      step('Acquired', root.acquired), failing(root),
-      root.where && root.where[0] !== '' && step('Seen at', root.where),
-      root.other && step(root.other_is, root.other),
-      step('Released here without the fault', defect.released)),
+    places(defect, root),
     wayBack(defect),
     membersOf(defect),
     otherCalls(defect),

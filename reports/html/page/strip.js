@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // strip.js: the calls of the fault-free run as a strip of cells, each coloured by what came of it when the call was made to fail, and the
-// second faults as a matrix.
+// second faults as a matrix. A bar below the colour is what a second fault found that the first one alone did not.
 
 // From the mildest to the worst. A cell shows the worst verdict of its trials, by colour and by letter.
 const VERDICTS = [
@@ -53,14 +53,24 @@ function mini(sequence) {
   return node;
 }
 
-function legend(all) {
-  const shown = new Set(all);
+const isWorse = (first, all) => all > first && all >= RANK.get('misreported');
+function underline(node, rank) { node.style.boxShadow = `inset 0 -0.4rem 0 var(${COLOURS[classOf(rank)]})`; }
+
+function legend(first, all) {
+  const shown = new Set([...first, ...all]);
   const keys = new Map();
   for (const [rank, [, style, letter, text]] of VERDICTS.entries()) {
     if (text && [...shown].some((one) => one >= 0 && VERDICTS[one][1] === style)) keys.set(style, [style === 'v-dead' ? '' : letter, text, rank]);
   }
   if (shown.has(-1)) keys.set('v-none', ['', 'not tried']);
-  return h('div', {class: 'legend'}, [...keys].map(([style, [letter, text]]) => h('span', {}, h('span', {class: 'cell ' + style, 'aria-hidden': 'true'}, letter), text)));
+  const node = h('div', {class: 'legend'}, [...keys].map(([style, [letter, text]]) => h('span', {}, h('span', {class: 'cell ' + style, 'aria-hidden': 'true'}, letter), text)));
+  const worse = all.find((rank, i) => isWorse(first[i], rank));
+  if (worse !== undefined) {
+    const cell = h('span', {class: 'cell v-none', 'aria-hidden': 'true'});
+    underline(cell, worse);
+    append(node, [h('span', {}, cell, 'worse after a second fault')]);
+  }
+  return node;
 }
 
 function trialRow(run, trial) {
@@ -132,10 +142,11 @@ function strip(run) {
   };
   const cell = (call) => {
     const at = sequence.places[sequence.calls[call][0]];
-    const later = all[call] > first[call] ? ', with a second fault' : '';
-    const label = (call + 1) + ' ' + at[0] + ': ' + meaningOf(all[call]) + later;
-    const node = h('button', {type: 'button', class: 'cell ' + classOf(all[call]), title: label, 'aria-label': label, 'aria-expanded': 'false',
-      tabindex: call === 0 ? 0 : -1, onclick: () => select(node, call)}, letterOf(all[call]));
+    const later = isWorse(first[call], all[call]);
+    const label = (call + 1) + ' ' + at[0] + ': ' + meaningOf(first[call]) + (later ? ', and after a second fault: ' + meaningOf(all[call]) : '');
+    const node = h('button', {type: 'button', class: 'cell ' + classOf(first[call]), title: label, 'aria-label': label, 'aria-expanded': 'false',
+      tabindex: call === 0 ? 0 : -1, onclick: () => select(node, call)}, letterOf(first[call]));
+    if (later) underline(node, all[call]);
     cells.push(node);
     return node;
   };
@@ -158,7 +169,7 @@ function strip(run) {
     cells[to].focus();
   }}, groups);
   const hidden = sequence.calls.length - end + sequence.more;
-  return [h('h2', {}, 'What failing each call did'), legend(all), node,
+  return [h('h2', {}, 'What failing each call did'), legend(first, all), node,
     hidden > 0 && h('p', {class: 'soft small'}, plural(hidden, 'more call') + ' not drawn'),
     sequence.more_trials > 0 && h('p', {class: 'soft small'}, plural(sequence.more_trials, 'more trial') + ' not shown'),
     panel,
