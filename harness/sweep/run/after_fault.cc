@@ -2,6 +2,7 @@
 #include "harness/sweep/run/after_fault.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "faults/plan/fault.h"
 #include "harness/sweep/plan/plan_file.h"
@@ -81,7 +82,8 @@ FaultFreeCalls::FaultFreeCalls(const Rehearsed& rehearsal) : run_(rehearsal.run(
   if (run_.facts().threaded) {
     const auto order = [this](std::uint32_t index) {
       const Record& record = run_.record(index);
-      return std::pair(driver::Index(driver::BaseOf(static_cast<driver::CallId>(record.call))), record.occurrence);
+      return std::tuple(driver::Index(driver::BaseOf(static_cast<driver::CallId>(record.call))), SiteKey(*run_.journal, SiteOf(record)),
+                        record.cycle, record.phase);
     };
     std::stable_sort(calls_.begin(), calls_.end(), [&](std::uint32_t a, std::uint32_t b) { return order(a) < order(b); });
   }

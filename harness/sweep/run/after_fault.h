@@ -51,7 +51,7 @@ class AfterFaults {
 };
 
 // The calls of a fault-free run by number: in the order of their begin, and those of several threads, which take turns as they like, by
-// name and occurrence.
+// place.
 class FaultFreeCalls {
  public:
   // Borrows the run, which must outlive it.

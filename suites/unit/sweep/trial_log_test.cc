@@ -70,7 +70,8 @@ TEST(TrialLog, RoundTrips) {
 
 TEST(TrialLog, TrialsThatGoOnInTheSameWayNameOneRow) {
   LogRows rows;
-  const std::string log = rows.Write(Sample(0)) + rows.Write(Sample(1));
+  std::string log = rows.Write(Sample(0));
+  log += rows.Write(Sample(1));
   EXPECT_EQ(log.find("[\"a\","), log.rfind("[\"a\","));
   const Result<TrialLogContent> read = ParseTrialLog(log, "trials.jsonl");
   ASSERT_TRUE(read.ok()) << read.status().message();
