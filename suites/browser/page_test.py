@@ -42,6 +42,7 @@ class Page(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.browser = start()
+        cls.browser.set_script_timeout(120)
         cls.wait = WebDriverWait(cls.browser, 30, poll_frequency=0.05)
 
     @classmethod

@@ -6,6 +6,7 @@ The pages are those of reducers of this tree, audited on the simulated driver. N
 pictures when python3-pil is there.
 """
 import argparse
+import os
 import pathlib
 import shutil
 import subprocess
@@ -54,16 +55,19 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         swept = pathlib.Path(temporary, "swept.html")
         program = pathlib.Path(arguments.reducers, "picture_pool_defective").resolve()
-        done = subprocess.run([arguments.cuaudit.resolve(), "sweep", "--driver=sim", "--host", "--format", f"html={swept}", "--", f"./{program.name}"],
-                              cwd=program.parent, capture_output=True, text=True, check=False)
+        # The command in the picture is the one that a reader types.
+        environment = dict(os.environ, PATH=f"{arguments.cuaudit.resolve().parent}:{os.environ['PATH']}", SOURCE_DATE_EPOCH="1767225600")
+        done = subprocess.run(["cuaudit", "sweep", "--driver=sim", "--host", "--format", f"html={swept}", "--", f"./{program.name}"],
+                              cwd=program.parent, env=environment, capture_output=True, text=True, check=False)
         if done.returncode != 1:
             print(done.stderr, file=sys.stderr)
             return 1
         page = browser()
         shoot(page, swept, arguments.out / "defects.png", 820)
         shoot(page, swept, arguments.out / "defect.png", 1180, "location.hash = data.defects[0].address")
-        worst = "const w = [...document.querySelectorAll('.strip .cell')]; (w.find((c) => c.textContent === 'L') || w[0]).click()"
-        shoot(page, swept, arguments.out / "calls.png", 900, worst + "\ndocument.querySelector('.legend').previousElementSibling.scrollIntoView()", True)
+        seconds = ("const s = data.runs[0].sequence; const n = s.calls.map(() => 0); for (const t of s.trials) if (t[3].length > 0) ++n[t[0]]; "
+                   "document.querySelectorAll('.strip .cell')[n.indexOf(Math.max(...n))].click()")
+        shoot(page, swept, arguments.out / "calls.png", 900, seconds + "\ndocument.querySelector('.legend').previousElementSibling.scrollIntoView()", True)
         page.quit()
     return 0
 
