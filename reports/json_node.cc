@@ -86,6 +86,8 @@ std::vector<std::string> JsonNode::Texts() const {
   return texts;
 }
 
+nlohmann::ordered_json JsonNode::Whole() const { return value_ == nullptr ? nlohmann::ordered_json() : nlohmann::ordered_json(*value_); }
+
 std::vector<std::uint64_t> JsonNode::Counts() const {
   std::vector<std::uint64_t> counts;
   ForEach([&counts](const JsonNode& one) { counts.push_back(one.Count()); });

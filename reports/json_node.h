@@ -33,6 +33,7 @@ class JsonNode {
   bool Flag() const;
   std::vector<std::string> Texts() const;
   std::vector<std::uint64_t> Counts() const;
+  nlohmann::ordered_json Whole() const;  // a copy, for a reader of its own
 
   // Calls take(node) for each entry of a list, and take(key, node) for each of an object.
   template <typename Take>

@@ -16,6 +16,7 @@
 #include "reports/json_writer.h"
 #include "reports/message.h"
 #include "reports/plus.h"
+#include "reports/sequence_json.h"
 
 namespace cuaudit::report {
 namespace {
@@ -219,6 +220,25 @@ void ReadMessage(const JsonNode& node, Run* run) {
   if (clean.size() == line.size() || clean != "clean") run->message.clean_for = clean;
 }
 
+// The calls of a sweep, and the ways back of its defects, which name places of theirs.
+void ReadSequence(const JsonNode& root, Run* run) {
+  const JsonNode sequence = root.Maybe("sequence");
+  if (!sequence.present()) return;
+  run->sequence = SequenceFromJson(sequence.Whole(), run->defects.size());
+  if (!run->sequence) sequence.Expected("calls and trials as reports/schema/report.schema.json says");
+  std::size_t at = 0;
+  root["defects"].ForEach([&](const JsonNode& defect) {
+    const JsonNode unwinding = defect.Maybe("unwinding");
+    if (!unwinding.present() || unwinding.failed() || at >= run->defects.size()) {
+      ++at;
+      return;
+    }
+    Defect& into = run->defects[at++];
+    into.unwinding = UnwindingFromJson(unwinding.Whole(), *run->sequence);
+    if (!into.unwinding) unwinding.Expected("steps at places of the sequence");
+  });
+}
+
 void ReadRun(const JsonNode& root, Run* run) {
   constexpr std::array kModesRead = {Mode::Run, Mode::Cycles, Mode::Sweep, Mode::Replay, Mode::Unknown};
   run->mode = OneOf(root["mode"], kModesRead, "sweep, cycles, run or replay");
@@ -248,6 +268,7 @@ void ReadRun(const JsonNode& root, Run* run) {
   root["findings"].ForEach([run](const JsonNode& finding) { run->findings.push_back(ReadFinding(finding)); });
   root["notes"].ForEach([run](const JsonNode& note) { run->notes.push_back(ReadFinding(note)); });
   ReadDefects(root["defects"], run);
+  ReadSequence(root, run);
   run->generated = root["header"]["generated"].Text();
   run->tool_version = root["header"]["tool_version"].Text();
   ReadMessage(root.Maybe("message"), run);

@@ -17,6 +17,7 @@
 #include "reports/course_words.h"
 #include "reports/defect_words.h"
 #include "reports/message.h"
+#include "reports/sequence_json.h"
 
 namespace cuaudit::report {
 namespace {
@@ -163,6 +164,7 @@ Json ToJson(const Run& run, const Defect& defect) {
     json["suppressed"] =
         Json{{"reason", one->reason}, {"owner", one->owner}, {"until", one->until}, {"expired", one->expired}, {"entry", one->entry}};
   }
+  if (defect.unwinding) json["unwinding"] = UnwindingToJson(*defect.unwinding);
   return json;
 }
 
@@ -314,6 +316,7 @@ bool WriteJson(const Run& run, std::ostream& out) {
   std::string head = json.dump(2, ' ', false, Json::error_handler_t::replace);
   head.resize(head.rfind('\n'));  // the lists go in before the closing brace
   out << head;
+  if (run.sequence) out << ",\n  \"sequence\": " << OnOneLine(SequenceToJson(*run.sequence));
   WriteList(
       "defects", run.defects, [&run](const Defect& one) { return OnOneLine(ToJson(run, one)); }, out);
   WriteList("findings", run.findings, FindingText, out);

@@ -127,6 +127,21 @@ struct Suppressed {
   std::string entry;     // file and line
 };
 
+// A call that the program made after a fault.
+struct StepBack {
+  std::uint32_t place = 0;  // in Sequence::places
+  std::string result;       // "OUT_OF_MEMORY"; empty: it succeeded
+};
+
+// How one trial that shows a defect went on after its last fault, and what the fault-free run releases from there on.
+struct Unwinding {
+  std::vector<std::string> faults;
+  std::vector<StepBack> steps;         // the failing call first
+  std::uint64_t more = 0;              // calls after those
+  std::vector<std::uint32_t> held;     // in Sequence::calls: those that release what is held when the call fails
+  std::vector<std::uint32_t> missing;  // of these, the ones whose release this trial does not make
+};
+
 // Findings with one cause: what a person reads and counts.
 struct Defect {
   std::vector<Member> members;  // the owner of the others first
@@ -137,6 +152,8 @@ struct Defect {
   Change change = Change::None;  // compared with a base; never Fixed or NotRun, for this report has the defect
   std::string was = {};          // what the base says when it has `changed`, in words
   std::optional<Suppressed> suppressed = {};
+  std::vector<std::uint64_t> shown_by = {};  // numbers in the plan of the trials that show it
+  std::optional<Unwinding> unwinding = {};   // of the first of them
 };
 
 // What a trial ran in, and why not in the chosen isolation when it could not.
@@ -198,6 +215,36 @@ struct Coverage {
 inline std::uint64_t PerMille(const Coverage& coverage) {
   return coverage.reachable == 0 ? 0 : coverage.reached * 1000 / coverage.reachable;
 }
+
+// A place from which the program calls the driver.
+struct CallPlace {
+  std::string call;
+  std::optional<Frame> at;  // the innermost function of the program; absent when unknown
+};
+
+struct MadeCall {
+  std::uint32_t place = 0;  // in Sequence::places
+  std::string phase;        // empty: any
+  std::uint32_t cycle = 0;  // marked cycle; 0: none
+};
+
+// One trial, by the call that it made fail first.
+struct TriedCall {
+  std::vector<std::string> faults;                 // in the order in which they fire
+  std::optional<std::uint32_t> call;               // in Sequence::calls; absent when the fault-free run does not make it
+  std::vector<std::optional<std::uint32_t>> then;  // in Sequence::places: where the further faults hit; absent when they did not
+  Verdict verdict{};
+  std::vector<std::uint32_t> defects;  // in Run::defects
+};
+
+// The driver calls of the fault-free run in their order, and what came of it when each was made to fail.
+struct Sequence {
+  std::vector<CallPlace> places;
+  std::vector<MadeCall> calls;
+  std::uint64_t more = 0;  // calls of the run after those
+  std::vector<TriedCall> trials;
+  std::uint64_t more_trials = 0;  // trials of the sweep after those
+};
 
 enum class Trend : std::uint8_t { Steady, Growth, Bounded, Undecided };
 
@@ -327,6 +374,7 @@ struct Run {
   std::optional<Meters> meters;  // only for `cycles`
   std::vector<LiveRow> live;
   std::optional<Coverage> coverage;  // only for a sweep
+  std::optional<Sequence> sequence;  // for a sweep and a replay
   std::vector<Defect> defects;       // of the findings
   std::vector<Finding> findings;
   std::vector<Finding> notes;  // rules of level Note, and not_exercised trials

@@ -194,7 +194,9 @@ report::Defect DefectFinder::ToDefect(const std::vector<std::size_t>& things, co
     trials.insert(trials.end(), thing.trials.begin(), thing.trials.end());
   }
   std::sort(trials.begin(), trials.end());
-  defect.trials = static_cast<std::uint64_t>(std::unique(trials.begin(), trials.end()) - trials.begin());
+  trials.erase(std::unique(trials.begin(), trials.end()), trials.end());
+  defect.trials = trials.size();
+  defect.shown_by.assign(trials.begin(), trials.end());
   const Thing& root = things_[order.front()];
   defect.blame = root.blame;
   defect.released = root.released;

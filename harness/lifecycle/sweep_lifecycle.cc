@@ -195,6 +195,9 @@ void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
     suppressions = std::move(*read);
   }
   engine_options->judge.any_code = lifecycle.any_code();
+  engine_options->tell_calls = std::any_of(settings.outputs.begin(), settings.outputs.end(), [](const Output& output) {
+    return output.format == Format::Json || output.format == Format::Html;
+  });
   cuaudit::SweepOptions how = options;
   how.host = !settings.no_host;
   if (settings.deadline_ms != 0) how.deadline_ms = static_cast<std::uint32_t>(settings.deadline_ms);

@@ -91,8 +91,8 @@ Status CheckOptions(const Options& options) {
 // Reads "json" or "json=FILE".
 Result<Output> ParseOutput(const std::string& text, const Options& options) {
   constexpr std::pair<const char*, Format> kFormats[] = {
-      {"text", Format::Text},     {"json", Format::Json},     {"junit", Format::Junit},      {"sarif", Format::Sarif},
-      {"github", Format::Github}, {"gitlab", Format::Gitlab}, {"markdown", Format::Markdown}};
+      {"text", Format::Text},     {"json", Format::Json},     {"junit", Format::Junit},       {"sarif", Format::Sarif},
+      {"github", Format::Github}, {"gitlab", Format::Gitlab}, {"markdown", Format::Markdown}, {"html", Format::Html}};
   const std::size_t equals = text.find('=');
   for (const auto& [name, format] : kFormats) {
     if (text.substr(0, equals) != name) continue;
@@ -106,7 +106,7 @@ Result<Output> ParseOutput(const std::string& text, const Options& options) {
     return output;
   }
   return Status(Exit::Usage,
-                "--format: '" + text + "': expected text, json, junit, sarif, github, gitlab or markdown, or one of these and =FILE");
+                "--format: '" + text + "': expected text, json, junit, sarif, github, gitlab, markdown or html, or one of these and =FILE");
 }
 
 Status ReadOutputs(Options* options) {

@@ -36,7 +36,7 @@ enum Command : std::uint32_t {
 inline constexpr std::uint32_t kAudit = kRun | kCycles | kSweep | kReplay;
 enum class Echo : std::uint8_t { kQuiet, kEcho };
 
-enum class Format : std::uint8_t { Text, Json, Junit, Sarif, Github, Gitlab, Markdown };
+enum class Format : std::uint8_t { Text, Json, Junit, Sarif, Github, Gitlab, Markdown, Html };
 
 // One form of the result, and where the result goes.
 struct Output {

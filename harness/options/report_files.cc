@@ -18,6 +18,7 @@
 #include "reports/escape.h"
 #include "reports/github_writer.h"
 #include "reports/gitlab_writer.h"
+#include "reports/html/html_writer.h"
 #include "reports/json_writer.h"
 #include "reports/junit_writer.h"
 #include "reports/markdown_writer.h"
@@ -112,6 +113,7 @@ Status WriteReport(const report::Run& run, const Output& output) {
     case Format::Github:
     case Format::Gitlab:
     case Format::Markdown:
+    case Format::Html:
       break;
   }
   report::Audit audit;
@@ -144,6 +146,8 @@ Status WriteAudit(const report::Audit& audit, const Output& output) {
       return Deliver(report::WriteGitlab(audit, RootOf(output), text), text, output);
     case Format::Markdown:
       return Deliver(report::WriteMarkdown(audit, text), text, output);
+    case Format::Html:
+      return Deliver(report::WriteHtml(audit, text), text, output);
   }
   return {Exit::Failure, "the report could not be written"};
 }

@@ -160,6 +160,15 @@ std::size_t LogRows::FindingRow(const TrialFindingText& finding) {
                                {"detail", finding.detail}});
 }
 
+std::size_t LogRows::AfterRow(const std::shared_ptr<const AfterFault>& after) {
+  Json steps = Json::array();
+  for (const AfterFault::Step& step : after->steps) {
+    steps.push_back(PlaceRow(step.place));
+    steps.push_back(step.result);
+  }
+  return Number(kAfter, Json::array({std::move(steps), after->more, after->held, after->missing}));
+}
+
 Json LogRows::Findings(const std::vector<TrialFindingText>& findings) {
   Json numbers = Json::array();
   for (const TrialFindingText& finding : findings) numbers.push_back(FindingRow(finding));
@@ -228,6 +237,7 @@ std::string LogRows::Write(const TrialResult& trial) {
   row["at"] = Hits(trial);
   if (!trial.findings.empty()) row["findings"] = Findings(trial.findings);
   if (!trial.notes.empty()) row["notes"] = Findings(trial.notes);
+  if (trial.after != nullptr) row["after"] = AfterRow(trial.after);
   Json way_back = WayBack(trial.unwinding);
   if (!way_back.empty()) row["way_back"] = std::move(way_back);
   if (!new_.empty()) row["new"] = std::move(new_);

@@ -15,17 +15,19 @@
 //     as        how it ended and what it amounts to
 //     at        where its faults hit
 //     findings, notes
+//     after     how it went on after its last fault (after_fault.h)
 //     way_back  its unwinding (unwinding.h). "steps" has two numbers for each call, step and occurrence, and "states" 11 characters
 //     new       rows that this line adds to the tables, each with the name of its table
 //
 // Tables: "s" texts, "k" shapes, "f" frames, "p" places, "r" what trials amount to, "h" hits, "n" findings, "w" steps with their ways to
-// fail.
+// fail, "a" what followed a fault.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -47,8 +49,8 @@ class LogRows {
 
  private:
   using Json = nlohmann::ordered_json;
-  enum Table : std::uint8_t { kText, kShape, kFrame, kPlace, kResult, kHit, kFinding, kStep };
-  static constexpr std::string_view kTables = "skfprhnw";
+  enum Table : std::uint8_t { kText, kShape, kFrame, kPlace, kResult, kHit, kFinding, kStep, kAfter };
+  static constexpr std::string_view kTables = "skfprhnwa";
 
   // A state is a hash, and would be twenty digits: six bits for each character.
   static constexpr std::string_view kDigits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
@@ -65,6 +67,7 @@ class LogRows {
   Json FaultRow(std::string_view text);
   std::size_t FrameRow(const report::Frame& frame);
   std::size_t PlaceRow(const PlaceText& place);
+  std::size_t AfterRow(const std::shared_ptr<const AfterFault>& after);
   std::size_t FindingRow(const TrialFindingText& finding);
   Json Findings(const std::vector<TrialFindingText>& findings);
   Json Hits(const TrialResult& trial);
@@ -79,6 +82,7 @@ class LogRows {
   report::Frame Frame(const Json& number);
   PlaceText Place(const Json& number);
   TrialFindingText Finding(const Json& number);
+  std::shared_ptr<const AfterFault> After(const Json& number);
   std::vector<NextFault> NextFaults(const Json& steps);
   Unwinding ReadWayBack(const Json& row);
   TrialResult ReadTrial(const Json& row);
@@ -90,8 +94,9 @@ class LogRows {
   std::unordered_map<std::string, std::size_t> texts_;
   std::unordered_map<std::string, std::size_t> results_;
   std::map<std::pair<std::uint64_t, std::size_t>, std::size_t> hits_;  // by key and place
-  std::vector<std::optional<PlaceText>> read_;                         // places: trials share one text
-  Json new_ = Json::array();                                           // rows of the line being written
+  std::vector<std::shared_ptr<const AfterFault>> read_after_;
+  std::vector<std::optional<PlaceText>> read_;  // places: trials share one text
+  Json new_ = Json::array();                    // rows of the line being written
   std::uint64_t read_bytes_ = 0;
   std::uint64_t stands_for_ = 0;  // bytes in memory that the lines read so far stand for
 };

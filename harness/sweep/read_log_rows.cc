@@ -190,6 +190,31 @@ TrialFindingText LogRows::Finding(const Json& number) {
   return finding;
 }
 
+std::shared_ptr<const AfterFault> LogRows::After(const Json& number) {
+  const Json& row = Content(kAfter, number);
+  read_after_.resize(contents_[kAfter].size());
+  std::shared_ptr<const AfterFault>& known = read_after_[number.get<std::size_t>()];
+  if (known != nullptr) return known;
+  AfterFault after;
+  const Json& steps = row.at(0);
+  Require(steps.is_array() && steps.size() % 2 == 0);
+  for (std::size_t i = 0; i < steps.size(); i += 2) {
+    StandFor(sizeof(AfterFault::Step));
+    after.steps.push_back({Place(steps.at(i)), Whole<std::int32_t>(steps.at(i + 1))});
+  }
+  after.more = Whole<std::uint64_t>(row.at(1));
+  const auto calls = [](const Json& numbers) {
+    Require(numbers.is_array());
+    std::vector<std::uint32_t> read;
+    for (const Json& one : numbers) read.push_back(Whole<std::uint32_t>(one));
+    return read;
+  };
+  after.held = calls(row.at(2));
+  after.missing = calls(row.at(3));
+  known = std::make_shared<const AfterFault>(std::move(after));
+  return known;
+}
+
 std::vector<NextFault> LogRows::NextFaults(const Json& steps) {
   std::vector<NextFault> faults;
   const Json& numbers = steps.at("steps");
@@ -259,6 +284,7 @@ TrialResult LogRows::ReadTrial(const Json& row) {
   if (row.contains("notes")) {
     for (const Json& number : row.at("notes")) trial.notes.push_back(Finding(number));
   }
+  if (row.contains("after")) trial.after = After(row.at("after"));
   if (row.contains("way_back")) trial.unwinding = ReadWayBack(row.at("way_back"));
   return trial;
 }

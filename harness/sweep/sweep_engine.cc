@@ -13,6 +13,7 @@
 #include "harness/sweep/plan/plan_file.h"
 #include "harness/sweep/plan/sited_calls.h"
 #include "harness/sweep/sweep_digest.h"
+#include "harness/sweep/tell_calls.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -31,6 +32,7 @@ SweepEngine::SweepEngine(Runner* runner, const WorkDir* dir, const SweepOptions&
 void SweepEngine::TakeRehearsal(Rehearsal rehearsal) {
   rehearsal_ = std::move(rehearsal);
   rehearsed_ = Tables(*rehearsal_);
+  if (options_.tell_calls) calls_.emplace(rehearsed_.front());
   by_site_ = (rehearsal_->drifting || rehearsal_->threaded) && rehearsal_->run.journal.header().stack_depth.load() != 0;
 }
 
@@ -212,6 +214,11 @@ Status SweepEngine::Step() {
   if (!one.ok()) return one.status();
   const PlannedTrial& planned = plan_[one->index];
   TrialResult trial = Judged(*one);
+  if (calls_ && !one->settled && !trial.findings.empty()) {
+    if (auto after = TellAfterFault(*calls_, one->seen, planned.faults, trial.findings, sites_)) {
+      trial.after = after_faults_.Share(std::move(*after));
+    }
+  }
   ApplyBenign(options_.benign, &trial);
   trial.attempt = AttemptOf(one->index);
   trial.isolation = one->isolation;
@@ -324,6 +331,10 @@ void SweepEngine::Report(report::Run* run) {
   AddTrials(in_order, reproduction_, options_.benign, &groups, run, &results_);
   ReportBenign(&groups, run);
   groups.defects.Find(run);
+  if (calls_) {
+    const auto only_shrinks = [this](std::size_t trial) { return OnlyShrinks(trial); };
+    TellCalls(rehearsed_.front(), *calls_, results_, only_shrinks, sites_, run);
+  }
   if (!single_) run->coverage = coverage_.Result(results_, [this](std::uint64_t site) { return SiteInWords(site); });
   for (const auto& [reason, count] : pruned_) run->coverage->pruned += count;  // a single trial prunes nothing
   if (!finished_) return;

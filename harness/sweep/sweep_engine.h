@@ -37,6 +37,7 @@
 #include "harness/sweep/findings/benign.h"
 #include "harness/sweep/findings/coverage.h"
 #include "harness/sweep/plan/make_plan.h"
+#include "harness/sweep/run/after_fault.h"
 #include "harness/sweep/run/rehearsal.h"
 #include "harness/sweep/run/unwinding.h"
 #include "harness/sweep/runners/runner.h"
@@ -51,6 +52,7 @@ struct SweepOptions {
   bool shrink = true;                              // look for the fewest faults of each finding
   std::vector<Benign> benign;                      // faults that the program may absorb
   std::optional<std::uint64_t> coverage_at_least;  // tenths of a percent
+  bool tell_calls = true;                          // the report has the calls of the fault-free run, and the way back of each defect
 };
 
 // A trial of the plan. Lists with the same beginning build on the same earlier trial.
@@ -146,7 +148,9 @@ class SweepEngine {
   const Reproduction reproduction_;
   SiteTexts* const sites_;
   std::optional<Rehearsal> rehearsal_;
-  std::vector<Rehearsed> rehearsed_;  // of rehearsal_, the first run first
+  std::vector<Rehearsed> rehearsed_;     // of rehearsal_, the first run first
+  std::optional<FaultFreeCalls> calls_;  // only when the report tells them
+  AfterFaults after_faults_;
   FirstFaults first_faults_;
   std::vector<PlannedTrial> plan_;
   std::size_t possible_ = 0;

@@ -14,6 +14,7 @@
 #include "include/cuaudit/fuzz_input.h"
 #include "reports/github_writer.h"
 #include "reports/gitlab_writer.h"
+#include "reports/html/html_writer.h"
 #include "reports/json_reader.h"
 #include "reports/json_writer.h"
 #include "reports/junit_writer.h"
@@ -154,6 +155,18 @@ void TryJunit(const report::Run& run) {
   Require(run.findings.empty() || !failed.empty(), "findings are not green");
 }
 
+// The data of the page is cut out as a browser does it: up to the first end of a script.
+void TryHtml(const report::Run& run) {
+  std::ostringstream out;
+  Require(report::WriteHtml(run, out), "it is written");
+  const std::string text = out.str();
+  const std::string opens = "id=\"data\">";
+  const std::size_t from = text.find(opens) + opens.size();
+  const nlohmann::json read = nlohmann::json::parse(text.substr(from, text.find("</script", from) - from), nullptr, false);
+  Require(!read.is_discarded(), "the data of the page can be read", text);
+  Require(read["findings"].size() == run.findings.size() && read["defects"].size() == run.defects.size(), "nothing of it is lost");
+}
+
 void TryText(const report::Run& run) {
   std::ostringstream out;
   Require(report::WriteText(run, out, {}), "it is written");
@@ -213,6 +226,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const cuaudit::report::Run run = cuaudit::fuzz::Run(&input);
   cuaudit::fuzz::TryJson(run);
   cuaudit::fuzz::TryJunit(run);
+  cuaudit::fuzz::TryHtml(run);
   cuaudit::fuzz::TryText(run);
   cuaudit::fuzz::TryDamaged(run, &input);
   cuaudit::fuzz::TryAudit(cuaudit::fuzz::AuditOf(run, &input));

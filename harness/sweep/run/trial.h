@@ -7,11 +7,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "harness/sweep/run/after_fault.h"
 #include "harness/sweep/run/observation.h"
 #include "harness/sweep/run/place_text.h"
 #include "harness/sweep/run/site_text.h"
@@ -72,6 +74,8 @@ struct TrialResult {
   Reason host_left_out = Reason::None;  // why less of the host was watched than in the fault-free run
   std::vector<Reason> skipped;          // checks that were not possible
   Unwinding unwinding;                  // what the next round may try; emptied when that round is planned
+  // How it went on after its last fault; null when it has no findings or no report will tell. Equal ones are shared.
+  std::shared_ptr<const AfterFault> after;
 };
 
 std::vector<TrialFindingText> Texts(const std::vector<TrialFinding>& findings, const faults::JournalView& journal, SiteTexts* sites);

@@ -123,7 +123,8 @@ TEST(Usage, FormatsThatLeadToOnePlaceAreOneLine) {
     options.insert(options.end(), {"--", "true"});
     ExpectOneLine(RunTool(options), 2, what);
   };
-  refused({"--format=yaml"}, "--format: 'yaml': expected text, json, junit, sarif, github, gitlab or markdown, or one of these and =FILE");
+  refused({"--format=yaml"},
+          "--format: 'yaml': expected text, json, junit, sarif, github, gitlab, markdown or html, or one of these and =FILE");
   refused({"--format=json="}, "--format: 'json=': expected");
   refused({"--format=text", "--format=json"}, "--format: expected at most one without =FILE");
   refused({"--format=json=a", "--format=junit=a"}, "--format: two results for a");

@@ -40,6 +40,8 @@ TrialResult Sample(std::size_t index) {
   finding.other = {"cuMemsetD8Async", {{"prog", "Clear", "", 0, 3}}};
   trial.findings = {finding, finding};
   trial.notes = {finding};
+  const PlaceText freed("cuMemFree", {{"prog", "Close", "c.c", 9, 5}});
+  trial.after = std::make_shared<const AfterFault>(AfterFault{{{freed, 2}, {freed, 0}}, 5, {1, 3}, {3}});
   return trial;
 }
 
@@ -57,6 +59,23 @@ TEST(TrialLog, RoundTrips) {
   EXPECT_EQ(read->trials.front().findings.front().other->stack.front().function, "Clear");
   EXPECT_EQ(read->trials.front().findings.front().other_key, 9u);
   EXPECT_EQ(read->trials.front().fault_key, 0xfedcba9876543210U);
+  const AfterFault& after = *read->trials.front().after;
+  ASSERT_THAT(after.steps, SizeIs(2));
+  EXPECT_EQ(after.steps[0].place->call, "cuMemFree");
+  EXPECT_EQ(after.steps[0].result, 2);
+  EXPECT_EQ(after.more, 5u);
+  EXPECT_EQ(after.held, (std::vector<std::uint32_t>{1, 3}));
+  EXPECT_EQ(after.missing, std::vector<std::uint32_t>{3});
+}
+
+TEST(TrialLog, TrialsThatGoOnInTheSameWayNameOneRow) {
+  LogRows rows;
+  std::string log = rows.Write(Sample(0));
+  log += rows.Write(Sample(1));
+  EXPECT_EQ(log.find("[\"a\","), log.rfind("[\"a\","));
+  const Result<TrialLogContent> read = ParseTrialLog(log, "trials.jsonl");
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->trials[0].after, read->trials[1].after);
 }
 
 TEST(TrialLog, KeepsWholeLinesOfALogCutAtAnyByte) {

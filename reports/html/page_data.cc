@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+#include "reports/html/page_data.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "reports/defect_words.h"
+#include "reports/html/run_data.h"
+#include "reports/message.h"
+#include "reports/sequence_json.h"
+
+namespace cuaudit::report::html {
+namespace {
+
+Json BlameFunction(const Defect& defect, PlaceTable* places) {
+  return defect.blame ? Json(places->Row(defect.blame->function)) : Json(nullptr);
+}
+
+Json SuppressedOf(const Suppressed& one) {
+  return Json{{"reason", one.reason}, {"owner", one.owner}, {"until", one.until}, {"expired", one.expired}, {"entry", one.entry}};
+}
+
+// `run` is the number of the report, `first` that of its first finding among all findings of the page.
+Json DefectOf(const Run& run, const Defect& defect, std::size_t number, std::size_t first, PlaceTable* places) {
+  Json members = Json::array();
+  Json rules = Json::array();
+  for (const Member& member : defect.members) {
+    const Finding& shows = run.findings[member.findings.front()];
+    Json findings = Json::array();
+    for (const std::size_t finding : member.findings) findings.push_back(first + finding);
+    members.push_back(Json{{"count", member.count}, {"bytes", member.bytes}, {"findings", std::move(findings)}});
+    const std::string_view rule = words::Name(shows.rule);
+    if (std::find(rules.begin(), rules.end(), rule) == rules.end()) rules.push_back(rule);
+  }
+  Json json = {{"run", number},
+               {"fingerprint", defect.fingerprint},
+               {"change", words::Name(defect.change)},
+               {"was", defect.was},
+               {"rules", std::move(rules)},
+               {"amount", AmountOf(run, defect)},
+               {"blame", BlameOf(run, defect)},
+               {"blamed", BlameFunction(defect, places)},
+               {"released", PlaceOf(defect.released, places)},
+               {"trials", defect.trials},
+               {"members", std::move(members)}};
+  if (defect.suppressed) json["suppressed"] = SuppressedOf(*defect.suppressed);
+  if (defect.unwinding) json["unwinding"] = UnwindingToJson(*defect.unwinding);
+  return json;
+}
+
+Json GoneOf(const Gone& one) {
+  return Json{{"change", words::Name(one.change)}, {"because", one.because},        {"case", one.case_name}, {"mode", Name(one.mode)},
+              {"fingerprint", one.fingerprint},    {"rule", words::Name(one.rule)}, {"title", one.title}};
+}
+
+// Title, explanation and advice of each row of a table of words.
+template <typename Rows>
+Json WordsOf(const Rows& rows) {
+  Json json = Json::object();
+  for (const auto& row : rows) json[std::string(row.name)] = Json::array({row.title, row.explanation, row.advice});
+  return json;
+}
+
+// What ends the element, begins a comment in it, or is no ASCII, is written as \uXXXX. Those characters are only in strings.
+std::string ForScriptElement(const Json& json) {
+  const std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
+  std::string safe;
+  safe.reserve(text.size());
+  for (const char one : text) {
+    switch (one) {
+      case '<':
+        safe += "\\u003c";
+        break;
+      case '>':
+        safe += "\\u003e";
+        break;
+      case '&':
+        safe += "\\u0026";
+        break;
+      case '\x7f':
+        safe += "\\u007f";
+        break;
+      default:
+        safe += one;
+    }
+  }
+  return safe;
+}
+
+}  // namespace
+
+std::string PageData(const Audit& audit) {
+  PlaceTable places;
+  Json cases = Json::array();
+  Json runs = Json::array();
+  Json findings = Json::array();
+  Json defects = Json::array();
+  for (const Case& one : audit.cases) {
+    Json mine = Json::array();
+    for (const Run& run : one.runs) {
+      mine.push_back(runs.size());
+      Json row = RunOf(run, &places);
+      row["case"] = cases.size();
+      row["first_defect"] = defects.size();
+      const std::size_t first = findings.size();
+      for (const Finding& finding : run.findings) findings.push_back(FindingOf(finding, &places));
+      for (const Defect& defect : run.defects) defects.push_back(DefectOf(run, defect, runs.size(), first, &places));
+      runs.push_back(std::move(row));
+    }
+    cases.push_back(Json{{"name", one.name}, {"tags", one.tags}, {"not_run", one.not_run}, {"runs", std::move(mine)}});
+  }
+  Json gone = Json::array();
+  if (audit.comparison) {
+    for (const Gone& one : audit.comparison->gone) gone.push_back(GoneOf(one));
+  }
+  Json json = {{"tool", audit.tool_version}, {"generated", audit.generated}};
+  json["base"] = audit.comparison ? Json(audit.comparison->base) : Json(nullptr);
+  json["words"] = Json{{"rule", WordsOf(words::kRules)},
+                       {"verdict", WordsOf(words::kVerdicts)},
+                       {"change", WordsOf(words::kChanges)},
+                       {"outcome", WordsOf(words::kOutcomes)}};
+  json["cases"] = std::move(cases);
+  json["runs"] = std::move(runs);
+  json["defects"] = std::move(defects);
+  json["findings"] = std::move(findings);
+  json["gone"] = std::move(gone);
+  json["unused"] = audit.unused_suppressions;
+  json["frames"] = places.Frames();
+  json["stacks"] = places.Stacks();
+  json["sources"] = places.Sources();
+  return ForScriptElement(json);
+}
+
+}  // namespace cuaudit::report::html

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// page_data.h: an audit as the JSON text that the page draws.
+//
+// The text is ASCII without '<', '>' and '&', so nothing in it ends the element that holds it. Bytes that are not UTF-8 become U+FFFD.
+// Frames, call stacks and source lines stand once and are named by number. The form is private to page/*.js: it has no schema, and it
+// changes with them. Programs read --format json.
+#pragma once
+
+#include <string>
+
+#include "reports/audit.h"
+
+namespace cuaudit::report::html {
+
+std::string PageData(const Audit& audit);
+
+}  // namespace cuaudit::report::html
