@@ -20,5 +20,6 @@ Exit ReplayCommand(const Options& options);
 Exit ExplainCommand(const Options& options);
 Exit ExplainWord(const std::string& word);  // id of a rule, outcome, verdict or reason of a report
 Exit ListCommand(const Options& options);
+Exit AuditCommand(const Options& options);
 
 }  // namespace cuaudit::harness

@@ -31,6 +31,9 @@ Exit Dispatch(const Options& options) {
       return ExplainCommand(options);
     case kList:
       return ListCommand(options);
+    case kAuditCases:
+      return AuditCommand(options);
+    case kInit:
     case kLifecycle:  // a lifecycle has no command; its options come from CUAUDIT_SWEEP
       break;
   }

@@ -55,6 +55,15 @@ class Session {
   std::optional<WorkDir> dir_;
 };
 
+// The exit code of a command with this result.
+Exit ExitOf(const report::Run& run);
+
+// Says the error on stderr, with what the program wrote last.
+void SayFailure(const Status& status);
+
+// The report of an audit that did not take place, or not to its end.
+report::Run FailedReport(const Status& status, const Session& session);
+
 // Writes the report to all outputs and answers the exit code for its outcome.
 Exit Deliver(const report::Run& run, const Options& options);
 

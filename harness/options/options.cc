@@ -4,11 +4,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <system_error>
 #include <utility>
 
+#include "harness/options/option_rows.h"
 #include "harness/process/files.h"
 
 namespace cuaudit::harness {
@@ -23,6 +25,7 @@ constexpr CommandRow kCommands[] = {
     {kExplain, "explain", " JOURNAL | --rule ID",
      "Print a journal, what was alive at its end and what was done wrong; or what a word of a report means"},
     {kList, "list", " TABLE", "Print a table that cuaudit goes by"},
+    {kAuditCases, "audit", " [CASE...]", "Carry out the sweep and the cycles of each case of cuaudit.toml"},
 };
 
 const CommandRow& RowOf(Command command) {
@@ -30,7 +33,8 @@ const CommandRow& RowOf(Command command) {
 }
 
 void AddOptions(CLI::App* app, Command command, Options* options) {
-  const auto has = [command](std::uint32_t commands) { return (commands & command) != 0; };
+  const std::uint32_t wanted = BitsOf(command);
+  const auto has = [wanted](std::uint32_t commands) { return (commands & wanted) != 0; };
 #define CUAUDIT_CHOICE(field, flag, default_value, choices, commands, echo, help) \
   if (has(commands)) app->add_option(flag, options->field, help)->check(CLI::IsMember(SplitCommas(choices)))->capture_default_str();
 #define CUAUDIT_TEXT(field, flag, default_value, operand_name, commands, echo, help) \
@@ -51,10 +55,12 @@ void AddOptions(CLI::App* app, Command command, Options* options) {
 #undef CUAUDIT_LIST
 }
 
+}  // namespace
+
 Status CheckOptions(const Options& options) {
   const CommandRow& row = RowOf(options.command);
   const std::string usage = std::string("cuaudit ") + row.name + " [OPTIONS]" + row.usage;
-  const bool takes_program = (options.command & kAudit) != 0;
+  const bool takes_program = (options.command & (kAudit | kInit)) != 0;
   if (takes_program && options.program.empty()) return {Exit::Usage, "expected -- and a program: " + usage};
   if (!takes_program && !options.program.empty()) return {Exit::Usage, std::string(row.name) + " takes no program: " + usage};
   if (options.command == kExplain && options.operand.empty() == options.rule.empty())
@@ -66,6 +72,8 @@ Status CheckOptions(const Options& options) {
   if (options.host && options.no_host) return {Exit::Usage, "expected --host or --no-host, not both"};
   return {};
 }
+
+namespace {
 
 // Reads "json" or "json=FILE".
 Result<Output> ParseOutput(const std::string& text) {
@@ -110,6 +118,14 @@ Status ReadOutputs(Options* options) {
     return {Exit::Usage, "--format: list prints text or json to stdout"};
   }
   return {};
+}
+
+// Notes which options of a case were given, so that they come before those of cuaudit.toml.
+void NoteGiven(const CLI::App& app, Options* options) {
+  if (options->command != kAuditCases && options->command != kInit) return;
+  for (const OptionRow& row : OptionRows()) {
+    if (row.IsKey() && app.count(row.flag) != 0) options->given.emplace_back(row.flag);
+  }
 }
 
 std::string OneLine(std::string text) {
@@ -167,6 +183,7 @@ OptionsParser::OptionsParser() : parts_(std::make_unique<Parts>()) {
     sub->footer(std::string("cuaudit ") + row.name + " [OPTIONS]" + row.usage);
     AddOptions(sub, row.command, &copy);
     if (row.command == kExplain) sub->add_option("journal", copy.operand, "a journal that --keep left behind");
+    if (row.command == kAuditCases) sub->add_option("case", copy.operands, "names of cases (default: all)");
     if (row.command == kList) {
       sub->add_option("what", copy.operand, "the table")
           ->required()
@@ -207,7 +224,7 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
     return Status(Exit::Usage, "--config: " + OneLine(error.what()));
   } catch (const CLI::ParseError& error) {
     if (app.get_subcommands().empty())
-      return Status(Exit::Usage, "expected a command: doctor, run, cycles, sweep, replay, explain or list");
+      return Status(Exit::Usage, "expected a command: doctor, run, cycles, sweep, replay, explain, list or audit");
     return Status(Exit::Usage, OneLine(error.what()));
   }
   for (std::size_t i = 0; i < commands.size(); ++i) {
@@ -216,6 +233,7 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
     options = std::move(copies[i]);
     options.program = std::move(program);
     options.command = commands[i].first;
+    NoteGiven(*commands[i].second, &options);
   }
   Status usable = CheckOptions(options);
   if (usable.ok()) usable = ReadOutputs(&options);
@@ -264,6 +282,23 @@ Status ParseLifecycleOptions(const std::string& text, Options* options) {
     options->outputs.push_back(std::move(*output));
   }
   return {};
+}
+
+Result<Options> ParseAuditVariable() {
+  Options options;
+  options.command = kInit;  // has the options of a case and few others
+  const char* const text = std::getenv(kAuditVariable);
+  if (text == nullptr || *text == '\0') return options;
+  CLI::App app("", kAuditVariable);
+  app.set_help_flag();
+  AddOptions(&app, static_cast<Command>(kCase), &options);
+  try {
+    app.parse(text, false);
+  } catch (const CLI::ParseError& error) {
+    return Status(Exit::Usage, std::string(kAuditVariable) + ": " + OneLine(error.what()));
+  }
+  NoteGiven(app, &options);
+  return options;
 }
 
 std::vector<std::string> EchoOptions(const Options& options, Command command) {

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// carry_out.h: carries out a sweep, a replay or cycles for the options of a session, from the fault-free runs to the report.
+//
+//   Threads   one thread.
+//   Errors    CarriedOut::status. A report without an outcome is that of what was seen until then.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "harness/cli/session.h"
+#include "harness/options/report_files.h"
+#include "harness/sweep/sweep_engine.h"
+#include "reports/run.h"
+#include "reports/trials_writer.h"
+
+namespace cuaudit::harness {
+
+struct CarriedOut {
+  report::Run run;
+  Status status;
+  Progressed progressed;               // progressed.signal: the signal that ended it; 0: none
+  bool nothing_anew = false;           // every trial is an earlier sweep's
+  std::vector<report::TrialRow> rows;  // of a sweep with --trials
+  std::vector<std::string> modules;    // files that call the driver in the fault-free run of a sweep
+};
+
+CarriedOut CarryOutSweep(const Session& session, const SweepOptions& sweep);
+
+// One trial with these faults.
+CarriedOut CarryOutReplay(const Session& session, const SweepOptions& sweep, const std::vector<std::string>& faults);
+
+// The options of cycles, checked.
+struct CyclesAsked {
+  std::vector<std::uint64_t> counts;
+  std::uint64_t detect = 0;
+};
+Result<CyclesAsked> CyclesOf(const Options& options);
+
+CarriedOut CarryOutCycles(const Session& session, const CyclesAsked& asked);
+
+}  // namespace cuaudit::harness
