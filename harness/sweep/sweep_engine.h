@@ -51,6 +51,7 @@ struct SweepOptions {
   bool shrink = true;                              // look for the fewest faults of each finding
   std::vector<Benign> benign;                      // faults that the program may absorb
   std::optional<std::uint64_t> coverage_at_least;  // tenths of a percent
+  bool places_first = false;                       // one trial of each place is run before other first faults
 };
 
 // A trial of the plan. Lists with the same beginning build on the same earlier trial.
@@ -73,6 +74,8 @@ class SweepEngine {
   bool prepared() const noexcept { return rehearsal_.has_value(); }
   bool Finished() const noexcept { return finished_; }
   Status Step();  // waits for one trial
+  // Ends the sweep with the trials that have ended. What was planned, and second faults that would be, are counted as left out.
+  void EndHere();
 
   std::size_t total() const noexcept { return plan_.size(); }  // grows with each round
   std::size_t trials() const noexcept {                        // without the trials that only shrink
@@ -176,6 +179,8 @@ class SweepEngine {
   bool shrinks_ = false;
   int round_ = 1;
   bool finished_ = false;
+  bool ended_here_ = false;          // by EndHere
+  std::vector<TrialOrder> waiting_;  // orders of this round that the runner gets when it is idle
   bool single_ = false;              // prepared by PrepareOne
   std::optional<Observation> seen_;  // of the single trial
   bool by_site_ = false;             // faults are addressed by call stack
