@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <system_error>
 #include <utility>
@@ -13,6 +15,8 @@
 #include "harness/cli/case_runs.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
+#include "harness/cli/test_cases.h"
+#include "harness/options/budget.h"
 #include "harness/options/report_files.h"
 #include "harness/process/process.h"
 #include "harness/project/project.h"
@@ -22,6 +26,8 @@ namespace cuaudit::harness {
 namespace {
 
 constexpr const char* kState = ".cuaudit";  // folder in the result directory: unfinished work, and what is known of finished cases
+
+constexpr const char* kNotYet = "the audit did not come to it";
 
 // A signal that arrived while no program ran; 0: none.
 int PendingSignal() {
@@ -40,25 +46,36 @@ std::string SignalName(int number) {
 
 class Audit {
  public:
-  Audit(const Options& options, std::vector<ProjectCase> cases, std::vector<bool> selected)
-      : options_(options), cases_(std::move(cases)), selected_(std::move(selected)), seen_(cases_.size()) {}
+  using Clock = Progress::Clock;
+
+  Audit(const Options& options, std::optional<std::chrono::seconds> budget, std::vector<ProjectCase> cases, std::vector<bool> selected)
+      : options_(options),
+        cases_(std::move(cases)),
+        selected_(std::move(selected)),
+        seen_(cases_.size()),
+        spent_(cases_.size()),
+        progress_(options.progress) {
+    if (budget.has_value()) until_ = Clock::now() + *budget;
+  }
 
   Exit Run() {
     Status opened = Open();
     if (!opened.ok()) return Refuse(opened);
     const SignalsTaken signals;
     for (std::size_t i = 0; i < cases_.size(); ++i) TakeFinished(i);
-    Status written = WriteIndex("the audit did not come to it");
+    Status written = WriteIndex(kNotYet);
+    std::vector<std::size_t> left;
     for (const std::size_t i : Order()) {
-      if (!written.ok() || signal_ != 0) break;
-      if (!seen_[i].line.empty()) {
-        kept_ += 1;
-        written = Tell(i);
+      if (seen_[i].line.empty()) {
+        left.push_back(i);
         continue;
       }
-      signal_ = PendingSignal();
-      if (signal_ == 0) written = CarryOut(i);
+      ++kept_;
+      if (written.ok()) written = Tell(i);
     }
+    // With a budget the first faults of all cases come before any second fault.
+    if (written.ok() && until_.has_value()) written = CarryOutAll(left, true);
+    if (written.ok()) written = CarryOutAll(left, false);
     if (written.ok() && signal_ != 0) written = WriteIndex("interrupted by " + SignalName(signal_) + " before its turn");
     if (!written.ok()) {
       Say(written.message());
@@ -68,6 +85,7 @@ class Audit {
   }
 
  private:
+  static double Seconds(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
   std::string State(const std::string& name) const { return options_.out + "/" + kState + "/" + name; }
   std::string DoneFile(std::size_t i) const { return State(cases_[i].name + ".done"); }
 
@@ -91,6 +109,45 @@ class Audit {
     return order;
   }
 
+  // Of the time that is left each case may take an equal part; what it does not need is for those behind it.
+  Status CarryOutAll(const std::vector<std::size_t>& which, bool first_faults_only) {
+    std::vector<std::size_t> todo = which;
+    std::erase_if(todo, [this](std::size_t i) { return seen_[i].complete || !seen_[i].row.not_run.empty(); });
+    for (std::size_t at = 0; at < todo.size() && signal_ == 0; ++at) {
+      signal_ = PendingSignal();
+      if (signal_ != 0) break;
+      Spend spend;
+      spend.first_faults_only = first_faults_only;
+      spend.cycles_until = until_;
+      if (until_.has_value()) {
+        const Clock::time_point now = Clock::now();
+        if (now >= *until_) return LeaveOut({todo.begin() + static_cast<std::ptrdiff_t>(at), todo.end()}, first_faults_only);
+        spend.until = now + (*until_ - now) / static_cast<Clock::rep>(todo.size() - at);
+      }
+      Status written = CarryOut(todo[at], at, todo.size(), spend);
+      if (!written.ok()) return written;
+    }
+    return {};
+  }
+
+  // Cases that the budget has no time for: those that have reports keep them.
+  Status LeaveOut(const std::vector<std::size_t>& which, bool first_faults_only) {
+    for (const std::size_t i : which) {
+      CaseSeen& seen = seen_[i];
+      if (!seen.line.empty()) {
+        Status told = first_faults_only ? Status() : Tell(i);
+        if (!told.ok()) return told;
+        continue;
+      }
+      seen.row.not_run = "the budget was spent before its turn";
+      seen.line = cases_[i].name + ": not run: " + seen.row.not_run;
+      seen.exit = Exit::Environment;
+      Status told = Tell(i);
+      if (!told.ok()) return told;
+    }
+    return WriteIndex(kNotYet);
+  }
+
   // A case that nobody asks for keeps its reports as well, as long as they hold.
   void TakeFinished(std::size_t i) {
     CaseSeen& seen = seen_[i];
@@ -104,6 +161,7 @@ class Audit {
     seen.line = finished->line;
     seen.defects = finished->defects;
     seen.exit = finished->exit;
+    seen.complete = true;
   }
 
   // Unfinished work of the same case with other settings is of no use.
@@ -119,17 +177,29 @@ class Audit {
     return WriteFile(begun, digests_[i], Exit::Failure);
   }
 
-  Status CarryOut(std::size_t i) {
+  Status CarryOut(std::size_t i, std::size_t at, std::size_t of, const Spend& spend) {
     Status prepared = PrepareWork(i);
     if (!prepared.ok()) return prepared;
-    CaseSeen seen = CarryOutCase(cases_[i], {options_.out, State(cases_[i].name)}, options_.tool);
+    const Clock::time_point begun = Clock::now();
+    const std::string number = std::to_string(at + 1) + " of " + std::to_string(of) + ": " + cases_[i].name;
+    if (FormOf(options_.progress, false) == ProgressForm::Plain) Say("case " + number);
+    progress_.Begin("trials", number, slowest_.empty() ? "" : "slowest: " + slowest_ + ", " + RoughTime(Seconds(longest_)));
+    const CasePlaces places = {options_.out, State(cases_[i].name)};
+    seen_[i] = CarryOutCase(cases_[i], places, options_.tool, spend, seen_[i].cycles, &progress_);
+    CaseSeen& seen = seen_[i];
+    spent_[i] += Clock::now() - begun;
+    if (spent_[i] > longest_) {
+      longest_ = spent_[i];
+      slowest_ = cases_[i].name;
+    }
     signal_ = seen.signal;
     if (signal_ != 0) seen.row.not_run = "interrupted by " + SignalName(signal_);
-    seen_[i] = std::move(seen);
-    Status written = WriteIndex("the audit did not come to it");
+    Status written = WriteIndex(kNotYet);
     if (!written.ok()) return written;
-    if (signal_ == 0 && seen_[i].row.not_run.empty() && seen_[i].exit != Exit::Failure) written = Finish(i);
-    return written.ok() ? Tell(i) : written;
+    if (seen.complete) written = Finish(i);
+    // What the first faults of a case show is told with its second faults.
+    const bool more = spend.first_faults_only && !seen.complete && signal_ == 0 && seen.row.not_run.empty();
+    return written.ok() && !more ? Tell(i) : written;
   }
 
   Status Finish(std::size_t i) {
@@ -149,7 +219,11 @@ class Audit {
     return {};
   }
 
-  Status Tell(std::size_t i) const { return WriteAll(STDOUT_FILENO, report::ForTerminal(seen_[i].line) + "\n", "stdout"); }
+  // Each case is told once.
+  Status Tell(std::size_t i) {
+    if (!told_.insert(i).second) return {};
+    return WriteAll(STDOUT_FILENO, report::ForTerminal(seen_[i].line) + "\n", "stdout");
+  }
 
   // `why` is said of selected cases that have no result yet.
   Status WriteIndex(const std::string& why) const {
@@ -196,6 +270,12 @@ class Audit {
   const std::vector<bool> selected_;
   std::vector<CaseSeen> seen_;
   std::vector<std::string> digests_;
+  std::set<std::size_t> told_;
+  std::vector<Clock::duration> spent_;
+  Progress progress_;
+  std::optional<Clock::time_point> until_;  // end of the budget
+  Clock::duration longest_ = {};
+  std::string slowest_;           // the case that has taken longest
   std::optional<WorkDir> state_;  // holds the lock on the result directory
   std::size_t kept_ = 0;
   int signal_ = 0;
@@ -203,7 +283,7 @@ class Audit {
 
 // The cases with the settings of CUAUDIT_AUDIT and of the command line over those of the files.
 Result<std::vector<ProjectCase>> ReadCases(const Options& options) {
-  Result<std::vector<ProjectCase>> cases = ReadProject(options.config_file);
+  Result<std::vector<ProjectCase>> cases = options.ctest.empty() ? ReadProject(options.config_file) : ReadTests(options);
   if (!cases.ok()) return cases;
   const Result<Options> variable = ParseAuditVariable();
   if (!variable.ok()) return variable.status();
@@ -220,6 +300,8 @@ Result<std::vector<ProjectCase>> ReadCases(const Options& options) {
 }  // namespace
 
 Exit AuditCommand(const Options& options) {
+  const Result<std::optional<std::chrono::seconds>> budget = ParseBudget(options.budget);
+  if (!budget.ok()) return Refuse(budget.status());
   Result<std::vector<ProjectCase>> cases = ReadCases(options);
   if (!cases.ok()) return Refuse(cases.status());
   Result<std::vector<bool>> selected = SelectCases(*cases, options.operands, options.tag);
@@ -231,7 +313,7 @@ Exit AuditCommand(const Options& options) {
     }
     return Print(page);
   }
-  return Audit(options, std::move(*cases), std::move(*selected)).Run();
+  return Audit(options, *budget, std::move(*cases), std::move(*selected)).Run();
 }
 
 }  // namespace cuaudit::harness

@@ -6,7 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "harness/cli/progress.h"
 #include "harness/cycle/counts.h"
 #include "harness/cycle/cycles.h"
 #include "harness/process/shell_quote.h"
@@ -44,7 +43,7 @@ std::vector<std::string> ModulesOf(const Rehearsal& rehearsal) {
 
 // Carries out all trials, or the one of the faults `only`.
 void CarryOutTrials(const Session& session, const SweepOptions& sweep, Rehearsal rehearsal, const std::vector<std::string>& only,
-                    CarriedOut* carried) {
+                    const Spend& spend, Progress* progress, CarriedOut* carried) {
   const Options& options = session.options();
   const Subject trials = SubjectOfTrials(session.subject(), rehearsal);
   const SpawnOptions resources{session.jobs(), options.keep, TrialCapacity(trials, rehearsal.run), only.empty() ? "trial-" : "replay-"};
@@ -66,18 +65,23 @@ void CarryOutTrials(const Session& session, const SweepOptions& sweep, Rehearsal
       Say("going on: " + std::to_string(engine.resumed()) + " of " + std::to_string(engine.total()) + " trials are done");
     carried->nothing_anew = engine.Finished() && engine.resumed() != 0;
   }
-  Progress progress;
   bool told = !only.empty();
   while (status.ok() && !engine.Finished()) {
+    const bool spent = spend.until.has_value() && Progress::Clock::now() >= *spend.until;
+    if (engine.done() != 0 && (spent || (spend.first_faults_only && engine.round() > 1))) {
+      engine.EndHere();
+      carried->ended_early = true;
+      break;
+    }
     if (!told && engine.first_found() != nullptr) {
       told = true;
-      progress.Clear();
-      Say(FirstFound(*engine.first_found(), engine.done(), engine.total()));
+      progress->Clear();
+      Say(progress->Named(FirstFound(*engine.first_found(), engine.done(), engine.total())));
     }
-    progress.Show(engine.done(), engine.total());
+    progress->Show(engine.done(), engine.total());
     status = engine.Step();
   }
-  progress.Clear();
+  progress->Clear();
   const int signal = status.ok() ? 0 : runner->interrupted();
   runner.reset();  // ends all running processes
   if (status.ok() || signal != 0) engine.Report(&carried->run);
@@ -85,7 +89,8 @@ void CarryOutTrials(const Session& session, const SweepOptions& sweep, Rehearsal
   carried->progressed = {signal, carried->run.totals.trials, engine.trials(), engine.plans_more()};
 }
 
-CarriedOut CarryOut(const Session& session, const SweepOptions& sweep, const std::vector<std::string>& only) {
+CarriedOut CarryOut(const Session& session, const SweepOptions& sweep, const std::vector<std::string>& only, const Spend& spend,
+                    Progress* progress) {
   CarriedOut carried;
   carried.run = session.NewReport();
   int interrupted = 0;
@@ -97,16 +102,19 @@ CarriedOut CarryOut(const Session& session, const SweepOptions& sweep, const std
     carried.status = rehearsal.status();
     return carried;
   }
-  CarryOutTrials(session, sweep, std::move(*rehearsal), only, &carried);
+  CarryOutTrials(session, sweep, std::move(*rehearsal), only, spend, progress, &carried);
   return carried;
 }
 
 }  // namespace
 
-CarriedOut CarryOutSweep(const Session& session, const SweepOptions& sweep) { return CarryOut(session, sweep, {}); }
+CarriedOut CarryOutSweep(const Session& session, const SweepOptions& sweep, const Spend& spend, Progress* progress) {
+  return CarryOut(session, sweep, {}, spend, progress);
+}
 
 CarriedOut CarryOutReplay(const Session& session, const SweepOptions& sweep, const std::vector<std::string>& faults) {
-  return CarryOut(session, sweep, faults);
+  Progress silent("none");
+  return CarryOut(session, sweep, faults, {}, &silent);
 }
 
 Result<CyclesAsked> CyclesOf(const Options& options) {
@@ -117,11 +125,12 @@ Result<CyclesAsked> CyclesOf(const Options& options) {
   return CyclesAsked{std::move(*counts), *detect};
 }
 
-CarriedOut CarryOutCycles(const Session& session, const CyclesAsked& asked) {
+CarriedOut CarryOutCycles(const Session& session, const CyclesAsked& asked, Progress* shown) {
   const Options& options = session.options();
   CarriedOut carried;
   carried.run = session.NewReport();
   CyclesProgress progress;
+  progress.told = [&] { shown->Show(progress.done, progress.planned); };
   const std::string reproduce = session.CommandLine(kCycles) + " -- " + ShellJoin(session.subject().command);
   CertificateOptions certificate;
   certificate.warm_up = options.warm_up;
@@ -130,6 +139,7 @@ CarriedOut CarryOutCycles(const Session& session, const CyclesAsked& asked) {
   const CycleCounts counts{asked.counts,
                            options.most_cycles == 0 ? kGoOn * std::min(asked.counts.back(), kMostCounted) : options.most_cycles};
   carried.status = RunCycles(session.subject(), session.dir(), counts, certificate, reproduce, &carried.run, &progress);
+  shown->Clear();
   carried.progressed = {progress.interrupted, progress.done, progress.planned};
   if (carried.status.ok()) FindDefects(&carried.run);
   return carried;

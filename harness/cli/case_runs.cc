@@ -24,35 +24,27 @@ std::string OutcomeLine(const report::Run& run) {
   return message.empty() ? std::string(report::OutcomeName(run)) : message;
 }
 
-CarriedOut SweepOnce(const Session& session) {
-  const Result<SweepOptions> sweep = SweepOptionsOf(session.options());
-  if (sweep.ok()) return CarryOutSweep(session, *sweep);
-  CarriedOut refused;
-  refused.status = sweep.status();
-  return refused;
-}
-
-CarriedOut CyclesOnce(const Session& session) {
-  const Result<CyclesAsked> asked = CyclesOf(session.options());
-  if (asked.ok()) return CarryOutCycles(session, *asked);
-  CarriedOut refused;
-  refused.status = asked.status();
-  return refused;
-}
-
 class CaseRuns {
  public:
-  CaseRuns(const ProjectCase& one, const CasePlaces& places, const std::string& tool) : case_(one), places_(places) {
+  CaseRuns(const ProjectCase& one, const CasePlaces& places, const std::string& tool, const Spend& spend,
+           const std::optional<PartSeen>& cycles, Progress* progress)
+      : case_(one), places_(places), spend_(spend), progress_(progress) {
     seen_.row.name = one.name;
     seen_.row.tags = one.tags;
     options_ = one.options;
     options_.tool = tool;
+    seen_.cycles = cycles;
   }
 
   CaseSeen Run() {
+    seen_.complete = true;
     Sweep();
-    if (seen_.signal == 0 && seen_.row.not_run.empty() && !CountsOf(case_).empty()) Cycles();
+    if (seen_.signal == 0 && seen_.row.not_run.empty() && !CountsOf(case_).empty()) {
+      if (!seen_.cycles.has_value()) Cycles();
+      if (seen_.cycles.has_value()) AddCycles(*seen_.cycles);
+    }
     seen_.line = case_.name + ": " + line_;
+    seen_.complete = seen_.complete && seen_.signal == 0 && seen_.row.not_run.empty();
     return std::move(seen_);
   }
 
@@ -63,16 +55,25 @@ class CaseRuns {
     options.program = WithCount(options.program, kCyclesOfSweep);
     options.work_dir = places_.work + "/sweep";
     options.trials = places_.out + "/" + report::TrialsFile(case_.name);
+    const auto carry_out = [this](const Session& session) {
+      Result<SweepOptions> sweep = SweepOptionsOf(session.options());
+      if (!sweep.ok()) return Refused(sweep.status());
+      sweep->places_first = spend_.until.has_value();
+      return CarryOutSweep(session, *sweep, spend_, progress_);
+    };
     CarriedOut carried;
-    if (!InSession(options, &SweepOnce, &carried)) return;
+    if (!InSession(options, carry_out, &carried)) return;
     if (carried.status.exit() == Exit::Usage && carried.progressed.signal == 0) {
       // The directory may hold the trials of another build of the program.
       std::error_code error;
       std::filesystem::remove_all(options.work_dir, error);
-      if (!InSession(options, &SweepOnce, &carried)) return;
+      if (!InSession(options, carry_out, &carried)) return;
     }
+    if (carried.ended_early) seen_.complete = false;
     seen_.modules = std::move(carried.modules);
-    Take(std::move(carried.run), carried.status, carried.progressed, "");
+    const PartSeen sweep = Taken(std::move(carried.run), carried.status, carried.progressed);
+    Add(sweep);
+    line_ += sweep.line;
     if (!carried.status.ok() && carried.progressed.signal == 0) return;
     const Status written = WriteTrialRows(carried.rows, last_, options.trials);
     if (written.ok()) seen_.row.trials = report::TrialsFile(case_.name);
@@ -80,17 +81,47 @@ class CaseRuns {
   }
 
   void Cycles() {
+    if (spend_.cycles_until.has_value() && Progress::Clock::now() >= *spend_.cycles_until) {
+      seen_.row.not_run = "the budget was spent before its cycles";
+      seen_.exit = Worse(seen_.exit, Exit::Environment);
+      line_ += "; cycles left out: the budget is spent";
+      return;
+    }
+    progress_->Begin("runs", case_.name);
     Options options = options_;
     options.command = kCycles;
     options.n = CountsOf(case_);
     options.work_dir = places_.work + "/cycles";
+    const auto carry_out = [this](const Session& session) {
+      const Result<CyclesAsked> asked = CyclesOf(session.options());
+      return asked.ok() ? CarryOutCycles(session, *asked, progress_) : Refused(asked.status());
+    };
     CarriedOut carried;
-    if (!InSession(options, &CyclesOnce, &carried)) return;
-    Take(std::move(carried.run), carried.status, carried.progressed, "cycles ");
+    if (!InSession(options, carry_out, &carried)) return;
+    seen_.cycles = Taken(std::move(carried.run), carried.status, carried.progressed);
+  }
+
+  void AddCycles(const PartSeen& cycles) {
+    Add(cycles);
+    line_ += "; cycles " + cycles.line;
+  }
+
+  void Add(const PartSeen& part) {
+    if (!part.report.empty()) seen_.row.reports.push_back(part.report);
+    seen_.defects += part.defects;
+    seen_.exit = Worse(seen_.exit, part.exit);
+    seen_.complete = seen_.complete && part.complete;
+  }
+
+  static CarriedOut Refused(const Status& status) {
+    CarriedOut refused;
+    refused.status = status;
+    return refused;
   }
 
   // False: nothing could be started, and the row says why.
-  bool InSession(const Options& options, CarriedOut (*carry_out)(const Session&), CarriedOut* carried) {
+  template <typename F>
+  bool InSession(const Options& options, const F& carry_out, CarriedOut* carried) {
     const Result<Session> session = Session::Open(options);
     if (session.ok()) {
       *carried = carry_out(*session);
@@ -105,33 +136,39 @@ class CaseRuns {
     return false;
   }
 
-  void Take(report::Run run, const Status& status, const Progressed& progressed, const std::string& mode) {
+  // Writes the report.
+  PartSeen Taken(report::Run run, const Status& status, const Progressed& progressed) {
+    PartSeen part;
+    part.complete = status.ok();
     if (progressed.signal != 0) {
       SetInterrupted(progressed, &run);
       seen_.signal = progressed.signal;
     } else {
       if (!status.ok()) SayFailure(status);
-      seen_.exit = Worse(seen_.exit, status.ok() ? ExitOf(run) : status.exit() == Exit::Failure ? Exit::Failure : Exit::Environment);
+      part.exit = status.ok() ? ExitOf(run) : status.exit() == Exit::Failure ? Exit::Failure : Exit::Environment;
     }
-    seen_.defects += run.defects.size();
-    line_ += (line_.empty() ? "" : "; ") + mode + OutcomeLine(run);
-    const std::string file = report::ReportFile(case_.name, run.mode);
+    part.defects = run.defects.size();
+    part.line = OutcomeLine(run);
     Output output;
     output.format = Format::Json;
-    output.file = places_.out + "/" + file;
+    output.file = places_.out + "/" + report::ReportFile(case_.name, run.mode);
     const Status written = WriteReport(run, output);
-    if (written.ok()) seen_.row.reports.push_back(file);
+    if (written.ok()) part.report = report::ReportFile(case_.name, run.mode);
     else Fails(written);
     last_ = std::move(run);
+    return part;
   }
 
   void Fails(const Status& status) {
     Say(status.message());
     seen_.exit = Exit::Failure;
+    seen_.complete = false;
   }
 
   const ProjectCase& case_;
   const CasePlaces& places_;
+  const Spend& spend_;
+  Progress* const progress_;
   Options options_;
   CaseSeen seen_;
   std::string line_;
@@ -140,8 +177,9 @@ class CaseRuns {
 
 }  // namespace
 
-CaseSeen CarryOutCase(const ProjectCase& one, const CasePlaces& places, const std::string& tool) {
-  return CaseRuns(one, places, tool).Run();
+CaseSeen CarryOutCase(const ProjectCase& one, const CasePlaces& places, const std::string& tool, const Spend& spend,
+                      const std::optional<PartSeen>& cycles, Progress* progress) {
+  return CaseRuns(one, places, tool, spend, cycles, progress).Run();
 }
 
 Exit Worse(Exit a, Exit b) {

@@ -21,5 +21,6 @@ Exit ExplainCommand(const Options& options);
 Exit ExplainWord(const std::string& word);  // id of a rule, outcome, verdict or reason of a report
 Exit ListCommand(const Options& options);
 Exit AuditCommand(const Options& options);
+Exit InitCommand(const Options& options);
 
 }  // namespace cuaudit::harness

@@ -12,7 +12,9 @@ Exit CyclesCommand(const Options& options) {
   if (!asked.ok()) return Refuse(asked.status());
   const Result<Session> session = Session::Open(options);
   if (!session.ok()) return Refuse(session.status());
-  CarriedOut carried = CarryOutCycles(*session, *asked);
+  Progress progress(options.progress);
+  progress.Begin("runs");
+  CarriedOut carried = CarryOutCycles(*session, *asked, &progress);
   if (carried.progressed.signal != 0) return EndInterrupted(carried.progressed, std::move(carried.run), *session);
   if (!carried.status.ok()) return Fail(carried.status, *session);
   SayLeftOut(carried.run);

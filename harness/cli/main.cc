@@ -34,6 +34,7 @@ Exit Dispatch(const Options& options) {
     case kAuditCases:
       return AuditCommand(options);
     case kInit:
+      return InitCommand(options);
     case kLifecycle:  // a lifecycle has no command; its options come from CUAUDIT_SWEEP
       break;
   }

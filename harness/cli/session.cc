@@ -208,6 +208,7 @@ Result<Session> Session::Open(const Options& options) {
   subject.launch.cudart_dir = machine->cudart_dir;
   subject.launch.cudart = OwnRuntime(*machine, subject.program.cudart);
   subject.launch.driver = chosen->driver;
+  session.why_driver_ = chosen->why;
   subject.launch.real_driver = machine->genuine_driver;
   subject.launch.pinned_scope = options.scope == "pinned";
   subject.launch.stack_depth = static_cast<std::uint32_t>(options.stacks);

@@ -38,6 +38,7 @@ class Session {
   const Subject& subject() const noexcept { return subject_; }
   const WorkDir& dir() const noexcept { return *dir_; }
   std::size_t jobs() const;
+  const std::string& why_driver() const noexcept { return why_driver_; }  // "no genuine libcuda.so.1 found"
 
   // The command line that runs `command` with the same options and the same name of the tool: "cuaudit replay --driver=sim --host".
   std::string CommandLine(Command command) const;
@@ -51,6 +52,7 @@ class Session {
 
   Options options_;
   Subject subject_;
+  std::string why_driver_;
   std::unique_ptr<SignalsTaken> signals_;  // holds signals between two runs of the program
   std::optional<WorkDir> dir_;
 };

@@ -2,6 +2,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -10,6 +13,7 @@
 #include "harness/cli/carry_out.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
+#include "harness/options/budget.h"
 #include "harness/options/report_files.h"
 #include "harness/options/sweep_settings.h"
 #include "harness/sweep/sweep_engine.h"
@@ -28,6 +32,11 @@ void SayWarnings(const report::Run& run) {
   const auto unmodelled = totals.skipped.find({Reason::Unmodelled});
   if (unmodelled == totals.skipped.end()) return;
   Say("warning: " + std::to_string(unmodelled->second) + " calls are unknown to the simulated driver and answered NOT_SUPPORTED");
+}
+
+std::uint64_t OverBudget(const report::Run& run) {
+  const auto row = run.totals.skipped.find({Reason::OverBudget});
+  return row == run.totals.skipped.end() ? 0 : row->second;
 }
 
 // Adds the likeliest documented error to "cuMemAlloc#2". Answers false when the call has none.
@@ -72,14 +81,21 @@ Status WriteRows(const Options& options, const std::vector<report::TrialRow>& ro
 }  // namespace
 
 Exit SweepCommand(const Options& options) {
-  const Result<SweepOptions> sweep = SweepOptionsOf(options);
+  const Progress::Clock::time_point begun = Progress::Clock::now();
+  Result<SweepOptions> sweep = SweepOptionsOf(options);
   if (!sweep.ok()) return Refuse(sweep.status());
+  const Result<std::optional<std::chrono::seconds>> budget = ParseBudget(options.budget);
+  if (!budget.ok()) return Refuse(budget.status());
   const Status writable = CheckOutput(options.trials, "--trials");
   if (!writable.ok()) return Refuse(writable);
   const Result<Session> session = Session::Open(options);
   if (!session.ok()) return Refuse(session.status());
 
-  const CarriedOut carried = CarryOutSweep(*session, *sweep);
+  Spend spend;
+  if (budget->has_value()) spend.until = begun + **budget;
+  sweep->places_first = spend.until.has_value();
+  Progress progress(options.progress);
+  const CarriedOut carried = CarryOutSweep(*session, *sweep, spend, &progress);
   const report::Run& run = carried.run;
   // The report is written before the lines of --trials, and whatever becomes of them.
   if (carried.progressed.signal != 0) {
@@ -88,6 +104,7 @@ Exit SweepCommand(const Options& options) {
   }
   if (!carried.status.ok()) return Fail(carried.status, *session);
   SayWarnings(run);
+  if (carried.ended_early) Say("warning: the budget is spent: " + std::to_string(OverBudget(run)) + " trials were left out");
   const std::string shown = report::HostNotes(run);
   Say(std::to_string(run.totals.trials) + " trials, " + std::to_string(run.totals.fired) + " fired, " + report::DefectCount(run) +
       (run.coverage->pruned == 0 ? "" : ", " + std::to_string(run.coverage->pruned) + " pruned as equal (--no-prune tries them)") +

@@ -26,6 +26,7 @@ constexpr CommandRow kCommands[] = {
      "Print a journal, what was alive at its end and what was done wrong; or what a word of a report means"},
     {kList, "list", " TABLE", "Print a table that cuaudit goes by"},
     {kAuditCases, "audit", " [CASE...]", "Carry out the sweep and the cycles of each case of cuaudit.toml"},
+    {kInit, "init", " -- PROGRAM [ARGS]", "Write a cuaudit.toml for a program, from what fault-free runs of it show"},
 };
 
 const CommandRow& RowOf(Command command) {
@@ -224,7 +225,7 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
     return Status(Exit::Usage, "--config: " + OneLine(error.what()));
   } catch (const CLI::ParseError& error) {
     if (app.get_subcommands().empty())
-      return Status(Exit::Usage, "expected a command: doctor, run, cycles, sweep, replay, explain, list or audit");
+      return Status(Exit::Usage, "expected a command: doctor, run, cycles, sweep, replay, explain, list, audit or init");
     return Status(Exit::Usage, OneLine(error.what()));
   }
   for (std::size_t i = 0; i < commands.size(); ++i) {

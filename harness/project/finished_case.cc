@@ -17,17 +17,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::vector<std::string> Texts(const Json& list) {
-  std::vector<std::string> texts;
-  for (const Json& one : list) texts.push_back(one.get<std::string>());
-  return texts;
-}
-
 FinishedCase FromJson(const Json& json) {
   FinishedCase finished;
   finished.digest = json.at("digest").get<std::string>();
   for (const auto& [path, content] : json.at("modules").items()) finished.modules[path] = content.get<std::string>();
-  finished.reports = Texts(json.at("reports"));
+  finished.reports = json.at("reports").get<std::vector<std::string>>();
   finished.trials = json.at("trials").get<std::string>();
   finished.line = json.at("line").get<std::string>();
   finished.defects = json.at("defects").get<std::uint64_t>();

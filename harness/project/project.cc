@@ -123,6 +123,20 @@ Result<std::vector<ProjectCase>> ReadProject(const std::string& file) {
   return cases;
 }
 
+Result<ProjectCase> ReadDefaults(const std::string& file) {
+  ProjectCase defaults;
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return defaults;
+  const Result<TomlValue> root = ReadToml(file);
+  if (!root.ok()) return root.status();
+  for (const TomlEntry& entry : root->entries) {
+    if (entry.key != "defaults" || entry.value.sort != Sort::Table) continue;
+    Status applied = ApplyTable(entry.value, file, Section::Defaults, &defaults);
+    if (!applied.ok()) return applied;
+  }
+  return defaults;
+}
+
 Result<std::vector<bool>> SelectCases(std::span<const ProjectCase> cases, std::span<const std::string> names,
                                       std::span<const std::string> tags) {
   std::vector<std::string> known;

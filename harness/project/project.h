@@ -27,6 +27,9 @@ namespace cuaudit::harness {
 // The cases in the order of the files. Settings come from the files alone.
 Result<std::vector<ProjectCase>> ReadProject(const std::string& file);
 
+// A case with the [defaults] of the file and without a name; with none where there is no such file.
+Result<ProjectCase> ReadDefaults(const std::string& file);
+
 // One answer per case: whether it is among `names` and has one of `tags`. Without names or tags all are. A name that no case has, and tags
 // that leave nothing are errors.
 Result<std::vector<bool>> SelectCases(std::span<const ProjectCase> cases, std::span<const std::string> names,
