@@ -61,11 +61,12 @@ class CaseRuns {
       sweep->places_first = spend_.until.has_value();
       return CarryOutSweep(session, *sweep, spend_, progress_);
     };
+    std::error_code error;
+    const bool begun = std::filesystem::exists(options.work_dir + "/plan.txt", error);
     CarriedOut carried;
     if (!InSession(options, carry_out, &carried)) return;
-    if (carried.status.exit() == Exit::Usage && carried.progressed.signal == 0) {
-      // The directory may hold the trials of another build of the program.
-      std::error_code error;
+    if (begun && carried.status.exit() == Exit::Usage && carried.progressed.signal == 0) {
+      Say("warning: " + case_.name + ": the program has changed since the sweep was begun, so it begins anew");
       std::filesystem::remove_all(options.work_dir, error);
       if (!InSession(options, carry_out, &carried)) return;
     }

@@ -114,6 +114,11 @@ std::string AsJson(const report::Run& run) {
   return text.str();
 }
 
+std::uint64_t CountOf(const report::Counted& counts, Reason reason) {
+  const auto found = counts.find({reason});
+  return found == counts.end() ? 0 : found->second;
+}
+
 TEST(SweepEngine, GivesFirstFaultsThenSecondOnes) {
   Scripted runner(false);
   const report::Run run = Swept(&runner, {});
@@ -309,11 +314,6 @@ report::Run SweptLoop(Loop* runner, std::size_t limit = 0, std::size_t samples =
   options.plan.limit = limit;
   options.plan.spread_at_least = samples;
   return Swept(runner, options);
-}
-
-std::uint64_t CountOf(const report::Counted& counts, Reason reason) {
-  const auto found = counts.find({reason});
-  return found == counts.end() ? 0 : found->second;
 }
 
 TEST(EqualUnwindings, OneThatFiresStandsForTheOthers) {
