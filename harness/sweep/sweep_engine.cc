@@ -251,7 +251,8 @@ Status SweepEngine::Step() {
   const bool again = trial.stray;
   Keep(std::move(trial));
   if (again) return runner_->Give({OrderOf(one->index)});
-  if (!RoundDone()) return runner_->idle() && !waiting_.empty() ? runner_->Give(std::exchange(waiting_, {})) : Status();
+  const bool only_waiting = !waiting_.empty() && results_.size() + waiting_.size() == plan_.size();
+  if (!RoundDone()) return only_waiting ? runner_->Give(std::exchange(waiting_, {})) : Status();
   const std::size_t from = plan_.size();
   finished_ = !PlanNext();
   return finished_ ? Status() : GiveRound(from);

@@ -180,7 +180,7 @@ class SweepEngine {
   int round_ = 1;
   bool finished_ = false;
   bool ended_here_ = false;          // by EndHere
-  std::vector<TrialOrder> waiting_;  // orders of this round that the runner gets when it is idle
+  std::vector<TrialOrder> waiting_;  // orders that the runner gets when the others of this round are back
   bool single_ = false;              // prepared by PrepareOne
   std::optional<Observation> seen_;  // of the single trial
   bool by_site_ = false;             // faults are addressed by call stack
