@@ -21,11 +21,11 @@ SUFFIXES = (".h", ".cc", ".c", ".def")
 # Headers of other projects: the pattern, and the folders (with what lies below them) or files that may include them. Each must.
 THIRD_PARTY = {
     r"^CLI/": ["harness/options", "suites"],
-    r"^fmt/": ["harness/cli", "reports"],
+    r"^fmt/": ["harness/cli", "harness/project", "reports"],
     r"^archive(_entry)?\.h$": ["harness/compare"],
-    r"^nlohmann/": ["harness/cli", "harness/compare", "harness/sweep", "reports", "suites"],
+    r"^nlohmann/": ["harness/cli", "harness/compare", "harness/project", "harness/sweep", "reports", "suites"],
     r"^pugixml": ["reports", "suites"],
-    r"^toml\+\+/": ["harness/compare"],
+    r"^toml\+\+/": ["harness/compare", "harness/project"],
     r"^(elfutils/|dwarf\.h|libelf)": ["harness/symbols"],
     r"^(gtest/|gmock/)": ["include/cuaudit/gtest.h", "include/cuaudit/neutrality_listener.h", "suites"],
     r"^benchmark/": ["suites/bench"],

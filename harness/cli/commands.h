@@ -25,5 +25,7 @@ Exit BaselineCommand(const Options& options);
 Exit SuppressCommand(const Options& options);
 Exit ReportCommand(const Options& options);
 Exit EnvCommand(const Options& options);
+Exit AuditCommand(const Options& options);
+Exit InitCommand(const Options& options);
 
 }  // namespace cuaudit::harness

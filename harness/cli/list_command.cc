@@ -172,7 +172,7 @@ Table OptionTable() {
                             std::uint32_t commands) {
     std::string names;
     for (const CommandRow& row : Commands()) {
-      if ((row.command & commands) != 0) names += (names.empty() ? "" : " ") + std::string(row.name);
+      if ((BitsOf(row.command) & commands) != 0) names += (names.empty() ? "" : " ") + std::string(row.name);
     }
     if ((commands & kLifecycle) != 0) names += (names.empty() ? "" : " ") + std::string("CUAUDIT_SWEEP");
     table.rows.push_back({flag, std::move(operand), fallback, help, names, form});

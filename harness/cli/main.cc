@@ -41,6 +41,10 @@ Exit Dispatch(const Options& options) {
       return ReportCommand(options);
     case kEnv:
       return EnvCommand(options);
+    case kAuditCases:
+      return AuditCommand(options);
+    case kInit:
+      return InitCommand(options);
     case kLifecycle:  // a lifecycle has no command; its options come from CUAUDIT_SWEEP
       break;
   }

@@ -4,6 +4,8 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <cmath>
+
 #include "harness/ledger/rules.h"
 #include "reports/escape.h"
 #include "reports/text_writer.h"
@@ -30,15 +32,60 @@ std::string FirstFound(const TrialResult& trial, std::size_t done, std::size_t t
   return report::ForTerminal(line);
 }
 
-Progress::Progress() : Progress(stderr, isatty(STDERR_FILENO) != 0, Clock::now()) {}
+ProgressForm FormOf(const std::string& progress, bool terminal) {
+  if (progress == "bar") return ProgressForm::Bar;
+  if (progress == "plain") return ProgressForm::Plain;
+  if (progress == "none") return ProgressForm::None;
+  return terminal ? ProgressForm::Bar : ProgressForm::Lines;
+}
+
+std::string RoughTime(double seconds) {
+  constexpr double kMinute = 60;
+  constexpr double kHour = 3600;
+  if (seconds <= 2 * kMinute) return fmt::format("{:.0f} s", std::ceil(seconds));
+  if (seconds <= 2 * kHour) return fmt::format("{:.0f} min", std::ceil(seconds / kMinute));
+  return fmt::format("{:.0f} h", std::ceil(seconds / kHour));
+}
+
+Progress::Progress(const std::string& progress) : Progress(stderr, FormOf(progress, isatty(STDERR_FILENO) != 0), Clock::now()) {}
+
+void Progress::Begin(const char* unit, const std::string& name, const std::string& after, Clock::time_point now) {
+  Clear();
+  unit_ = unit;
+  name_ = report::ForTerminal(name);
+  after_ = report::ForTerminal(after);
+  counted_ = false;
+  tenth_ = 0;
+  begun_ = now;
+}
+
+std::string Progress::Rate(std::size_t done, std::size_t total, Clock::time_point now) const {
+  const double seconds = std::chrono::duration<double>(now - begun_).count();
+  if (now - begun_ < kQuiet || done <= from_) return {};
+  const double rate = static_cast<double>(done - from_) / seconds;
+  return fmt::format(", {:.3g} {} a second, about {} left", rate, unit_, RoughTime(static_cast<double>(total - done) / rate));
+}
+
+void Progress::Line(std::size_t done, std::size_t total) const {
+  std::fprintf(to_, "cuaudit: %s%s%zu of %zu %s so far\n", name_.c_str(), name_.empty() ? "" : ": ", done, total, unit_);
+}
 
 void Progress::Show(std::size_t done, std::size_t total, Clock::time_point now) {
-  if (terminal_) {
-    std::fprintf(to_, "\rcuaudit: %s", ProgressBar(done, total).c_str());
+  if (!counted_) from_ = done;
+  counted_ = true;
+  if (form_ == ProgressForm::Bar) {
+    const std::string head = name_.empty() ? "" : name_ + " ";
+    const std::string after = after_.empty() ? "" : ", " + after_;
+    std::fprintf(to_, "\rcuaudit: %s%s%s%s\033[K", head.c_str(), ProgressBar(done, total).c_str(), Rate(done, total, now).c_str(),
+                 after.c_str());
     shown_ = true;
-  } else if (now - last_ >= kPause) {
-    std::fprintf(to_, "cuaudit: %zu of %zu trials so far\n", done, total);
+  } else if (form_ == ProgressForm::Lines && now - last_ >= kPause) {
+    Line(done, total);
     last_ = now;
+  } else if (form_ == ProgressForm::Plain && total != 0) {
+    const std::size_t tenth = 10 * done / total;
+    if (tenth != 0 && tenth != tenth_) Line(done, total);
+    tenth_ = tenth;
   }
 }
 

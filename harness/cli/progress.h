@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// progress.h: what stderr shows while a sweep goes on: a bar on a terminal, else a line every ten seconds.
+// progress.h: what stderr shows while a command goes on (--progress): a bar on a terminal, or lines.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <string>
 
@@ -18,21 +19,47 @@ std::string ProgressBar(std::size_t done, std::size_t total);
 // cuMemAlloc#3=OUT_OF_MEMORY,refuse". The trial has a finding.
 std::string FirstFound(const TrialResult& trial, std::size_t done, std::size_t total);
 
+// Lines: one every ten seconds. Plain: one for each tenth, whatever the time, so that two logs of one audit are alike.
+enum class ProgressForm : std::uint8_t { Bar, Lines, Plain, None };
+
+// The form for --progress. "auto" is a bar on a terminal, else lines.
+ProgressForm FormOf(const std::string& progress, bool terminal);
+
 class Progress {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::seconds kPause{10};  // between two lines where there is no terminal
+  static constexpr std::chrono::seconds kQuiet{2};   // before a rate is shown
 
-  Progress();  // on stderr
-  Progress(std::FILE* to, bool terminal, Clock::time_point now) : to_(to), terminal_(terminal), last_(now) {}
+  explicit Progress(const std::string& progress);  // on stderr
+  Progress(std::FILE* to, ProgressForm form, Clock::time_point now) : to_(to), form_(form), begun_(now), last_(now) {}
+
+  // What is under way: "trials", in the case "3 of 12: pool" (empty: the only one). `after` is added to the bar: "slowest: pool, 12 s".
+  // Rate and tenths begin anew.
+  void Begin(const char* unit, const std::string& name = {}, const std::string& after = {}, Clock::time_point now = Clock::now());
   void Show(std::size_t done, std::size_t total, Clock::time_point now = Clock::now());
   void Clear();
+  // The line with the name of the case in front of it.
+  std::string Named(const std::string& line) const { return name_.empty() ? line : name_ + ": " + line; }
 
  private:
+  void Line(std::size_t done, std::size_t total) const;
+  std::string Rate(std::size_t done, std::size_t total, Clock::time_point now) const;
+
   std::FILE* to_;
-  bool terminal_ = false;
+  ProgressForm form_ = ProgressForm::None;
+  const char* unit_ = "trials";
+  std::string name_;
+  std::string after_;
   bool shown_ = false;
+  std::size_t from_ = 0;  // done when this began: trials of an earlier sweep have no part in the rate
+  bool counted_ = false;  // from_ is set
+  std::size_t tenth_ = 0;
+  Clock::time_point begun_;
   Clock::time_point last_;
 };
+
+// "4 s", "12 min", "3 h": a time in one number, rounded up.
+std::string RoughTime(double seconds);
 
 }  // namespace cuaudit::harness

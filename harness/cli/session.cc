@@ -105,13 +105,26 @@ report::Mode ModeOf(Command command) {
   return report::Mode::Unknown;
 }
 
+// Puts the variables of --environment in the place of those that are there.
+Status SetVariables(const std::vector<std::string>& given, std::vector<std::string>* environment) {
+  for (const std::string& line : given) {
+    const std::size_t equals = line.find('=');
+    if (equals == 0 || equals == std::string::npos) return {Exit::Usage, "--environment: '" + line + "': expected NAME=VALUE"};
+    const std::string name = line.substr(0, equals + 1);
+    if (name == "CUAUDIT_OPTIONS=") return {Exit::Usage, "--environment: CUAUDIT_OPTIONS: expected another name, cuaudit sets this one"};
+    std::erase_if(*environment, [&](const std::string& other) { return other.starts_with(name); });
+    environment->push_back(line);
+  }
+  return {};
+}
+
+}  // namespace
+
 Exit ExitOf(const report::Run& run) {
   if (run.outcome == words::Outcome::Clean) return Exit::Clean;
   const bool found = run.outcome == words::Outcome::Findings || run.outcome == words::Outcome::Left;
   return found ? Exit::Findings : Exit::Environment;
 }
-
-}  // namespace
 
 Result<std::string> WorldText(const Options& options) {
   struct Given {
@@ -162,13 +175,20 @@ Result<Session> Session::Open(const Options& options) {
   Session session(options);
   session.signals_ = std::make_unique<SignalsTaken>();
   Subject& subject = session.subject_;
-  Result<Program> program = ResolveProgram(options.program.front());
+  std::error_code error;
+  if (!options.directory.empty() && !std::filesystem::is_directory(options.directory, error)) {
+    return Status(Exit::Usage, "--directory: " + options.directory + ": no such directory");
+  }
+  subject.directory = options.directory;
+  Result<Program> program = ResolveProgram(options.program.front(), options.directory);
   if (!program.ok()) return program.status();
   subject.program = std::move(*program);
   subject.command = options.program;
   Result<std::vector<std::string>> environment = CurrentEnvironment();
   if (!environment.ok()) return environment.status();
   subject.environment = std::move(*environment);
+  const Status set = SetVariables(options.environment, &subject.environment);
+  if (!set.ok()) return set;
   for (const Output& output : options.outputs) {
     Status writable = CheckOutput(output.file, output.file == options.output ? "--output" : "--format");
     if (!writable.ok()) return writable;
@@ -194,6 +214,7 @@ Result<Session> Session::Open(const Options& options) {
   subject.launch.cudart_dir = machine->cudart_dir;
   subject.launch.cudart = OwnRuntime(*machine, subject.program.cudart);
   subject.launch.driver = chosen->driver;
+  session.why_driver_ = chosen->why;
   subject.launch.real_driver = machine->genuine_driver;
   subject.launch.pinned_scope = options.scope == "pinned";
   subject.launch.stack_depth = static_cast<std::uint32_t>(options.stacks);
@@ -292,19 +313,26 @@ Exit Beside(Exit delivered, const Status& written) {
   return written.exit();
 }
 
-Exit Fail(const Status& status, const Session& session) {
+void SayFailure(const Status& status) {
   Say(status.message());
-  if (!status.detail().empty()) {
-    Say("the last lines of its output:");
-    std::istringstream lines(status.detail());
-    for (std::string line; std::getline(lines, line);) std::fprintf(stderr, "%s\n", report::ForTerminal(line).c_str());
-  }
-  if (status.exit() == Exit::Usage) return status.exit();
+  if (status.detail().empty()) return;
+  Say("the last lines of its output:");
+  std::istringstream lines(status.detail());
+  for (std::string line; std::getline(lines, line);) std::fprintf(stderr, "%s\n", report::ForTerminal(line).c_str());
+}
+
+report::Run FailedReport(const Status& status, const Session& session) {
   report::Run run = session.NewReport();
   run.host = {};  // nothing was judged
   run.outcome = status.not_exercised() ? words::Outcome::NotExercised : words::Outcome::Error;
   run.message.told = status.message();
-  const Exit delivered = Deliver(run, session);
+  return run;
+}
+
+Exit Fail(const Status& status, const Session& session) {
+  SayFailure(status);
+  if (status.exit() == Exit::Usage) return status.exit();
+  const Exit delivered = Deliver(FailedReport(status, session), session);
   return delivered == Exit::Failure ? delivered : status.exit();
 }
 

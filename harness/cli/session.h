@@ -40,6 +40,7 @@ class Session {
   const WorkDir& dir() const noexcept { return *dir_; }
   const Suppressions& suppressions() const noexcept { return suppressions_; }
   std::size_t jobs() const;
+  const std::string& why_driver() const noexcept { return why_driver_; }  // "no genuine libcuda.so.1 found"
 
   // The command line that runs `command` with the same options and the same name of the tool: "cuaudit replay --driver=sim --host".
   std::string CommandLine(Command command) const;
@@ -53,10 +54,20 @@ class Session {
 
   Options options_;
   Subject subject_;
+  std::string why_driver_;
   std::unique_ptr<SignalsTaken> signals_;  // holds signals between two runs of the program
   std::optional<WorkDir> dir_;
   Suppressions suppressions_;
 };
+
+// The exit code of a command with this result.
+Exit ExitOf(const report::Run& run);
+
+// Says the error on stderr, with what the program wrote last.
+void SayFailure(const Status& status);
+
+// The report of an audit that did not take place, or not to its end.
+report::Run FailedReport(const Status& status, const Session& session);
 
 // Marks the defects that --suppressions accepts, writes the report to all outputs and answers the exit code for its outcome.
 Exit Deliver(report::Run run, const Session& session);

@@ -2,21 +2,20 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <memory>
+#include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "faults/driver/effects.h"
 #include "faults/plan/fault.h"
+#include "harness/cli/carry_out.h"
 #include "harness/cli/commands.h"
-#include "harness/cli/progress.h"
 #include "harness/cli/session.h"
+#include "harness/options/budget.h"
 #include "harness/options/report_files.h"
 #include "harness/options/sweep_settings.h"
-#include "harness/sweep/plan/fault_text.h"
-#include "harness/sweep/runners/make_runner.h"
-#include "harness/sweep/sweep_digest.h"
 #include "harness/sweep/sweep_engine.h"
 #include "harness/sweep/trial_rows.h"
 #include "reports/defect_words.h"
@@ -33,6 +32,11 @@ void SayWarnings(const report::Run& run) {
   const auto unmodelled = totals.skipped.find({Reason::Unmodelled});
   if (unmodelled == totals.skipped.end()) return;
   Say("warning: " + std::to_string(unmodelled->second) + " calls are unknown to the simulated driver and answered NOT_SUPPORTED");
+}
+
+std::uint64_t OverBudget(const report::Run& run) {
+  const auto row = run.totals.skipped.find({Reason::OverBudget});
+  return row == run.totals.skipped.end() ? 0 : row->second;
 }
 
 // Adds the likeliest documented error to "cuMemAlloc#2". Answers false when the call has none.
@@ -65,101 +69,35 @@ Result<std::vector<report::Replayed>> ReadFaults(const Options& options) {
   return faults;
 }
 
-// A sweep that continues in its directory uses the fault-free runs that it began with, when new ones could differ.
-Result<Rehearsal> RehearseForSweep(const Session& session, const SweepOptions& sweep, int* interrupted) {
-  std::optional<Rehearsal> kept = KeptRehearsal(session.subject(), session.dir());
-  if (kept && HoldsPlanOf(session.dir(), sweep, SubjectHash(session.subject(), *kept, sweep.judge))) return std::move(*kept);
-  kept.reset();
-  return Rehearse(session.subject(), session.dir(), 2, interrupted);
-}
-
-// A replay needs one fault-free run to compare with. Faults addressed by site belong to a program that does not do the same each time.
-Result<Rehearsal> RehearseForReplay(const Session& session, const std::vector<std::string>& faults, int* interrupted) {
-  const bool by_site = std::any_of(faults.begin(), faults.end(), IsBySite);
-  return Rehearse(session.subject(), session.dir(), by_site ? 2 : 1, interrupted);
-}
-
 // Says that a finished sweep was started again, so the verdict is the earlier one.
 std::string NothingAnew(const WorkDir& dir) {
   return "nothing was run anew: every trial is taken from " + dir.File("trials.jsonl") + "; for new ones choose another --work-dir";
 }
 
-// What became of the trials.
-struct Carried {
-  Status status;
-  Progressed progressed;
-  bool nothing_anew = false;           // every trial is an earlier sweep's
-  std::vector<report::TrialRow> rows;  // for --trials
-};
-
 Status WriteRows(const Options& options, const std::vector<report::TrialRow>& rows, const report::Run& run) {
   return options.trials.empty() ? Status() : WriteTrialRows(rows, run, options.trials);
-}
-
-// Carries out all trials, or the one of the faults `only`, and fills the report.
-Carried CarryOut(const Session& session, const SweepOptions& sweep, Rehearsal rehearsal, const std::vector<std::string>& only,
-                 report::Run* run) {
-  const Options& options = session.options();
-  const Subject trials = SubjectOfTrials(session.subject(), rehearsal);
-  const SpawnOptions resources{session.jobs(), options.keep, TrialCapacity(trials, rehearsal.run), only.empty() ? "trial-" : "replay-"};
-  const Isolation wished = only.empty() ? Named<Isolation>(options.isolation).value_or(Isolation::Unknown) : Isolation::Spawn;
-  std::unique_ptr<Runner> runner = MakeRunner(wished, trials, session.dir(), resources, rehearsal);
-  SiteTexts sites;
-  SweepEngine engine(runner.get(), &session.dir(), sweep, session.Reproduce(), &sites);
-  Carried carried;
-  Status& status = carried.status;
-  if (only.empty()) {
-    const std::uint64_t subject = SubjectHash(session.subject(), rehearsal, sweep.judge);
-    status = engine.Prepare(std::move(rehearsal), subject);
-  } else {
-    status = engine.PrepareOne(std::move(rehearsal), only);
-  }
-  if (status.ok()) {
-    if (engine.rehearsal().drifting) Say("warning: two fault-free runs differ at " + engine.rehearsal().drift);
-    if (engine.resumed() != 0)
-      Say("going on: " + std::to_string(engine.resumed()) + " of " + std::to_string(engine.total()) + " trials are done");
-    carried.nothing_anew = engine.Finished() && engine.resumed() != 0;
-  }
-  Progress progress;
-  bool told = !only.empty();
-  while (status.ok() && !engine.Finished()) {
-    if (!told && engine.first_found() != nullptr) {
-      told = true;
-      progress.Clear();
-      Say(FirstFound(*engine.first_found(), engine.done(), engine.total()));
-    }
-    progress.Show(engine.done(), engine.total());
-    status = engine.Step();
-  }
-  progress.Clear();
-  const int signal = status.ok() ? 0 : runner->interrupted();
-  runner.reset();  // ends all running processes
-  if (status.ok() || signal != 0) engine.Report(run);
-  if (!options.trials.empty()) carried.rows = TrialRows(engine);
-  carried.progressed = {signal, run->totals.trials, engine.trials(), engine.plans_more()};
-  return carried;
 }
 
 }  // namespace
 
 Exit SweepCommand(const Options& options) {
-  const Result<SweepOptions> sweep = SweepOptionsOf(options);
+  const Progress::Clock::time_point begun = Progress::Clock::now();
+  Result<SweepOptions> sweep = SweepOptionsOf(options);
   if (!sweep.ok()) return Refuse(sweep.status());
+  const Result<std::optional<std::chrono::seconds>> budget = ParseBudget(options.budget);
+  if (!budget.ok()) return Refuse(budget.status());
   const Status writable = CheckOutput(options.trials, "--trials");
   if (!writable.ok()) return Refuse(writable);
   const Result<Session> session = Session::Open(options);
   if (!session.ok()) return Refuse(session.status());
 
-  report::Run run = session->NewReport();
-  int interrupted = 0;
-  Result<Rehearsal> rehearsal = RehearseForSweep(*session, *sweep, &interrupted);
+  Spend spend;
+  if (budget->has_value()) spend.until = begun + **budget;
+  sweep->places_first = spend.until.has_value();
+  Progress progress(options.progress);
+  CarriedOut carried = CarryOutSweep(*session, *sweep, spend, &progress);
+  report::Run& run = carried.run;
   // The report is written before the lines of --trials, and whatever becomes of them.
-  if (interrupted != 0) {
-    const Exit ended = EndInterrupted({interrupted}, run, *session);
-    return Beside(ended, WriteRows(options, {}, run));
-  }
-  if (!rehearsal.ok()) return Fail(rehearsal.status(), *session);
-  const Carried carried = CarryOut(*session, *sweep, std::move(*rehearsal), {}, &run);
   if (carried.progressed.signal != 0) {
     const Exit ended = EndInterrupted(carried.progressed, run, *session);
     return Beside(ended, WriteRows(options, carried.rows, run));
@@ -168,6 +106,7 @@ Exit SweepCommand(const Options& options) {
   SayWarnings(run);
   Suppressions suppressions = session->suppressions();
   suppressions.Apply(Today(), &run);
+  if (carried.ended_early) Say("warning: the budget is spent: " + std::to_string(OverBudget(run)) + " trials were left out");
   const std::string shown = report::HostNotes(run);
   Say(std::to_string(run.totals.trials) + " trials, " + std::to_string(run.totals.fired) + " fired, " + report::DefectCount(run) +
       (run.coverage->pruned == 0 ? "" : ", " + std::to_string(run.coverage->pruned) + " pruned as equal (--no-prune tries them)") +
@@ -191,19 +130,14 @@ Exit ReplayCommand(const Options& options) {
   if (!sweep.ok()) return Refuse(sweep.status());
   const Result<Session> session = Session::Open(options);
   if (!session.ok()) return Refuse(session.status());
-  report::Run run = session->NewReport();
-  run.faults = *faults;
   std::vector<std::string> texts;
   for (const report::Replayed& fault : *faults) texts.push_back(fault.text);
-  int interrupted = 0;
-  Result<Rehearsal> rehearsal = RehearseForReplay(*session, texts, &interrupted);
-  if (interrupted != 0) return EndInterrupted({interrupted, 0, 1}, std::move(run), *session);
-  if (!rehearsal.ok()) return Fail(rehearsal.status(), *session);
-  const Carried carried = CarryOut(*session, *sweep, std::move(*rehearsal), texts, &run);
-  if (carried.progressed.signal != 0) return EndInterrupted(carried.progressed, std::move(run), *session);
+  CarriedOut carried = CarryOutReplay(*session, *sweep, texts);
+  carried.run.faults = *faults;
+  if (carried.progressed.signal != 0) return EndInterrupted(carried.progressed, std::move(carried.run), *session);
   if (!carried.status.ok()) return Fail(carried.status, *session);
-  SayWarnings(run);
-  return Deliver(run, *session);
+  SayWarnings(carried.run);
+  return Deliver(std::move(carried.run), *session);
 }
 
 }  // namespace cuaudit::harness

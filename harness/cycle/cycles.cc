@@ -67,6 +67,7 @@ class Cycles {
 
  private:
   Status Run(std::uint64_t count) {
+    if (progress_->told) progress_->told();
     Subject once = subject_;
     once.command = WithCount(subject_.command, count);
     const std::uint64_t asked = counts_.given.back();

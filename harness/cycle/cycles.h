@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "harness/cycle/certificate.h"
@@ -23,7 +24,8 @@ namespace cuaudit::harness {
 struct CyclesProgress {
   int interrupted = 0;  // number of the signal that ended it; 0: none
   std::size_t done = 0;
-  std::size_t planned = 0;  // runs of the program, without those that judge its meters
+  std::size_t planned = 0;          // runs of the program, without those that judge its meters
+  std::function<void()> told = {};  // called before each of these runs
 };
 
 // With {n} in the command there is one run per count, and longer runs while something grows that may be a cache that fills. When a longer

@@ -4,11 +4,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <system_error>
 #include <utility>
 
+#include "harness/options/option_rows.h"
 #include "harness/process/files.h"
 
 namespace cuaudit::harness {
@@ -34,6 +36,8 @@ constexpr CommandRow kCommands[] = {
     {kEnv, "env", " [-- PROGRAM [ARGS]]",
      "Print what makes a shell start programs on the simulated driver, without an audit: eval \"$(cuaudit env --driver=sim)\"; or start "
      "one so"},
+    {kAuditCases, "audit", " [CASE...]", "Carry out the sweep and the cycles of each case of cuaudit.toml"},
+    {kInit, "init", " -- PROGRAM [ARGS]", "Write a cuaudit.toml for a program, from what fault-free runs of it show"},
 };
 
 const CommandRow& RowOf(Command command) {
@@ -41,7 +45,8 @@ const CommandRow& RowOf(Command command) {
 }
 
 void AddOptions(CLI::App* app, Command command, Options* options) {
-  const auto has = [command](std::uint32_t commands) { return (commands & command) != 0; };
+  const std::uint32_t wanted = BitsOf(command);
+  const auto has = [wanted](std::uint32_t commands) { return (commands & wanted) != 0; };
 #define CUAUDIT_CHOICE(field, flag, default_value, choices, commands, echo, help) \
   if (has(commands)) app->add_option(flag, options->field, help)->check(CLI::IsMember(SplitCommas(choices)))->capture_default_str();
 #define CUAUDIT_TEXT(field, flag, default_value, operand_name, commands, echo, help) \
@@ -62,10 +67,12 @@ void AddOptions(CLI::App* app, Command command, Options* options) {
 #undef CUAUDIT_LIST
 }
 
+}  // namespace
+
 Status CheckOptions(const Options& options) {
   const CommandRow& row = RowOf(options.command);
   const std::string usage = std::string("cuaudit ") + row.name + " [OPTIONS]" + row.usage;
-  const bool takes_program = (options.command & kAudit) != 0;
+  const bool takes_program = (options.command & (kAudit | kInit)) != 0;
   if (takes_program && options.program.empty()) return {Exit::Usage, "expected -- and a program: " + usage};
   const bool may_take_program = takes_program || options.command == kEnv;
   if (!may_take_program && !options.program.empty()) return {Exit::Usage, std::string(row.name) + " takes no program: " + usage};
@@ -87,6 +94,8 @@ Status CheckOptions(const Options& options) {
   if (options.host && options.no_host) return {Exit::Usage, "expected --host or --no-host, not both"};
   return {};
 }
+
+namespace {
 
 // Reads "json" or "json=FILE".
 Result<Output> ParseOutput(const std::string& text, const Options& options) {
@@ -151,6 +160,14 @@ std::string CommandNames() {
   return names;
 }
 
+// Notes which options of a case were given, so that they come before those of cuaudit.toml.
+void NoteGiven(const CLI::App& app, Options* options) {
+  if (options->command != kAuditCases && options->command != kInit) return;
+  for (const OptionRow& row : OptionRows()) {
+    if (row.IsKey() && app.count(row.flag) != 0) options->given.emplace_back(row.flag);
+  }
+}
+
 std::string OneLine(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   while (!text.empty() && text.back() == ' ') text.pop_back();
@@ -206,6 +223,7 @@ OptionsParser::OptionsParser() : parts_(std::make_unique<Parts>()) {
     sub->footer(std::string("cuaudit ") + row.name + " [OPTIONS]" + row.usage);
     AddOptions(sub, row.command, &copy);
     if (row.command == kExplain) sub->add_option("journal", copy.operand, "a journal that --keep left behind");
+    if (row.command == kAuditCases) sub->add_option("case", copy.operands, "names of cases (default: all)");
     if (row.command == kList) {
       sub->add_option("what", copy.operand, "the table")
           ->required()
@@ -258,6 +276,7 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
     options = std::move(copies[i]);
     options.program = std::move(program);
     options.command = commands[i].first;
+    NoteGiven(*commands[i].second, &options);
   }
   Status usable = CheckOptions(options);
   if (usable.ok()) usable = ReadOutputs(&options);
@@ -305,6 +324,23 @@ Status ParseLifecycleOptions(const std::string& text, Options* options) {
     options->outputs.push_back(std::move(*output));
   }
   return {};
+}
+
+Result<Options> ParseAuditVariable() {
+  Options options;
+  options.command = kInit;  // has the options of a case and few others
+  const char* const text = std::getenv(kAuditVariable);
+  if (text == nullptr || *text == '\0') return options;
+  CLI::App app("", kAuditVariable);
+  app.set_help_flag();
+  AddOptions(&app, static_cast<Command>(kCase), &options);
+  try {
+    app.parse(text, false);
+  } catch (const CLI::ParseError& error) {
+    return Status(Exit::Usage, std::string(kAuditVariable) + ": " + OneLine(error.what()));
+  }
+  NoteGiven(app, &options);
+  return options;
 }
 
 std::vector<std::string> EchoOptions(const Options& options, Command command) {

@@ -27,6 +27,8 @@ enum Command : std::uint32_t {
   kExplain = 32,
   kList = 64,
   kLifecycle = 128,
+  kAuditCases = 256,
+  kInit = 512,
   kCompare = 1024,
   kBaseline = 2048,
   kSuppress = 4096,
@@ -34,6 +36,12 @@ enum Command : std::uint32_t {
   kEnv = 16384
 };
 inline constexpr std::uint32_t kAudit = kRun | kCycles | kSweep | kReplay;
+// No command: the option is a key of a case in cuaudit.toml, and a flag of the commands that read or write that file.
+inline constexpr std::uint32_t kCase = std::uint32_t{1} << 31U;
+// A command has the rows of options.def that have one of these bits.
+constexpr std::uint32_t BitsOf(Command command) {
+  return command == kAuditCases || command == kInit ? std::uint32_t{command} | kCase : std::uint32_t{command};
+}
 enum class Echo : std::uint8_t { kQuiet, kEcho };
 
 enum class Format : std::uint8_t { Text, Json, Junit, Sarif, Github, Gitlab, Markdown, Html };
@@ -65,6 +73,7 @@ struct Options {
   std::string operand;                // explain: the journal; list: the table
   std::vector<std::string> operands;  // of a command that takes several, in their order
   std::vector<std::string> program;   // words after "--"
+  std::vector<std::string> given;     // audit, init: the flags of kCase that were given
   std::vector<Output> outputs;        // from --format and --output; at most one goes to stdout
   bool done = false;                  // only `message` was wanted
   std::string message;
@@ -76,6 +85,13 @@ Result<Options> ParseOptions(std::span<const std::string> arguments);
 // `text` holds the options of a lifecycle in the form of a command line: "--depth 1 --format json=audit.json". Other options stay as they
 // are.
 Status ParseLifecycleOptions(const std::string& text, Options* options);
+
+// The options of cuaudit.toml that the environment variable CUAUDIT_AUDIT gives, in the form of a command line: "--depth 1 --jobs 2".
+inline constexpr const char* kAuditVariable = "CUAUDIT_AUDIT";
+Result<Options> ParseAuditVariable();
+
+// Whether the options go together.
+Status CheckOptions(const Options& options);
 
 // ParseOptions for many command lines. The tables of accepted flags are built once.
 class OptionsParser {

@@ -45,8 +45,9 @@ struct ChildPlan {
   const char* path;
   char* const* arguments;
   char* const* environment;
-  int input;   // -1: inherited
-  int output;  // -1: inherited
+  const char* directory;  // null: this one
+  int input;              // -1: inherited
+  int output;             // -1: inherited
   int failure;
   bool own_group;
   pid_t parent;
@@ -66,6 +67,7 @@ struct ChildPlan {
   signal(SIGPIPE, SIG_DFL);
   signal(SIGXFSZ, SIG_DFL);
   sigprocmask(SIG_SETMASK, plan.mask, nullptr);
+  wired = wired && (plan.directory == nullptr || chdir(plan.directory) == 0);
   if (wired) execve(plan.path, plan.arguments, plan.environment);
   const int error = errno;
   ssize_t ignored = write(plan.failure, &error, sizeof(error));
@@ -180,8 +182,9 @@ Status ProcessPool::Start(std::size_t tag, const Launch& launch) {
 
   const std::vector<char*> arguments = Pointers(launch.arguments);
   const std::vector<char*> environment = Pointers(launch.environment);
-  const ChildPlan plan{launch.path.c_str(), arguments.data(),   environment.data(), input.get(), output.get(),
-                       failure.get(),       !launch.foreground, getpid(),           &mask_before};
+  const char* const directory = launch.directory.empty() ? nullptr : launch.directory.c_str();
+  const ChildPlan plan{launch.path.c_str(), arguments.data(), environment.data(), directory, input.get(),
+                       output.get(),        failure.get(),    !launch.foreground, getpid(),  &mask_before};
   const pid_t pid = fork();
   if (pid < 0) return {Exit::Failure, std::string("cannot start a process: ") + std::strerror(errno)};
   if (pid == 0) Become(plan);

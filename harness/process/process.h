@@ -32,6 +32,7 @@ struct Launch {
   std::string path;
   std::vector<std::string> arguments;  // argv with the program's name
   std::vector<std::string> environment;
+  std::string directory;        // where the program runs; empty: where cuaudit does
   bool foreground = false;      // keeps stdin, stdout, stderr and the process group; otherwise stdin is /dev/null
   bool stdout_is_ours = false;  // in the foreground: stdout of the program goes to stderr
   std::string output;           // file for stdout and stderr; may be "/dev/null"

@@ -8,7 +8,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include "faults/driver/runtime_file.h"
 #include "harness/process/files.h"
@@ -105,13 +107,17 @@ void ReadElf(std::string_view bytes, Program* program) {
   });
 }
 
-Result<Program> ResolveProgram(const std::string& name) {
+std::string PathFrom(const std::string& directory, const std::string& path) {
+  return directory.empty() || path.starts_with('/') ? path : directory + "/" + path;
+}
+
+Result<Program> ResolveProgram(const std::string& name, const std::string& directory) {
   if (name.empty()) return Status(Exit::Usage, "the program's name is empty");
   Program program;
   const char* reason = "not found";
   if (name.find('/') != std::string::npos) {
-    reason = WhyNotExecutable(name);
-    program.path = name;
+    program.path = PathFrom(directory, name);
+    reason = WhyNotExecutable(program.path);
   } else {
     const char* const variable = std::getenv("PATH");
     std::string_view rest = variable != nullptr ? variable : "/bin:/usr/bin";
@@ -127,7 +133,9 @@ Result<Program> ResolveProgram(const std::string& name) {
       if (why == nullptr || std::string_view(why) != "not found") reason = why;
     }
   }
-  if (reason != nullptr) return Status(Exit::Usage, name + ": " + reason);
+  if (reason != nullptr) return Status(Exit::Usage, PathFrom(program.path.empty() ? "" : directory, name) + ": " + reason);
+  std::error_code error;
+  if (!directory.empty()) program.path = std::filesystem::absolute(program.path, error).lexically_normal().string();
   const Result<SparseFile> file = SparseFile::Open(program.path);
   if (file.ok()) ReadElf({static_cast<const char*>(file->data()), file->size()}, &program);
   return program;

@@ -19,8 +19,12 @@ struct Program {
   bool is_static = false;    // an ELF without interpreter, which no drop-in library can enter
 };
 
-// Searches PATH as execvp does. A name with a slash is taken as it is.
-Result<Program> ResolveProgram(const std::string& name);
+// Searches PATH as execvp does. A name with a slash is taken as it is, or from `directory`, where the program will run; the path is then
+// absolute.
+Result<Program> ResolveProgram(const std::string& name, const std::string& directory = {});
+
+// A path that a program in `directory` names, as this process names it. Empty: the program runs in the directory of this process.
+std::string PathFrom(const std::string& directory, const std::string& path);
 
 // Reads the fields above from the bytes of an ELF file. Other bytes leave them unset.
 void ReadElf(std::string_view bytes, Program* program);

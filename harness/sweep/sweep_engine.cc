@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <utility>
 
 #include "harness/sweep/findings/outcome.h"
@@ -147,6 +149,17 @@ Status SweepEngine::GiveRound(std::size_t from) {
   for (std::size_t index = from; index < plan_.size(); ++index) {
     if (!results_.contains(index)) orders.push_back(OrderOf(index));
   }
+  waiting_.clear();
+  if (options_.places_first && round_ == 1) {
+    std::set<std::uint64_t> places;
+    for (const auto& [index, trial] : results_) places.insert(plan_[index].sites.front());
+    const auto is_first = [&](const TrialOrder& one) { return places.insert(plan_[one.index].sites.front()).second; };
+    const auto later = std::stable_partition(orders.begin(), orders.end(), is_first);
+    if (later != orders.begin()) {
+      waiting_.assign(std::make_move_iterator(later), std::make_move_iterator(orders.end()));
+      orders.erase(later, orders.end());
+    }
+  }
   return runner_->Give(std::move(orders));
 }
 
@@ -245,7 +258,8 @@ Status SweepEngine::Step() {
   const bool again = trial.stray;
   Keep(std::move(trial));
   if (again) return runner_->Give({OrderOf(one->index)});
-  if (!RoundDone()) return {};
+  const bool only_waiting = !waiting_.empty() && results_.size() + waiting_.size() == plan_.size();
+  if (!RoundDone()) return only_waiting ? runner_->Give(std::exchange(waiting_, {})) : Status();
   const std::size_t from = plan_.size();
   finished_ = !PlanNext();
   return finished_ ? Status() : GiveRound(from);
@@ -279,7 +293,7 @@ void SweepEngine::ReportDrift(Groups* groups, report::Run* run) {
 
 void SweepEngine::ReportBenign(Groups* groups, report::Run* run) const {
   if (single_) return;
-  const bool all_tried = finished_ && options_.plan.calls.empty() && options_.plan.limit == 0;
+  const bool all_tried = finished_ && !ended_here_ && options_.plan.calls.empty() && options_.plan.limit == 0;
   for (const TrialFindingText& never : NeverFired(options_.benign, results_)) {
     if (all_tried) {
       AddDeclared(never, reproduction_, groups, run);
@@ -335,7 +349,9 @@ void SweepEngine::Report(report::Run* run) {
     const auto only_shrinks = [this](std::size_t trial) { return OnlyShrinks(trial); };
     TellCalls(rehearsed_.front(), *calls_, results_, only_shrinks, sites_, run);
   }
-  if (!single_) run->coverage = coverage_.Result(results_, [this](std::uint64_t site) { return SiteInWords(site); });
+  if (!single_)
+    run->coverage = coverage_.Result(
+        results_, [this](std::uint64_t site) { return SiteInWords(site); }, ended_here_ ? Reason::OverBudget : Reason::Interrupted);
   for (const auto& [reason, count] : pruned_) run->coverage->pruned += count;  // a single trial prunes nothing
   if (!finished_) return;
   SetOutcome(in_order, possible_, dir_ == nullptr ? std::string("memory") : dir_->path(), run);

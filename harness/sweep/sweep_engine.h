@@ -53,6 +53,7 @@ struct SweepOptions {
   std::vector<Benign> benign;                      // faults that the program may absorb
   std::optional<std::uint64_t> coverage_at_least;  // tenths of a percent
   bool tell_calls = true;                          // the report has the calls of the fault-free run, and the way back of each defect
+  bool places_first = false;                       // one trial of each place is run before other first faults
 };
 
 // A trial of the plan. Lists with the same beginning build on the same earlier trial.
@@ -75,6 +76,8 @@ class SweepEngine {
   bool prepared() const noexcept { return rehearsal_.has_value(); }
   bool Finished() const noexcept { return finished_; }
   Status Step();  // waits for one trial
+  // Ends the sweep with the trials that have ended. What was planned, and second faults that would be, are counted as left out.
+  void EndHere();
 
   std::size_t total() const noexcept { return plan_.size(); }  // grows with each round
   std::size_t trials() const noexcept {                        // without the trials that only shrink
@@ -181,6 +184,8 @@ class SweepEngine {
   bool shrinks_ = false;
   int round_ = 1;
   bool finished_ = false;
+  bool ended_here_ = false;          // by EndHere
+  std::vector<TrialOrder> waiting_;  // orders that the runner gets when the others of this round are back
   bool single_ = false;              // prepared by PrepareOne
   std::optional<Observation> seen_;  // of the single trial
   bool by_site_ = false;             // faults are addressed by call stack

@@ -39,7 +39,7 @@ std::vector<SweepEngine::Second> SweepEngine::SecondFaults() {
   std::vector<Second> seconds;
   std::unordered_set<std::uint64_t> known;
   for (std::size_t index = 0; index < plan_.size(); ++index) {
-    if (plan_[index].faults.size() != static_cast<std::size_t>(round_)) continue;
+    if (plan_[index].faults.size() != static_cast<std::size_t>(round_) || !results_.contains(index)) continue;
     Unwinding unwinding = std::move(results_.at(index).unwinding);
     results_.at(index).unwinding = Unwinding();
     for (const auto& [reason, count] : unwinding.pruned) {
@@ -169,6 +169,23 @@ void SweepEngine::TakeStandIns(Shape* shape, std::vector<Second>* stand_ins) con
     stand_ins->push_back(std::move(one));
     return true;
   });
+}
+
+void SweepEngine::EndHere() {
+  if (finished_) return;
+  finished_ = ended_here_ = true;
+  const auto left_out = [this](const Second& one) {
+    coverage_.LeaveOut(WayOf(one.fault), Reason::OverBudget);
+    ++skipped_[Reason::OverBudget];
+  };
+  for (std::size_t index = 0; index < plan_.size(); ++index) {
+    if (!results_.contains(index) && !plan_[index].shrinks) ++skipped_[Reason::OverBudget];
+  }
+  // Whether an equal fault stands for these is not settled.
+  for (const auto& [number, shape] : shapes_) std::for_each(shape.stood_for.begin(), shape.stood_for.end(), left_out);
+  if (round_ >= options_.depth) return;
+  const std::vector<Second> seconds = SecondFaults();
+  std::for_each(seconds.begin(), seconds.end(), left_out);
 }
 
 // True when a sample finds something that neither its first faults alone nor any trial that stands for it finds.

@@ -70,7 +70,7 @@ void CoverageTable::LeaveOut(const WayToFail& way, Reason why) {
 }
 
 report::Coverage CoverageTable::Result(const std::map<std::size_t, TrialResult>& results,
-                                       const std::function<report::Acquired(std::uint64_t)>& site) const {
+                                       const std::function<report::Acquired(std::uint64_t)>& site, Reason untried) const {
   report::Coverage coverage;
   coverage.reachable = rows_.size();
   std::set<std::pair<std::string, std::string>> tried;
@@ -98,7 +98,7 @@ report::Coverage CoverageTable::Result(const std::map<std::size_t, TrialResult>&
     if (first != results.end()) {
       one.missed = first->second.missed;
     } else {
-      one.why = row.trials.empty() ? row.why_not : Reason::Interrupted;
+      one.why = row.trials.empty() ? row.why_not : untried;
     }
     one.stack = site(row.site).stack;
     coverage.not_reached.push_back(std::move(one));

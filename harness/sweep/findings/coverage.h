@@ -32,9 +32,9 @@ class CoverageTable {
   // The row can be reached but is not tried.
   void LeaveOut(const WayToFail& way, Reason why);
 
-  // `results` is indexed by trial number; a missing trial was not run. `site` describes the place with a SiteKey.
-  report::Coverage Result(const std::map<std::size_t, TrialResult>& results,
-                          const std::function<report::Acquired(std::uint64_t)>& site) const;
+  // `results` is indexed by trial number; a missing trial was not run, because of `untried`. `site` describes the place with a SiteKey.
+  report::Coverage Result(const std::map<std::size_t, TrialResult>& results, const std::function<report::Acquired(std::uint64_t)>& site,
+                          Reason untried = Reason::Interrupted) const;
 
  private:
   struct Row {

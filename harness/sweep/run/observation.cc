@@ -54,6 +54,7 @@ Result<Launch> PrepareRun(const Subject& subject, const std::string& journal, st
   Launch launch;
   launch.path = subject.program.path;
   launch.arguments = subject.command;
+  launch.directory = subject.directory;
   std::string orders = OptionsText(subject.launch, journal, faults);
   if (!more.empty()) orders += ";" + more;
   launch.environment = MakeEnvironment(subject.launch, subject.program.asan_library, orders, subject.environment);

@@ -33,6 +33,7 @@ struct Subject {
   Program program;
   std::vector<std::string> command;      // argv
   std::vector<std::string> environment;  // before cuaudit adds its own variables
+  std::string directory;                 // where the program runs; empty: where cuaudit does
   LaunchOptions launch;
   std::size_t record_capacity = 0;  // for the fault-free runs
   std::uint64_t deadline_ms = 0;

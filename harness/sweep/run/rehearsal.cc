@@ -63,7 +63,8 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> ContentOfArguments(const Su
   std::vector<std::pair<std::uint64_t, std::uint64_t>> content;
   for (const std::string& word : subject.command) {
     const std::size_t equals = word.find('=');
-    content.emplace_back(FileContent(word), equals == std::string::npos ? 0 : FileContent(word.substr(equals + 1)));
+    const auto content_of = [&](const std::string& path) { return FileContent(PathFrom(subject.directory, path)); };
+    content.emplace_back(content_of(word), equals == std::string::npos ? 0 : content_of(word.substr(equals + 1)));
   }
   return content;
 }

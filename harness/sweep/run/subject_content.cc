@@ -76,8 +76,8 @@ std::uint64_t SubjectContent(const Subject& subject, const Rehearsal& rehearsal)
     if (rehearsal.outputs.contains(i)) continue;
     const std::string& word = subject.command[i];
     const std::size_t equals = word.find('=');
-    hash = HashNumber(FileContent(word), hash);
-    if (equals != std::string::npos) hash = HashNumber(FileContent(word.substr(equals + 1)), hash);
+    hash = HashNumber(FileContent(PathFrom(subject.directory, word)), hash);
+    if (equals != std::string::npos) hash = HashNumber(FileContent(PathFrom(subject.directory, word.substr(equals + 1))), hash);
   }
   return rehearsal.drifting ? hash : HashNumber(ModulesContent(rehearsal), hash);
 }

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/options/budget.h"
 #include "harness/process/files.h"
 #include "suites/support/temporary_dir.h"
 
@@ -129,6 +130,16 @@ TEST(CommandLine, RefusesAConfigFileItDoesNotUnderstand) {
   EXPECT_THAT(WhyNot({"sweep", "--config", "/dev/zero", "--", "prog"}), HasSubstr("expected a regular file"));
   ASSERT_TRUE(WriteFile(path, std::string((1U << 20U) + 1, '#'), Exit::Failure).ok());
   EXPECT_THAT(WhyNot({"sweep", "--config", path, "--", "prog"}), HasSubstr("at most 1 MiB"));
+}
+
+TEST(CommandLine, ReadsABudgetWithItsUnit) {
+  EXPECT_EQ(ParseBudget("90s")->value().count(), 90);
+  EXPECT_EQ(ParseBudget("10min")->value().count(), 600);
+  EXPECT_EQ(ParseBudget("2h")->value().count(), 7200);
+  EXPECT_FALSE(ParseBudget("")->has_value());
+  for (const char* const text : {"10", "0s", "-1s", "1.5h", "s", "10 min", "10m", "99999999999s", "1000001s", "10minutes"}) {
+    EXPECT_THAT(ParseBudget(text).status().message(), HasSubstr(std::string("--budget: '") + text + "': expected a time")) << text;
+  }
 }
 
 TEST(CommandLine, HelpNamesEveryOptionOfItsCommand) {

@@ -114,6 +114,11 @@ std::string AsJson(const report::Run& run) {
   return text.str();
 }
 
+std::uint64_t CountOf(const report::Counted& counts, Reason reason) {
+  const auto found = counts.find({reason});
+  return found == counts.end() ? 0 : found->second;
+}
+
 TEST(SweepEngine, GivesFirstFaultsThenSecondOnes) {
   Scripted runner(false);
   const report::Run run = Swept(&runner, {});
@@ -123,6 +128,49 @@ TEST(SweepEngine, GivesFirstFaultsThenSecondOnes) {
   EXPECT_EQ(run.totals.fired, run.totals.trials);
   EXPECT_THAT(run.findings, SizeIs(0)) << "both allocations and the synchronization have to fail";
   EXPECT_EQ(run.totals.skipped.count({Reason::TriedAgain}), 0U) << "each trial hit its place at once";
+}
+
+TEST(SweepEngine, EndedEarlyItCountsWhatWasLeftOut) {
+  Scripted all(false);
+  const report::Run whole = Swept(&all, {});
+  const std::size_t first = all.rounds[0];
+  for (std::size_t trials = 1; trials < whole.totals.trials; ++trials) {
+    Scripted runner(false);
+    Rehearsal rehearsal;
+    rehearsal.run = runner.Run({});
+    SiteTexts sites;
+    SweepEngine engine(&runner, nullptr, {}, {"replay", "run", "program"}, &sites);
+    ASSERT_TRUE(engine.Prepare(std::move(rehearsal), 1).ok());
+    for (std::size_t i = 0; i < trials; ++i) ASSERT_TRUE(engine.Step().ok());
+    engine.EndHere();
+    EXPECT_TRUE(engine.Finished());
+    report::Run run;
+    engine.Report(&run);
+    EXPECT_EQ(run.totals.trials, trials);
+    EXPECT_EQ(run.outcome, words::Outcome::Clean);
+    const std::uint64_t left_out = CountOf(run.totals.skipped, Reason::OverBudget);
+    ASSERT_TRUE(run.message.chosen.has_value()) << "a report that is cut never says clean alone";
+    EXPECT_EQ(run.message.chosen->some, trials);
+    EXPECT_GE(run.message.chosen->all, trials + left_out);
+    EXPECT_GE(left_out, first - std::min(trials, first));
+    EXPECT_TRUE(trials < first || trials + left_out == whole.totals.trials) << trials << " and " << left_out;
+    ASSERT_FALSE(run.coverage->not_reached.empty());
+    for (const report::NotReached& row : run.coverage->not_reached) EXPECT_EQ(row.why, Reason::OverBudget) << row.call;
+  }
+}
+
+TEST(SweepEngine, OneTrialOfEachPlaceComesFirstWhenAsked) {
+  SweepOptions options;
+  options.depth = 1;
+  options.plan.all_codes = true;
+  Scripted plain(false);
+  const report::Run whole = Swept(&plain, options);
+  options.places_first = true;
+  Scripted runner(false);
+  const report::Run run = Swept(&runner, options);
+  ASSERT_EQ(plain.rounds.size(), 1U);
+  EXPECT_THAT(runner.rounds, ElementsAre(5U, plain.rounds[0] - 5U));
+  EXPECT_EQ(AsJson(run), AsJson(whole)) << "the order changes no result";
 }
 
 TEST(SweepEngine, HostFaultsThatAreAskedForArePlannedToo) {
@@ -266,11 +314,6 @@ report::Run SweptLoop(Loop* runner, std::size_t limit = 0, std::size_t samples =
   options.plan.limit = limit;
   options.plan.spread_at_least = samples;
   return Swept(runner, options);
-}
-
-std::uint64_t CountOf(const report::Counted& counts, Reason reason) {
-  const auto found = counts.find({reason});
-  return found == counts.end() ? 0 : found->second;
 }
 
 TEST(EqualUnwindings, OneThatFiresStandsForTheOthers) {

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+#include "harness/cli/case_runs.h"
+#include "harness/cli/commands.h"
+#include "harness/cli/session.h"
+#include "harness/cli/test_cases.h"
+#include "harness/options/budget.h"
+#include "harness/options/report_files.h"
+#include "harness/process/process.h"
+#include "harness/project/project.h"
+#include "reports/escape.h"
+
+namespace cuaudit::harness {
+namespace {
+
+constexpr const char* kState = ".cuaudit";  // folder in the result directory: unfinished work, and what is known of finished cases
+
+constexpr const char* kNotYet = "the audit did not come to it";
+
+// A signal that arrived while no program ran; 0: none.
+int PendingSignal() {
+  sigset_t asked;
+  sigemptyset(&asked);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&asked, number);
+  const timespec at_once = {};
+  const int number = sigtimedwait(&asked, nullptr, &at_once);
+  return number > 0 ? number : 0;
+}
+
+std::string SignalName(int number) {
+  const char* const name = sigabbrev_np(number);
+  return name == nullptr ? "signal " + std::to_string(number) : std::string("SIG") + name;
+}
+
+class Audit {
+ public:
+  using Clock = Progress::Clock;
+
+  Audit(const Options& options, std::optional<std::chrono::seconds> budget, std::vector<ProjectCase> cases, std::vector<bool> selected)
+      : options_(options),
+        cases_(std::move(cases)),
+        selected_(std::move(selected)),
+        seen_(cases_.size()),
+        spent_(cases_.size()),
+        progress_(options.progress) {
+    if (budget.has_value()) until_ = Clock::now() + *budget;
+  }
+
+  Exit Run() {
+    Status opened = Open();
+    if (!opened.ok()) return Refuse(opened);
+    const SignalsTaken signals;
+    for (std::size_t i = 0; i < cases_.size(); ++i) TakeFinished(i);
+    Status written = WriteIndex(kNotYet);
+    std::vector<std::size_t> left;
+    for (const std::size_t i : Order()) {
+      if (seen_[i].line.empty()) {
+        left.push_back(i);
+        continue;
+      }
+      ++kept_;
+      if (written.ok()) written = Tell(i);
+    }
+    // With a budget the first faults of all cases come before any second fault.
+    if (written.ok() && until_.has_value()) written = CarryOutAll(left, true);
+    if (written.ok()) written = CarryOutAll(left, false);
+    if (written.ok() && signal_ != 0) written = WriteIndex("interrupted by " + SignalName(signal_) + " before its turn");
+    if (!written.ok()) {
+      Say(written.message());
+      return written.exit();
+    }
+    return Sum();
+  }
+
+ private:
+  static double Seconds(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
+  std::string State(const std::string& name) const { return options_.out + "/" + kState + "/" + name; }
+  std::string DoneFile(std::size_t i) const { return State(cases_[i].name + ".done"); }
+
+  Status Open() {
+    std::error_code error;
+    std::filesystem::create_directories(options_.out, error);
+    if (error) return {Exit::Usage, "--out: " + options_.out + ": cannot create the directory: " + error.message()};
+    Result<WorkDir> state = WorkDir::Open(options_.out + "/" + kState);
+    if (!state.ok()) return {state.status().exit(), "--out: " + state.status().message()};
+    state_.emplace(std::move(*state));
+    return CheckOutput(options_.out + "/" + report::kAuditFile, "--out");
+  }
+
+  // Heavy cases first, else in the order of the file.
+  std::vector<std::size_t> Order() const {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < cases_.size(); ++i) {
+      if (selected_[i]) order.push_back(i);
+    }
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return cases_[a].weight > cases_[b].weight; });
+    return order;
+  }
+
+  // Of the time that is left each case may take an equal part; what it does not need is for those behind it.
+  Status CarryOutAll(const std::vector<std::size_t>& which, bool first_faults_only) {
+    std::vector<std::size_t> todo = which;
+    std::erase_if(todo, [this](std::size_t i) { return seen_[i].complete || !seen_[i].row.not_run.empty(); });
+    for (std::size_t at = 0; at < todo.size() && signal_ == 0; ++at) {
+      signal_ = PendingSignal();
+      if (signal_ != 0) break;
+      Spend spend;
+      spend.first_faults_only = first_faults_only;
+      spend.cycles_until = until_;
+      if (until_.has_value()) {
+        const Clock::time_point now = Clock::now();
+        if (now >= *until_) return LeaveOut({todo.begin() + static_cast<std::ptrdiff_t>(at), todo.end()}, first_faults_only);
+        spend.until = now + (*until_ - now) / static_cast<Clock::rep>(todo.size() - at);
+      }
+      Status written = CarryOut(todo[at], at, todo.size(), spend);
+      if (!written.ok()) return written;
+    }
+    return {};
+  }
+
+  // Cases that the budget has no time for: those that have reports keep them.
+  Status LeaveOut(const std::vector<std::size_t>& which, bool first_faults_only) {
+    for (const std::size_t i : which) {
+      CaseSeen& seen = seen_[i];
+      if (!seen.line.empty()) {
+        Status told = first_faults_only ? Status() : Tell(i);
+        if (!told.ok()) return told;
+        continue;
+      }
+      seen.row.not_run = "the budget was spent before its turn";
+      seen.line = cases_[i].name + ": not run: " + seen.row.not_run;
+      seen.exit = Exit::Environment;
+      Status told = Tell(i);
+      if (!told.ok()) return told;
+    }
+    return WriteIndex(kNotYet);
+  }
+
+  // A case that nobody asks for keeps its reports as well, as long as they hold.
+  void TakeFinished(std::size_t i) {
+    CaseSeen& seen = seen_[i];
+    seen.row.name = cases_[i].name;
+    seen.row.tags = cases_[i].tags;
+    digests_.push_back(ConfigDigest(cases_[i], std::string(ToolVersion())));
+    const std::optional<FinishedCase> finished = ReadFinished(DoneFile(i), digests_.back(), options_.out);
+    if (!finished.has_value()) return;
+    seen.row.reports = finished->reports;
+    seen.row.trials = finished->trials;
+    seen.line = finished->line;
+    seen.defects = finished->defects;
+    seen.exit = finished->exit;
+    seen.complete = true;
+  }
+
+  // Unfinished work of the same case with other settings is of no use.
+  Status PrepareWork(std::size_t i) {
+    const std::string work = State(cases_[i].name);
+    const std::string begun = work + "/settings";
+    const Result<std::string> before = ReadFile(begun);
+    std::error_code error;
+    if (!before.ok() || *before != digests_[i]) std::filesystem::remove_all(work, error);
+    std::filesystem::remove(DoneFile(i), error);
+    std::filesystem::create_directories(work, error);
+    if (error) return {Exit::Failure, work + ": cannot create the directory: " + error.message()};
+    return WriteFile(begun, digests_[i], Exit::Failure);
+  }
+
+  Status CarryOut(std::size_t i, std::size_t at, std::size_t of, const Spend& spend) {
+    Status prepared = PrepareWork(i);
+    if (!prepared.ok()) return prepared;
+    const Clock::time_point begun = Clock::now();
+    const std::string number = std::to_string(at + 1) + " of " + std::to_string(of) + ": " + cases_[i].name;
+    if (FormOf(options_.progress, false) == ProgressForm::Plain) Say("case " + number);
+    progress_.Begin("trials", number, slowest_.empty() ? "" : "slowest: " + slowest_ + ", " + RoughTime(Seconds(longest_)));
+    const CasePlaces places = {options_.out, State(cases_[i].name)};
+    seen_[i] = CarryOutCase(cases_[i], places, options_.tool, spend, seen_[i].cycles, &progress_);
+    CaseSeen& seen = seen_[i];
+    spent_[i] += Clock::now() - begun;
+    if (spent_[i] > longest_) {
+      longest_ = spent_[i];
+      slowest_ = cases_[i].name;
+    }
+    signal_ = seen.signal;
+    if (signal_ != 0) seen.row.not_run = "interrupted by " + SignalName(signal_);
+    Status written = WriteIndex(kNotYet);
+    if (!written.ok()) return written;
+    if (seen.complete) written = Finish(i);
+    // What the first faults of a case show is told with its second faults.
+    const bool more = spend.first_faults_only && !seen.complete && signal_ == 0 && seen.row.not_run.empty();
+    return written.ok() && !more ? Tell(i) : written;
+  }
+
+  Status Finish(std::size_t i) {
+    const CaseSeen& seen = seen_[i];
+    FinishedCase finished;
+    finished.digest = digests_[i];
+    finished.reports = seen.row.reports;
+    finished.trials = seen.row.trials;
+    finished.line = seen.line;
+    finished.defects = seen.defects;
+    finished.exit = seen.exit;
+    AddModules(seen.modules, &finished);
+    Status written = WriteFinished(DoneFile(i), finished);
+    if (!written.ok()) return written;
+    std::error_code error;
+    std::filesystem::remove_all(State(cases_[i].name), error);
+    return {};
+  }
+
+  // Each case is told once.
+  Status Tell(std::size_t i) {
+    if (!told_.insert(i).second) return {};
+    return WriteAll(STDOUT_FILENO, report::ForTerminal(seen_[i].line) + "\n", "stdout");
+  }
+
+  // `why` is said of selected cases that have no result yet.
+  Status WriteIndex(const std::string& why) const {
+    report::AuditIndex index;
+    index.generated = Timestamp();
+    index.tool_version = std::string(ToolVersion());
+    for (std::size_t i = 0; i < cases_.size(); ++i) {
+      report::IndexedCase row = seen_[i].row;
+      if (row.reports.empty() && row.not_run.empty()) row.not_run = selected_[i] ? why : "not selected";
+      index.cases.push_back(std::move(row));
+    }
+    std::ostringstream text;
+    if (!report::WriteAuditIndex(index, text)) return {Exit::Failure, "the index could not be written"};
+    return WriteFile(options_.out + "/" + report::kAuditFile, text.str(), Exit::Failure);
+  }
+
+  Exit Sum() const {
+    Exit exit = Exit::Clean;
+    std::size_t asked = 0;
+    std::size_t with_defects = 0;
+    std::size_t clean = 0;
+    std::uint64_t defects = 0;
+    for (std::size_t i = 0; i < cases_.size(); ++i) {
+      if (!selected_[i]) continue;
+      ++asked;
+      exit = Worse(exit, seen_[i].exit);
+      defects += seen_[i].defects;
+      with_defects += seen_[i].exit == Exit::Findings ? 1 : 0;
+      clean += seen_[i].exit == Exit::Clean && !seen_[i].line.empty() && seen_[i].signal == 0 ? 1 : 0;
+    }
+    const auto of = [](std::uint64_t count, const char* word) { return std::to_string(count) + " " + word + (count == 1 ? "" : "s"); };
+    std::string line =
+        of(asked, "case") + ": " + of(defects, "defect") + " in " + std::to_string(with_defects) + ", " + std::to_string(clean) + " clean";
+    if (asked > with_defects + clean) line += ", " + std::to_string(asked - with_defects - clean) + " without a result";
+    if (signal_ != 0) line += "; interrupted by " + SignalName(signal_) + ", the same command goes on from here";
+    if (kept_ != 0) line += "; " + std::to_string(kept_) + " kept from before";
+    const Status told = WriteAll(STDOUT_FILENO, line + "; results in " + report::ForTerminal(options_.out) + "\n", "stdout");
+    if (!told.ok()) return Refuse(told);
+    return signal_ != 0 ? static_cast<Exit>(kSignalled + signal_) : exit;
+  }
+
+  const Options& options_;
+  const std::vector<ProjectCase> cases_;
+  const std::vector<bool> selected_;
+  std::vector<CaseSeen> seen_;
+  std::vector<std::string> digests_;
+  std::set<std::size_t> told_;
+  std::vector<Clock::duration> spent_;
+  Progress progress_;
+  std::optional<Clock::time_point> until_;  // end of the budget
+  Clock::duration longest_ = {};
+  std::string slowest_;           // the case that has taken longest
+  std::optional<WorkDir> state_;  // holds the lock on the result directory
+  std::size_t kept_ = 0;
+  int signal_ = 0;
+};
+
+// The cases with the settings of CUAUDIT_AUDIT and of the command line over those of the files.
+Result<std::vector<ProjectCase>> ReadCases(const Options& options) {
+  Result<std::vector<ProjectCase>> cases = options.ctest.empty() ? ReadProject(options.config_file) : ReadTests(options);
+  if (!cases.ok()) return cases;
+  const Result<Options> variable = ParseAuditVariable();
+  if (!variable.ok()) return variable.status();
+  for (ProjectCase& one : *cases) {
+    ApplyGiven(*variable, kAuditVariable, &one);
+    ApplyGiven(options, "command line", &one);
+    Status usable = CheckCase(one);
+    if (usable.ok()) usable = AtItsPlace(one, WorldText(one.options).status());
+    if (!usable.ok()) return usable;
+  }
+  return cases;
+}
+
+}  // namespace
+
+Exit AuditCommand(const Options& options) {
+  const Result<std::optional<std::chrono::seconds>> budget = ParseBudget(options.budget);
+  if (!budget.ok()) return Refuse(budget.status());
+  Result<std::vector<ProjectCase>> cases = ReadCases(options);
+  if (!cases.ok()) return Refuse(cases.status());
+  Result<std::vector<bool>> selected = SelectCases(*cases, options.operands, options.tag);
+  if (!selected.ok()) return Refuse(selected.status());
+  if (options.show_config) {
+    std::string page;
+    for (std::size_t i = 0; i < cases->size(); ++i) {
+      if ((*selected)[i]) page += (page.empty() ? "" : "\n") + ShowCase((*cases)[i]);
+    }
+    return Print(page);
+  }
+  return Audit(options, *budget, std::move(*cases), std::move(*selected)).Run();
+}
+
+}  // namespace cuaudit::harness

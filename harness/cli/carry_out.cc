@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+#include "harness/cli/carry_out.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "harness/cycle/counts.h"
+#include "harness/cycle/cycles.h"
+#include "harness/process/shell_quote.h"
+#include "harness/sweep/plan/fault_text.h"
+#include "harness/sweep/runners/make_runner.h"
+#include "harness/sweep/sweep_digest.h"
+#include "harness/sweep/trial_rows.h"
+
+namespace cuaudit::harness {
+namespace {
+
+constexpr std::uint64_t kGoOn = 8;  // times the last count of --n
+constexpr std::uint64_t kMostCounted = std::uint64_t{1} << 60U;
+
+// A sweep that continues in its directory uses the fault-free runs that it began with, when new ones could differ.
+Result<Rehearsal> RehearseForSweep(const Session& session, const SweepOptions& sweep, int* interrupted) {
+  std::optional<Rehearsal> kept = KeptRehearsal(session.subject(), session.dir());
+  if (kept && HoldsPlanOf(session.dir(), sweep, SubjectHash(session.subject(), *kept, sweep.judge))) return std::move(*kept);
+  kept.reset();
+  return Rehearse(session.subject(), session.dir(), 2, interrupted);
+}
+
+// A replay needs one fault-free run to compare with. Faults addressed by site belong to a program that does not do the same each time.
+Result<Rehearsal> RehearseForReplay(const Session& session, const std::vector<std::string>& faults, int* interrupted) {
+  const bool by_site = std::any_of(faults.begin(), faults.end(), IsBySite);
+  return Rehearse(session.subject(), session.dir(), by_site ? 2 : 1, interrupted);
+}
+
+std::vector<std::string> ModulesOf(const Rehearsal& rehearsal) {
+  std::vector<std::string> modules;
+  const faults::JournalView& journal = rehearsal.run.journal;
+  for (std::size_t i = 0; i < journal.modules().size(); ++i) modules.emplace_back(journal.ModulePath(i));
+  return modules;
+}
+
+// Carries out all trials, or the one of the faults `only`.
+void CarryOutTrials(const Session& session, const SweepOptions& sweep, Rehearsal rehearsal, const std::vector<std::string>& only,
+                    const Spend& spend, Progress* progress, CarriedOut* carried) {
+  const Options& options = session.options();
+  const Subject trials = SubjectOfTrials(session.subject(), rehearsal);
+  const SpawnOptions resources{session.jobs(), options.keep, TrialCapacity(trials, rehearsal.run), only.empty() ? "trial-" : "replay-"};
+  const Isolation wished = only.empty() ? Named<Isolation>(options.isolation).value_or(Isolation::Unknown) : Isolation::Spawn;
+  std::unique_ptr<Runner> runner = MakeRunner(wished, trials, session.dir(), resources, rehearsal);
+  SiteTexts sites;
+  SweepEngine engine(runner.get(), &session.dir(), sweep, session.Reproduce(), &sites);
+  Status& status = carried->status;
+  if (only.empty()) {
+    carried->modules = ModulesOf(rehearsal);
+    const std::uint64_t subject = SubjectHash(session.subject(), rehearsal, sweep.judge);
+    status = engine.Prepare(std::move(rehearsal), subject);
+  } else {
+    status = engine.PrepareOne(std::move(rehearsal), only);
+  }
+  if (status.ok()) {
+    if (engine.rehearsal().drifting) Say("warning: two fault-free runs differ at " + engine.rehearsal().drift);
+    if (engine.resumed() != 0)
+      Say("going on: " + std::to_string(engine.resumed()) + " of " + std::to_string(engine.total()) + " trials are done");
+    carried->nothing_anew = engine.Finished() && engine.resumed() != 0;
+  }
+  bool told = !only.empty();
+  while (status.ok() && !engine.Finished()) {
+    const bool spent = spend.until.has_value() && Progress::Clock::now() >= *spend.until;
+    if (engine.done() != 0 && (spent || (spend.first_faults_only && engine.round() > 1))) {
+      engine.EndHere();
+      carried->ended_early = true;
+      break;
+    }
+    if (!told && engine.first_found() != nullptr) {
+      told = true;
+      progress->Clear();
+      Say(progress->Named(FirstFound(*engine.first_found(), engine.done(), engine.total())));
+    }
+    progress->Show(engine.done(), engine.total());
+    status = engine.Step();
+  }
+  progress->Clear();
+  const int signal = status.ok() ? 0 : runner->interrupted();
+  runner.reset();  // ends all running processes
+  if (status.ok() || signal != 0) engine.Report(&carried->run);
+  if (!options.trials.empty()) carried->rows = TrialRows(engine);
+  carried->progressed = {signal, carried->run.totals.trials, engine.trials(), engine.plans_more()};
+}
+
+CarriedOut CarryOut(const Session& session, const SweepOptions& sweep, const std::vector<std::string>& only, const Spend& spend,
+                    Progress* progress) {
+  CarriedOut carried;
+  carried.run = session.NewReport();
+  int interrupted = 0;
+  Result<Rehearsal> rehearsal =
+      only.empty() ? RehearseForSweep(session, sweep, &interrupted) : RehearseForReplay(session, only, &interrupted);
+  if (interrupted != 0 || !rehearsal.ok()) {
+    carried.progressed.signal = interrupted;
+    carried.progressed.planned = only.size();
+    carried.status = rehearsal.status();
+    return carried;
+  }
+  CarryOutTrials(session, sweep, std::move(*rehearsal), only, spend, progress, &carried);
+  return carried;
+}
+
+}  // namespace
+
+CarriedOut CarryOutSweep(const Session& session, const SweepOptions& sweep, const Spend& spend, Progress* progress) {
+  return CarryOut(session, sweep, {}, spend, progress);
+}
+
+CarriedOut CarryOutReplay(const Session& session, const SweepOptions& sweep, const std::vector<std::string>& faults) {
+  Progress silent("none");
+  return CarryOut(session, sweep, faults, {}, &silent);
+}
+
+Result<CyclesAsked> CyclesOf(const Options& options) {
+  Result<std::vector<std::uint64_t>> counts = ParseCounts(options.n);
+  if (!counts.ok()) return counts.status();
+  const Result<std::uint64_t> detect = ParseDetect(options.detect);
+  if (!detect.ok()) return detect.status();
+  return CyclesAsked{std::move(*counts), *detect};
+}
+
+CarriedOut CarryOutCycles(const Session& session, const CyclesAsked& asked, Progress* shown) {
+  const Options& options = session.options();
+  CarriedOut carried;
+  carried.run = session.NewReport();
+  CyclesProgress progress;
+  progress.told = [&] { shown->Show(progress.done, progress.planned); };
+  const std::string reproduce = session.CommandLine(kCycles) + " -- " + ShellJoin(session.subject().command);
+  CertificateOptions certificate;
+  certificate.warm_up = options.warm_up;
+  certificate.detect = asked.detect;
+  certificate.control = session.subject().launch.drop_in_dir + "/empty_lifecycle";
+  const CycleCounts counts{asked.counts,
+                           options.most_cycles == 0 ? kGoOn * std::min(asked.counts.back(), kMostCounted) : options.most_cycles};
+  carried.status = RunCycles(session.subject(), session.dir(), counts, certificate, reproduce, &carried.run, &progress);
+  shown->Clear();
+  carried.progressed = {progress.interrupted, progress.done, progress.planned};
+  if (carried.status.ok()) FindDefects(&carried.run);
+  return carried;
+}
+
+}  // namespace cuaudit::harness

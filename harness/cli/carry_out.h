@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// carry_out.h: carries out a sweep, a replay or cycles for the options of a session, from the fault-free runs to the report.
+//
+//   Threads   one thread.
+//   Errors    CarriedOut::status. A report without an outcome is that of what was seen until then.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/cli/progress.h"
+#include "harness/cli/session.h"
+#include "harness/options/report_files.h"
+#include "harness/sweep/sweep_engine.h"
+#include "reports/run.h"
+#include "reports/trials_writer.h"
+
+namespace cuaudit::harness {
+
+struct CarriedOut {
+  report::Run run;
+  Status status;
+  Progressed progressed;               // progressed.signal: the signal that ended it; 0: none
+  bool nothing_anew = false;           // every trial is an earlier sweep's
+  bool ended_early = false;            // by its Spend
+  std::vector<report::TrialRow> rows;  // of a sweep with --trials
+  std::vector<std::string> modules;    // files that call the driver in the fault-free run of a sweep
+};
+
+// How far a sweep goes. It ends between two trials, the first of which always runs.
+struct Spend {
+  std::optional<Progress::Clock::time_point> until;         // empty: no budget
+  std::optional<Progress::Clock::time_point> cycles_until;  // of an audit: no cycles begin later
+  bool first_faults_only = false;
+};
+
+CarriedOut CarryOutSweep(const Session& session, const SweepOptions& sweep, const Spend& spend, Progress* progress);
+
+// One trial with these faults.
+CarriedOut CarryOutReplay(const Session& session, const SweepOptions& sweep, const std::vector<std::string>& faults);
+
+// The options of cycles, checked.
+struct CyclesAsked {
+  std::vector<std::uint64_t> counts;
+  std::uint64_t detect = 0;
+};
+Result<CyclesAsked> CyclesOf(const Options& options);
+
+CarriedOut CarryOutCycles(const Session& session, const CyclesAsked& asked, Progress* shown);
+
+}  // namespace cuaudit::harness

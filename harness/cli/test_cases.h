@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// test_cases.h: the cases of `cuaudit audit --ctest BUILD`.
+//
+//   Errors    one line: BUILD is no folder with tests, or ctest cannot be run.
+#pragma once
+
+#include <vector>
+
+#include "harness/options/options.h"
+#include "harness/project/case_settings.h"
+
+namespace cuaudit::harness {
+
+// Asks `ctest` of PATH. The [defaults] of --config hold for the tests, if that file is there.
+Result<std::vector<ProjectCase>> ReadTests(const Options& options);
+
+}  // namespace cuaudit::harness

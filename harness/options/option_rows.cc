@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include "harness/options/option_rows.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace cuaudit::harness {
+namespace {
+
+using Sort = OptionRow::Sort;
+
+const std::vector<OptionRow>& Rows() {
+  static const std::vector<OptionRow> rows = {
+#define CUAUDIT_CHOICE(field, flag, default_value, choices, commands, echo, help) \
+  {Sort::Choice, #field, flag, choices, commands, help, 0, 0, &Options::field, nullptr, nullptr, nullptr},
+#define CUAUDIT_TEXT(field, flag, default_value, operand_name, commands, echo, help) \
+  {Sort::Text, #field, flag, operand_name, commands, help, 0, 0, &Options::field, nullptr, nullptr, nullptr},
+#define CUAUDIT_NUMBER(field, flag, default_value, lowest, highest, commands, echo, help) \
+  {Sort::Number, #field, flag, "", commands, help, lowest, highest, nullptr, &Options::field, nullptr, nullptr},
+#define CUAUDIT_SWITCH(field, flag, commands, echo, help) \
+  {Sort::Switch, #field, flag, "", commands, help, 0, 0, nullptr, nullptr, &Options::field, nullptr},
+#define CUAUDIT_LIST(field, flag, operand_name, commands, echo, help) \
+  {Sort::List, #field, flag, operand_name, commands, help, 0, 0, nullptr, nullptr, nullptr, &Options::field},
+#include "harness/options/options.def"
+#undef CUAUDIT_CHOICE
+#undef CUAUDIT_TEXT
+#undef CUAUDIT_NUMBER
+#undef CUAUDIT_SWITCH
+#undef CUAUDIT_LIST
+  };
+  return rows;
+}
+
+}  // namespace
+
+std::string OptionRow::Key() const {
+  std::string key(std::string_view(flag).substr(2));
+  std::replace(key.begin(), key.end(), '-', '_');
+  return key;
+}
+
+std::span<const OptionRow> OptionRows() { return Rows(); }
+
+const OptionRow* RowOfKey(std::string_view key) {
+  for (const OptionRow& row : Rows()) {
+    if (row.IsKey() && row.Key() == key) return &row;
+  }
+  return nullptr;
+}
+
+const OptionRow* RowOfMessage(std::string_view message) {
+  for (const OptionRow& row : Rows()) {
+    if (message.starts_with(std::string(row.flag) + ":")) return &row;
+  }
+  return nullptr;
+}
+
+std::string Expected(const OptionRow& row) {
+  switch (row.sort) {
+    case Sort::Choice: {
+      std::string words;
+      for (const std::string& word : SplitCommas(row.operand)) words += (words.empty() ? "" : ", ") + word;
+      return "one of " + words;
+    }
+    case Sort::Text:
+      return std::string("a text: ") + row.operand;
+    case Sort::Number:
+      return "a number from " + std::to_string(row.lowest) + " to " + std::to_string(row.highest);
+    case Sort::Switch:
+      return "true or false";
+    case Sort::List:
+      return std::string("a list of texts: ") + row.operand;
+  }
+  return {};
+}
+
+std::string ShowValue(const OptionRow& row, const Options& options) {
+  switch (row.sort) {
+    case Sort::Choice:
+    case Sort::Text:
+      return TomlString(options.*row.text);
+    case Sort::Number:
+      return std::to_string(options.*row.number);
+    case Sort::Switch:
+      return options.*row.flagged ? "true" : "false";
+    case Sort::List: {
+      std::string list;
+      for (const std::string& one : options.*row.list) list += (list.empty() ? "" : ", ") + TomlString(one);
+      return "[" + list + "]";
+    }
+  }
+  return {};
+}
+
+void CopyOption(const OptionRow& row, const Options& from, Options* to) {
+  if (row.text != nullptr) to->*row.text = from.*row.text;
+  if (row.number != nullptr) to->*row.number = from.*row.number;
+  if (row.flagged != nullptr) to->*row.flagged = from.*row.flagged;
+  if (row.list != nullptr) to->*row.list = from.*row.list;
+}
+
+std::string TomlString(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      quoted += std::string("\\") + c;
+    } else if (byte < 0x20 || byte == 0x7f) {
+      char escape[8];
+      std::snprintf(escape, sizeof(escape), "\\u%04X", static_cast<unsigned>(byte));
+      quoted += escape;
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "\"";
+}
+
+}  // namespace cuaudit::harness

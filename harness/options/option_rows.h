@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// option_rows.h: the rows of options.def as values, for who reads or shows options by name instead of by flag.
+//
+//   Errors    SetOption answers what was expected: "a number from 1 to 2".
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/options/options.h"
+
+namespace cuaudit::harness {
+
+struct OptionRow {
+  enum class Sort : std::uint8_t { Choice, Text, Number, Switch, List };
+
+  Sort sort = Sort::Text;
+  const char* field = "";
+  const char* flag = "";
+  const char* operand = "";  // of a choice: the words, with commas
+  std::uint32_t commands = 0;
+  const char* help = "";
+  std::uint64_t lowest = 0;  // of a number
+  std::uint64_t highest = 0;
+  // Where the value is; only the one of the row's sort is set.
+  std::string Options::*text = nullptr;
+  std::uint64_t Options::*number = nullptr;
+  bool Options::*flagged = nullptr;
+  std::vector<std::string> Options::*list = nullptr;
+
+  bool IsKey() const { return (commands & kCase) != 0; }
+  // The name in cuaudit.toml: the flag without dashes in front, with '_' for '-': "deadline_ms".
+  std::string Key() const;
+};
+
+std::span<const OptionRow> OptionRows();
+
+// The row of a key of cuaudit.toml; null when there is none.
+const OptionRow* RowOfKey(std::string_view key);
+// The row whose flag begins the message: "--how: 'x': expected ...". Null when there is none.
+const OptionRow* RowOfMessage(std::string_view message);
+
+// What a value of this row looks like: "one of default, all", "a number from 1 to 2", "true or false".
+std::string Expected(const OptionRow& row);
+
+// The value in the form of cuaudit.toml: "\"sim\"", "2", "true", "[\"a\", \"b\"]".
+std::string ShowValue(const OptionRow& row, const Options& options);
+
+// Copies one option.
+void CopyOption(const OptionRow& row, const Options& from, Options* to);
+
+// A text as a string of TOML: in quotes, with escapes for what TOML does not take as it is.
+std::string TomlString(std::string_view text);
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+#include "harness/project/case_settings.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "harness/cycle/certificate.h"
+#include "harness/cycle/counts.h"
+#include "harness/options/sweep_settings.h"
+#include "harness/process/program.h"
+#include "harness/project/nearest.h"
+#include "harness/project/split_words.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using Sort = TomlValue::Sort;
+
+constexpr const char* kCommand = "command";
+constexpr const char* kTags = "tags";
+constexpr const char* kWeight = "weight";
+constexpr const char* kEnvironment = "environment";
+constexpr const char* kDirectory = "directory";
+constexpr const char* kCycles = "cycles";
+constexpr std::int64_t kMostWeight = 1000000;
+
+// Two options of which one makes the other meaningless: a layer that sets one puts the other back to its default.
+constexpr std::pair<const char*, const char*> kInstead[] = {{"host", "no_host"}, {"prune", "no_prune"}};
+
+std::vector<std::string> Keys(Section section) {
+  std::vector<std::string> keys = {kTags, kWeight};
+  if (section == Section::Case) keys.emplace_back(kCommand);
+  for (const OptionRow& row : OptionRows()) {
+    if (row.IsKey()) keys.push_back(row.Key());
+  }
+  std::sort(keys.begin(), keys.end());
+  return keys;
+}
+
+// True for a text that can be an argument or a variable of a program.
+bool IsText(const TomlValue& value) { return value.sort == Sort::Text && value.text.find('\0') == std::string::npos; }
+
+// A number as somebody would type it for a flag.
+std::optional<std::string> AsText(const TomlValue& value) {
+  if (value.sort == Sort::Integer) return std::to_string(value.integer);
+  if (value.sort == Sort::Real) return fmt::format("{}", value.real);
+  if (IsText(value)) return value.text;
+  return std::nullopt;
+}
+
+std::optional<std::vector<std::string>> AsTexts(const TomlValue& value) {
+  if (value.sort != Sort::List) return std::nullopt;
+  std::vector<std::string> texts;
+  for (const TomlValue& item : value.items) {
+    std::optional<std::string> text = AsText(item);
+    if (!text.has_value()) return std::nullopt;
+    texts.push_back(std::move(*text));
+  }
+  return texts;
+}
+
+std::string Joined(const std::vector<std::string>& words) {
+  std::string joined;
+  for (const std::string& word : words) joined += (joined.empty() ? "" : ",") + word;
+  return joined;
+}
+
+bool IsPath(const OptionRow& row) {
+  const std::string_view operand = row.operand;
+  return operand == "PATH" || operand == "FILE" || operand == "DIR";
+}
+
+// Puts NAME=VALUE in the place of an earlier line with that name.
+void PutVariable(const std::string& line, std::vector<std::string>* environment) {
+  const std::string name = line.substr(0, line.find('=') + 1);
+  const auto same = [&](const std::string& other) { return other.starts_with(name); };
+  const auto before = std::find_if(environment->begin(), environment->end(), same);
+  if (before != environment->end()) *before = line;
+  else environment->push_back(line);
+}
+
+// NAME=VALUE lines of { NAME = "value" } or ["NAME=value"].
+std::optional<std::vector<std::string>> AsVariables(const TomlValue& value) {
+  if (value.sort != Sort::Table) return AsTexts(value);
+  std::vector<std::string> lines;
+  for (const TomlEntry& entry : value.entries) {
+    const std::optional<std::string> text = AsText(entry.value);
+    if (!text.has_value()) return std::nullopt;
+    lines.push_back(entry.key + "=" + *text);
+  }
+  return lines;
+}
+
+// Sets the option of `row`. False: the value is of another sort, or not one that the row takes.
+bool SetRow(const OptionRow& row, const TomlValue& value, const std::string& folder, Options* options) {
+  switch (row.sort) {
+    case OptionRow::Sort::Choice: {
+      const std::vector<std::string> words = SplitCommas(row.operand);
+      if (!IsText(value) || std::find(words.begin(), words.end(), value.text) == words.end()) return false;
+      options->*row.text = value.text;
+      return true;
+    }
+    case OptionRow::Sort::Text: {
+      std::optional<std::string> text = AsText(value);
+      const std::string_view operand = row.operand;
+      const bool lists = operand.find("LIST") != std::string_view::npos || operand.find("COUNTS") != std::string_view::npos;
+      const std::optional<std::vector<std::string>> texts = AsTexts(value);
+      if (lists && texts.has_value()) text = Joined(*texts);
+      if (row.Key() == kCycles && value.sort == Sort::Boolean) text = value.boolean ? "on" : "off";
+      if (!text.has_value()) return false;
+      options->*row.text = IsPath(row) && !text->empty() ? PathFrom(folder, *text) : *text;
+      return true;
+    }
+    case OptionRow::Sort::Number:
+      if (value.sort != Sort::Integer || value.integer < 0) return false;
+      if (const auto number = static_cast<std::uint64_t>(value.integer); number < row.lowest || number > row.highest) return false;
+      options->*row.number = static_cast<std::uint64_t>(value.integer);
+      return true;
+    case OptionRow::Sort::Switch:
+      if (value.sort != Sort::Boolean) return false;
+      options->*row.flagged = value.boolean;
+      return true;
+    case OptionRow::Sort::List: {
+      std::optional<std::vector<std::string>> texts = row.Key() == kEnvironment ? AsVariables(value) : AsTexts(value);
+      if (!texts.has_value()) return false;
+      if (row.Key() == kEnvironment) {
+        for (const std::string& line : *texts) PutVariable(line, &(options->*row.list));
+      } else {
+        options->*row.list = std::move(*texts);
+      }
+      return true;
+    }
+  }
+  return false;
+}
+
+std::string ExpectedInFile(const OptionRow& row) {
+  if (row.Key() == kEnvironment) return "variables: { NAME = \"value\" }";
+  if (row.Key() == kCycles) return "true, false or counts such as [1, 10]";
+  return Expected(row);
+}
+
+void ResetInstead(const std::set<std::string>& set, ProjectCase* one) {
+  const Options defaults;
+  for (const auto& [a, b] : kInstead) {
+    for (const auto& [key, other] : {std::pair(a, b), std::pair(b, a)}) {
+      if (!set.contains(key) || set.contains(other)) continue;
+      CopyOption(*RowOfKey(other), defaults, &one->options);
+      one->from.erase(other);
+    }
+  }
+}
+
+}  // namespace
+
+std::string PlaceOf(const std::string& file, std::uint32_t line, std::uint32_t column) {
+  return file + ":" + std::to_string(line) + ":" + std::to_string(column);
+}
+
+std::string FolderOf(const std::string& file) { return std::filesystem::path(file).parent_path().string(); }
+
+Status ApplyTable(const TomlValue& table, const std::string& file, Section section, ProjectCase* one) {
+  std::set<std::string> set;
+  for (const TomlEntry& entry : table.entries) {
+    const std::string place = PlaceOf(file, entry.line, entry.column);
+    const auto wrong = [&](const std::string& expected) {
+      return Status(Exit::Usage, PlaceOf(file, entry.value.line, entry.value.column) + ": " + entry.key + ": found " +
+                                     (entry.value.sort == Sort::Text ? TomlString(entry.value.text) : Describe(entry.value.sort)) +
+                                     ", expected " + expected);
+    };
+    const OptionRow* const row = RowOfKey(entry.key);
+    if (entry.key == kCommand && section == Section::Case) {
+      std::optional<std::vector<std::string>> words = IsText(entry.value) ? SplitWords(entry.value.text) : AsTexts(entry.value);
+      if (!words.has_value() || words->empty() || words->front().empty())
+        return wrong("a program and its arguments: [\"./program\", \"argument\"]");
+      one->options.program = std::move(*words);
+    } else if (entry.key == kTags) {
+      std::optional<std::vector<std::string>> tags = AsTexts(entry.value);
+      if (!tags.has_value()) return wrong("a list of texts");
+      one->tags = std::move(*tags);
+    } else if (entry.key == kWeight) {
+      if (entry.value.sort != Sort::Integer || entry.value.integer < 0 || entry.value.integer > kMostWeight)
+        return wrong("a number from 0 to " + std::to_string(kMostWeight));
+      one->weight = static_cast<std::uint64_t>(entry.value.integer);
+    } else if (row != nullptr) {
+      if (!SetRow(*row, entry.value, FolderOf(file), &one->options)) return wrong(ExpectedInFile(*row));
+    } else if (entry.key == kCommand) {
+      return {Exit::Usage, place + ": command: expected it in a case, not in the defaults"};
+    } else {
+      return {Exit::Usage, place + ": " + entry.key + ": no such key, expected a key of a case" + DidYouMean(entry.key, Keys(section))};
+    }
+    set.insert(entry.key);
+    one->from[entry.key] = place;
+  }
+  ResetInstead(set, one);
+  return {};
+}
+
+void ApplyGiven(const Options& given, const std::string& from, ProjectCase* one) {
+  std::set<std::string> set;
+  for (const OptionRow& row : OptionRows()) {
+    if (!row.IsKey() || std::find(given.given.begin(), given.given.end(), row.flag) == given.given.end()) continue;
+    if (row.Key() == kEnvironment) {
+      for (const std::string& line : given.*row.list) PutVariable(line, &(one->options.*row.list));
+    } else {
+      CopyOption(row, given, &one->options);
+    }
+    set.insert(row.Key());
+    one->from[row.Key()] = from;
+  }
+  ResetInstead(set, one);
+}
+
+Status AtItsPlace(const ProjectCase& one, const Status& status) {
+  if (status.ok()) return status;
+  const OptionRow* const row = RowOfMessage(status.message());
+  if (row == nullptr || !row->IsKey() || !one.from.contains(row->Key())) {
+    return {status.exit(), one.place + ": case " + one.name + ": " + status.message()};
+  }
+  const std::string& from = one.from.at(row->Key());
+  return {status.exit(), from + ": " + row->Key() + status.message().substr(std::string_view(row->flag).size())};
+}
+
+std::string CountsOf(const ProjectCase& one) {
+  if (one.options.cycles == "off") return {};
+  return one.options.cycles == "on" ? Options().n : one.options.cycles;
+}
+
+Status CheckCase(const ProjectCase& one) {
+  if (one.options.program.empty())
+    return {Exit::Usage, one.place + ": case " + one.name + ": no command, expected command = [\"./program\"]"};
+  Options sweep = one.options;
+  sweep.command = kSweep;
+  Status usable = CheckOptions(sweep);
+  if (usable.ok()) usable = SweepOptionsOf(sweep).status();
+  if (usable.ok()) usable = ParseDetect(one.options.detect).status();
+  if (!usable.ok()) return AtItsPlace(one, usable);
+  const std::string counts = CountsOf(one);
+  if (counts.empty()) return {};
+  const Result<std::vector<std::uint64_t>> parsed = ParseCounts(counts);
+  if (parsed.ok()) return {};
+  return AtItsPlace(one, {Exit::Usage, "--cycles: '" + counts + "': expected off, on or increasing counts: 1,10"});
+}
+
+std::string ShowCase(const ProjectCase& one) {
+  const auto from = [&](const std::string& key) { return one.from.contains(key) ? one.from.at(key) : std::string("default"); };
+  std::vector<std::pair<std::string, std::string>> lines;
+  const auto list = [](const std::vector<std::string>& words) {
+    std::string text;
+    for (const std::string& word : words) text += (text.empty() ? "" : ", ") + TomlString(word);
+    return "[" + text + "]";
+  };
+  lines.emplace_back("command = " + list(one.options.program), from(kCommand));
+  lines.emplace_back("tags = " + list(one.tags), from(kTags));
+  lines.emplace_back("weight = " + std::to_string(one.weight), from(kWeight));
+  for (const OptionRow& row : OptionRows()) {
+    if (row.IsKey()) lines.emplace_back(row.Key() + " = " + ShowValue(row, one.options), from(row.Key()));
+  }
+  std::string page = "[case." + (one.name.find('.') == std::string::npos ? one.name : TomlString(one.name)) + "]\n";
+  for (const auto& [line, where] : lines) page += fmt::format("{:<40}  # {}\n", line, where);
+  return page;
+}
+
+bool IsCaseName(const std::string& name) {
+  constexpr std::size_t kLongest = 100;
+  const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); };
+  const auto allowed = [&](char c) { return plain(c) || c == '.' || c == '_' || c == '-'; };
+  return !name.empty() && name.size() <= kLongest && plain(name.front()) && std::all_of(name.begin(), name.end(), allowed);
+}
+
+}  // namespace cuaudit::harness

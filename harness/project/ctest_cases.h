@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// ctest_cases.h: the tests of a CMake build as cases: `ctest --show-only=json-v1`.
+//
+//   Errors    one line: the text is not what CTest writes, or it has no test that can run.
+//   Source    ctest(1), "Show as JSON Object Model", version 1.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/project/case_settings.h"
+
+namespace cuaudit::harness {
+
+struct CtestCases {
+  std::vector<ProjectCase> cases;
+  std::size_t left_out = 0;  // tests that are disabled or not built
+};
+
+// Labels become tags; command, WORKING_DIRECTORY and ENVIRONMENT are those of the test; everything else comes from `defaults`. In names '_'
+// stands for what a name of a case may not have. `build` is named in errors and is the place of the cases.
+Result<CtestCases> CasesOfCtest(std::string_view json, const std::string& build, const ProjectCase& defaults);
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#include "harness/project/finished_case.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <system_error>
+
+#include "harness/process/files.h"
+#include "harness/process/program.h"
+#include "harness/sweep/plan/plan_file.h"
+#include "harness/sweep/run/subject_content.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+FinishedCase FromJson(const Json& json) {
+  FinishedCase finished;
+  finished.digest = json.at("digest").get<std::string>();
+  for (const auto& [path, content] : json.at("modules").items()) finished.modules[path] = content.get<std::string>();
+  finished.reports = json.at("reports").get<std::vector<std::string>>();
+  finished.trials = json.at("trials").get<std::string>();
+  finished.line = json.at("line").get<std::string>();
+  finished.defects = json.at("defects").get<std::uint64_t>();
+  finished.exit = static_cast<Exit>(json.at("exit").get<int>());
+  return finished;
+}
+
+}  // namespace
+
+std::string ConfigDigest(const ProjectCase& one, const std::string& tool_version) {
+  std::uint64_t hash = HashText(tool_version, kHashSeed);
+  for (const std::string& word : one.options.program) hash = HashText(word, hash);
+  for (const OptionRow& row : OptionRows()) {
+    if (row.IsKey() && row.Key() != "jobs") hash = HashText(row.Key() + "=" + ShowValue(row, one.options), hash);
+  }
+  const std::string& directory = one.options.directory;
+  const Result<Program> program = ResolveProgram(one.options.program.front(), directory);
+  hash = HashNumber(program.ok() ? FileContent(program->path) : 0, hash);
+  for (std::size_t i = 1; i < one.options.program.size(); ++i) {
+    const std::string& word = one.options.program[i];
+    const std::size_t equals = word.find('=');
+    hash = HashNumber(FileContent(PathFrom(directory, word)), hash);
+    if (equals != std::string::npos) hash = HashNumber(FileContent(PathFrom(directory, word.substr(equals + 1))), hash);
+  }
+  return Hex(hash);
+}
+
+void AddModules(const std::vector<std::string>& paths, FinishedCase* finished) {
+  for (const std::string& path : paths) finished->modules[path] = Hex(FileContent(path));
+}
+
+Status WriteFinished(const std::string& file, const FinishedCase& finished) {
+  const Json json = {{"digest", finished.digest},
+                     {"modules", finished.modules},
+                     {"reports", finished.reports},
+                     {"trials", finished.trials},
+                     {"line", finished.line},
+                     {"defects", finished.defects},
+                     {"exit", static_cast<int>(finished.exit)}};
+  return WriteFile(file, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", Exit::Failure);
+}
+
+std::optional<FinishedCase> ReadFinished(const std::string& file, const std::string& digest, const std::string& directory) {
+  const Result<std::string> text = ReadFile(file);
+  if (!text.ok()) return std::nullopt;
+  FinishedCase finished;
+  try {
+    finished = FromJson(Json::parse(*text));
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+  if (finished.digest != digest) return std::nullopt;
+  const auto changed = [](const auto& module) { return Hex(FileContent(module.first)) != module.second; };
+  if (std::any_of(finished.modules.begin(), finished.modules.end(), changed)) return std::nullopt;
+  std::vector<std::string> files = finished.reports;
+  if (!finished.trials.empty()) files.push_back(finished.trials);
+  const auto missing = [&](const std::string& name) {
+    std::error_code error;
+    return !std::filesystem::is_regular_file(directory + "/" + name, error);
+  };
+  if (std::any_of(files.begin(), files.end(), missing)) return std::nullopt;
+  return finished;
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// init_file.h: a first cuaudit.toml for a program, with what fault-free runs of it showed.
+//
+//   Units     milliseconds where a name says so.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/project/case_settings.h"
+
+namespace cuaudit::harness {
+
+struct HostSeen {
+  std::string kind;
+  std::uint64_t acquired = 0;
+  std::uint64_t left = 0;  // of these, at the end of the run
+};
+
+// What the runs showed.
+struct ProgramSeen {
+  std::string driver;  // "sim" or "real"
+  std::string why;     // why this one, when nobody chose it
+  std::uint64_t calls = 0;
+  std::uint64_t threads = 0;    // that call the driver
+  std::uint64_t processes = 0;  // the same
+  std::uint64_t cycles = 0;     // marked
+  std::string drift;            // the first call at which two runs differ; empty: they are equal
+  std::uint64_t run_ms = 0;     // of the slower run
+  std::vector<HostSeen> host;
+};
+
+// A name of a case: the text with '_' for what such a name may not have, and cut.
+std::string CaseNameFrom(const std::string& text);
+// The name of a program's case, after its file.
+std::string CaseNameOf(const std::string& program);
+
+// The file. `one` has the settings that were given; `folder` is that of the file, and `here` the absolute path of the current directory.
+std::string InitFile(const ProjectCase& one, const ProgramSeen& seen, const std::string& folder, const std::string& here);
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// toml_file.h: a TOML file as plain values, each with its place in the file.
+//
+//   Threads   one thread.
+//   Units     lines and columns are counted from 1.
+//   Errors    one line: "FILE:LINE:COL: what is wrong"; the file is missing, no regular file, larger than 1 MiB, or no TOML.
+//   Source    toml++, which only toml_file.cc includes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/process/status.h"
+
+namespace cuaudit::harness {
+
+struct TomlEntry;
+
+struct TomlValue {
+  enum class Sort : std::uint8_t { Boolean, Integer, Real, Text, List, Table, Other };
+
+  Sort sort = Sort::Other;
+  std::uint32_t line = 0;
+  std::uint32_t column = 0;
+  bool boolean = false;
+  std::int64_t integer = 0;
+  double real = 0;
+  std::string text;
+  std::vector<TomlValue> items;
+  std::vector<TomlEntry> entries;  // of a table, in the order of the file
+};
+
+struct TomlEntry {
+  std::string key;
+  std::uint32_t line = 0;  // of the key
+  std::uint32_t column = 0;
+  TomlValue value;
+};
+
+// What the value is, for messages: "a number", "a list".
+std::string Describe(TomlValue::Sort sort);
+
+// The table that is the whole file.
+Result<TomlValue> ReadToml(const std::string& path);
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: MIT
+// `cuaudit audit` over the reducers of the tree: cases, result directory, exit status, and going on after a kill.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "suites/support/tool.h"
+
+namespace cuaudit::e2e::audit_cases_test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Json = nlohmann::json;
+
+// An audit whose cases are in `file` and whose results go to `out`.
+struct Project {
+  std::string folder = TemporaryDirectory();
+  std::string file = folder + "/cuaudit.toml";
+  std::string out = folder + "/results";
+
+  explicit Project(const std::string& text) { WriteFile(file, text); }
+
+  std::vector<std::string> Command(const std::vector<std::string>& arguments) const {
+    std::vector<std::string> command = {Tool(), "audit", "--config", file, "--out", out};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    return command;
+  }
+  Outcome Audit(const std::vector<std::string>& arguments = {}, const std::vector<std::string>& environment = {}) const {
+    std::vector<std::string> variables = {"SOURCE_DATE_EPOCH=0"};
+    variables.insert(variables.end(), environment.begin(), environment.end());
+    return RunCommand(Command(arguments), {.environment = variables, .deadline_ms = 200000});
+  }
+  Json Index() const { return Json::parse(ReadFile(out + "/audit.json"), nullptr, false); }
+  Json Report(const std::string& name) const { return Json::parse(ReadFile(out + "/" + name), nullptr, false); }
+};
+
+std::string CaseOf(const std::string& name, const std::string& program, const std::string& more = "") {
+  return "[case." + name + "]\ndriver = \"sim\"\ncommand = [\"" + Program(program) + "\"]\n" + more;
+}
+
+Json RowOf(const Json& index, const std::string& name) {
+  for (const Json& row : index["cases"]) {
+    if (row["name"] == name) return row;
+  }
+  return nullptr;
+}
+
+TEST(AuditCases, TheReducersOfTheTree) {
+  const Project project("include = [\"" + std::string(CUAUDIT_REDUCERS_TOML) + "\"]\n");
+  const Outcome repaired = project.Audit({"--directory", CUAUDIT_REDUCERS, "--tag", "repaired", "--depth=1"});
+  EXPECT_EQ(repaired.exit, 0) << repaired.out << repaired.err;
+  EXPECT_THAT(repaired.out, HasSubstr("3 cases: 0 defects in 0, 3 clean; results in " + project.out + "\n"));
+  EXPECT_EQ(RowOf(project.Index(), "graph_owner")["not_run"], "not selected");
+  EXPECT_EQ(RowOf(project.Index(), "graph_owner_repaired")["reports"],
+            Json::parse(R"(["graph_owner_repaired.sweep.json", "graph_owner_repaired.cycles.json"])"));
+
+  const Outcome all = project.Audit({"--directory", CUAUDIT_REDUCERS, "--depth=1"});
+  EXPECT_EQ(all.exit, 1) << all.err;
+  EXPECT_THAT(all.out, AllOf(HasSubstr("graph_owner_repaired: clean"), HasSubstr("3 clean; 3 kept from before; results in ")));
+  for (const char* const name : {"early_returns", "graph_owner", "picture_pool", "preallocation"}) {
+    const Json report = project.Report(std::string(name) + ".sweep.json");
+    EXPECT_EQ(report["outcome"], "findings") << name;
+    EXPECT_FALSE(report["defects"].empty()) << name;
+    EXPECT_THAT(report["findings"][0]["reproduce"].get<std::string>(), HasSubstr(std::string(" --directory=") + CUAUDIT_REDUCERS)) << name;
+  }
+  EXPECT_EQ(project.Report("graph_owner.cycles.json")["outcome"], "findings");
+  EXPECT_EQ(RowOf(project.Index(), "graph_owner")["tags"], Json::parse(R"(["defective"])"));
+  EXPECT_EQ(RowOf(project.Index(), "graph_owner")["trials"], "graph_owner.trials.jsonl");
+}
+
+TEST(AuditCases, TheSweepOfACaseIsThatOfTheSameCommand) {
+  const Project project(CaseOf("a", "defective"));
+  EXPECT_EQ(project.Audit().exit, 1);
+  const std::string other = project.folder + "/other.json";
+  const Outcome sweep =
+      RunCommand({Tool(), "sweep", "--driver=sim", "--directory", project.folder, "--format=json=" + other, "--", Program("defective")},
+                 {.environment = {"SOURCE_DATE_EPOCH=0"}});
+  EXPECT_EQ(sweep.exit, 1);
+  EXPECT_EQ(ReadFile(project.out + "/a.sweep.json"), ReadFile(other));
+}
+
+TEST(AuditCases, RunInTheirFolderWithTheirEnvironment) {
+  const std::string check = "[ \\\"$A$B\\\" = xy ] && [ -e here ] || exit 9; exec " + Program("client_linked");
+  const Project project(
+      "[defaults]\ndriver = \"sim\"\nenvironment = { A = \"w\", B = \"y\" }\n[case.a]\ncommand = [\"/bin/sh\", \"-c\", \"" + check +
+      "\"]\nenvironment = { A = \"x\" }\ndirectory = \"sub\"\n");
+  EXPECT_EQ(project.Audit().exit, 3) << "the folder is missing";
+  EXPECT_THAT(RowOf(project.Index(), "a")["not_run"].get<std::string>(),
+              AllOf(HasSubstr("cuaudit.toml:7:1: directory: "), HasSubstr("no such directory")));
+  std::filesystem::create_directory(project.folder + "/sub");
+  const Outcome without = project.Audit();
+  EXPECT_EQ(without.exit, 3) << "the program exits with 9";
+  EXPECT_THAT(without.out, HasSubstr("exited with status 9"));
+  WriteFile(project.folder + "/sub/here", "");
+  const Outcome with = project.Audit();
+  EXPECT_EQ(with.exit, 0) << with.out << with.err;
+}
+
+TEST(AuditCases, AreAsGoodAsTheWorst) {
+  const std::string clean = CaseOf("clean", "client_linked");
+  const std::string nothing = CaseOf("nothing", "idle");
+  const std::string missing = "[case.missing]\ncommand = [\"/none\"]\n";
+  const std::string defects = CaseOf("defects", "defective", "depth = 1\n");
+  EXPECT_EQ(Project(clean).Audit().exit, 0);
+  const Project proves_nothing(clean + nothing);
+  const Outcome outcome = proves_nothing.Audit();
+  EXPECT_EQ(outcome.exit, 3) << outcome.out;
+  EXPECT_THAT(outcome.out, HasSubstr("2 cases: 0 defects in 0, 1 clean, 1 without a result; "));
+  EXPECT_EQ(proves_nothing.Report("nothing.sweep.json")["outcome"], "not_exercised");
+  EXPECT_EQ(Project(clean + missing).Audit().exit, 3);
+  EXPECT_EQ(Project(clean + nothing + missing + defects).Audit().exit, 1);
+}
+
+TEST(AuditCases, GoOnAfterAKill) {
+  // The light case comes second and waits for its turn in a pipe.
+  const std::string fifo = TemporaryDirectory() + "/fifo";
+  ASSERT_EQ(RunCommand({"mkfifo", fifo}).exit, 0);
+  const std::string blocks = "if [ -p " + fifo + " ]; then echo $$ > " + fifo + "; exec sleep 1000; fi; exec " + Program("defective");
+  const Project project(CaseOf("first", "defective", "weight = 2\n") +
+                        "[case.second]\ndriver = \"sim\"\ncommand = [\"/bin/sh\", \"-c\", \"" + blocks + "\"]\n");
+  {
+    Spawned audit(project.Command({}));
+    EXPECT_FALSE(ReadFile(fifo).empty()) << "the second case has begun";
+    EXPECT_EQ(RowOf(project.Index(), "first")["reports"].size(), 1U) << "what is finished is on disk at once";
+    EXPECT_EQ(RowOf(project.Index(), "second")["not_run"], "the audit did not come to it");
+    audit.Kill(SIGKILL);
+    EXPECT_EQ(audit.Wait().signal, SIGKILL);
+  }
+  const std::string before = ReadFile(project.out + "/first.sweep.json");
+  std::filesystem::remove(fifo);
+  const Outcome again = project.Audit();
+  EXPECT_EQ(again.exit, 1) << again.err;
+  EXPECT_THAT(again.out, AllOf(HasSubstr("first: "), HasSubstr("second: "), HasSubstr("; 1 kept from before; ")));
+  EXPECT_EQ(ReadFile(project.out + "/first.sweep.json"), before);
+  EXPECT_FALSE(RowOf(project.Index(), "second").contains("not_run"));
+}
+
+TEST(AuditCases, AKilledSweepGoesOnWhereItWas) {
+  const std::string folder = TemporaryDirectory();
+  const std::string fifo = folder + "/fifo";
+  ASSERT_EQ(RunCommand({"mkfifo", fifo}).exit, 0);
+  // The sixth run of the program waits: after two without a fault, and three trials one after the other.
+  const std::string script = "echo run >> " + folder + "/runs; [ $(wc -l < " + folder + "/runs) = 6 ] && echo $$ > " + fifo +
+                             " && exec sleep 1000; exec " + Program("defective");
+  const Project project("[case.long]\ndriver = \"sim\"\nisolation = \"spawn\"\njobs = 1\ncommand = [\"/bin/sh\", \"-c\", \"" + script +
+                        "\"]\n");
+  {
+    Spawned audit(project.Command({}));
+    EXPECT_FALSE(ReadFile(fifo).empty());
+    audit.Kill(SIGKILL);
+    audit.Wait();
+  }
+  std::filesystem::remove(fifo);
+  const Outcome again = project.Audit();
+  EXPECT_EQ(again.exit, 1) << again.err;
+  EXPECT_THAT(again.err, HasSubstr("going on: 3 of "));
+  EXPECT_FALSE(std::filesystem::exists(project.out + "/.cuaudit/long")) << "the work of a finished case is removed";
+}
+
+TEST(AuditCases, AnInterruptionIsInTheIndex) {
+  const std::string fifo = TemporaryDirectory() + "/fifo";
+  ASSERT_EQ(RunCommand({"mkfifo", fifo}).exit, 0);
+  const Project project("[case.a]\ndriver = \"sim\"\ncommand = [\"/bin/sh\", \"-c\", \"echo $$ > " + fifo + "; exec sleep 1000\"]\n" +
+                        CaseOf("b", "client_linked"));
+  Spawned audit(project.Command({}));
+  EXPECT_FALSE(ReadFile(fifo).empty());
+  audit.Kill(SIGINT);
+  const Outcome outcome = audit.Wait();
+  EXPECT_EQ(outcome.exit, 130) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("interrupted by SIGINT, the same command goes on from here"));
+  EXPECT_EQ(RowOf(project.Index(), "a")["not_run"], "interrupted by SIGINT");
+  EXPECT_EQ(RowOf(project.Index(), "b")["not_run"], "interrupted by SIGINT before its turn");
+  EXPECT_EQ(project.Report("a.sweep.json")["outcome"], "interrupted");
+}
+
+TEST(AuditCases, WhatChangedIsCarriedOutAnew) {
+  const std::string program = TemporaryDirectory() + "/program";
+  std::filesystem::copy_file(Program("client_linked"), program);
+  const Project project("[case.a]\ndriver = \"sim\"\ncommand = [\"" + program + "\"]\n");
+  EXPECT_EQ(project.Audit().exit, 0);
+  EXPECT_THAT(project.Audit().out, HasSubstr("1 kept"));
+  EXPECT_THAT(project.Audit({"--depth=1"}).out, Not(HasSubstr("kept")));
+  EXPECT_THAT(project.Audit({}, {"CUAUDIT_AUDIT=--depth 1"}).out, HasSubstr("1 kept")) << "the same setting from another place";
+  std::filesystem::copy_file(Program("defective"), program, std::filesystem::copy_options::overwrite_existing);
+  const Outcome rebuilt = project.Audit({"--depth=1"});
+  EXPECT_EQ(rebuilt.exit, 1) << rebuilt.out << rebuilt.err;
+}
+
+TEST(AuditCases, PlainProgressIsTheSameInEveryLog) {
+  const std::string cases = CaseOf("a", "defective") + CaseOf("b", "defective", "cycles = \"1,3\"\n");
+  const auto log = [&] {
+    const Outcome outcome = Project(cases).Audit({"--progress=plain", "--jobs=1"});
+    std::string lines;
+    std::istringstream text(outcome.err);
+    for (std::string line; std::getline(text, line);) {
+      if (line.ends_with(" so far") || line.find(": case ") != std::string::npos) lines += line + "\n";
+    }
+    return lines;
+  };
+  const std::string first = log();
+  EXPECT_THAT(first,
+              AllOf(HasSubstr("cuaudit: case 1 of 2: a\n"), HasSubstr("cuaudit: case 2 of 2: b\n"), HasSubstr("cuaudit: 2 of 2: b: ")));
+  EXPECT_EQ(log(), first);
+  EXPECT_EQ(Project(cases).Audit({"--progress=none"}).err.find("so far\n"), std::string::npos);
+}
+
+TEST(AuditCases, ABudgetThatIsLargeEnoughChangesNothing) {
+  // The second case comes to its places in two cycles, so that some first faults are of places that were tried.
+  const std::string cases = CaseOf("a", "defective") + "[case.b]\ndriver = \"sim\"\ndepth = 1\ncommand = [\"" CUAUDIT_REDUCERS
+                                                       "/graph_owner_repaired\", \"2\"]\n";
+  const Project with(cases);
+  const Project without(cases);
+  const Outcome limited = with.Audit({"--budget=1000h"});
+  EXPECT_EQ(limited.exit, 1) << limited.err;
+  EXPECT_EQ(without.Audit().exit, 1);
+  for (const char* const name : {"a.sweep.json", "b.sweep.json"}) {
+    Json one = with.Report(name);
+    Json other = without.Report(name);
+    EXPECT_EQ(one["totals"], other["totals"]) << name;
+    EXPECT_EQ(one["defects"].size(), other["defects"].size()) << name;
+    EXPECT_EQ(one["coverage"], other["coverage"]) << name;
+  }
+  EXPECT_THAT(with.Audit().out, HasSubstr("2 kept from before"));
+}
+
+TEST(Init, WhatItWritesIsAuditedAtOnce) {
+  const std::string folder = TemporaryDirectory();
+  const How here = {.environment = {}, .directory = folder, .deadline_ms = 200000};
+  const Outcome init =
+      RunCommand({Tool(), "init", "--driver=sim", "--depth=1", "--host", "--", CUAUDIT_REDUCERS "/graph_owner_repaired", "{n}"}, here);
+  ASSERT_EQ(init.exit, 0) << init.err;
+  EXPECT_EQ(init.out, "cuaudit.toml: case graph_owner_repaired; now: cuaudit audit\n");
+  const std::string text = ReadFile(folder + "/cuaudit.toml");
+  EXPECT_THAT(text, AllOf(HasSubstr("#   driver   simulated\n"), HasSubstr("#   order    the same in both runs\n"),
+                          HasSubstr("\ncycles = true "), HasSubstr("\ndepth = 1 "), HasSubstr("\nhost = true ")));
+  const Outcome audit = RunCommand({Tool(), "audit"}, here);
+  EXPECT_EQ(audit.exit, 0) << audit.out << audit.err << text;
+  EXPECT_THAT(ReadFile(folder + "/cuaudit-results/audit.json"), HasSubstr("\"graph_owner_repaired.cycles.json\""));
+
+  const Outcome again = RunCommand({Tool(), "init", "--driver=sim", "--", Program("marked")}, here);
+  EXPECT_EQ(again.exit, 2);
+  EXPECT_THAT(again.err, HasSubstr("cuaudit.toml: is there already"));
+  EXPECT_EQ(ReadFile(folder + "/cuaudit.toml"), text);
+}
+
+TEST(Init, WritesNothingForAProgramThatCannotBeAudited) {
+  const std::string folder = TemporaryDirectory();
+  const How here = {.environment = {}, .directory = folder, .deadline_ms = kDeadlineMs};
+  EXPECT_EQ(RunCommand({Tool(), "init", "--driver=sim", "--", Program("idle")}, here).exit, 3);
+  EXPECT_EQ(RunCommand({Tool(), "init", "--driver=sim", "--", "/none"}, here).exit, 2);
+  EXPECT_EQ(RunCommand({Tool(), "init", "--driver=sim", "--how=explode", "--", Program("defective")}, here).exit, 2);
+  EXPECT_EQ(RunCommand({Tool(), "init", "--driver=sim", "--config=none/x.toml", "--", Program("defective")}, here).exit, 2);
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+}
+
+TEST(Ctest, TestsOfABuildAreCases) {
+  const std::string build = TemporaryDirectory();
+  WriteFile(build + "/CTestTestfile.cmake",
+            "add_test(Pool.Leaks \"" + Program("defective") + "\")\nset_tests_properties(Pool.Leaks PROPERTIES LABELS \"gpu\")\n" +
+                "add_test(Pool.Sound \"" + Program("client_linked") +
+                "\")\nset_tests_properties(Pool.Sound PROPERTIES LABELS \"gpu;fast\")\n" + "add_test(Text \"" + Program("idle") + "\")\n");
+  const How here = {.environment = {}, .directory = build, .deadline_ms = 200000};
+  const std::vector<std::string> command = {Tool(), "audit", "--ctest", build, "--driver=sim", "--depth=1"};
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = command;
+    words.insert(words.end(), more.begin(), more.end());
+    return RunCommand(words, here);
+  };
+  const Outcome fast = with({"--tag=fast"});
+  if (fast.exit == 3 && fast.err.find("ctest: not found") != std::string::npos) GTEST_SKIP() << "ctest is not installed";
+  EXPECT_EQ(fast.exit, 0) << fast.err;
+  EXPECT_THAT(fast.out, HasSubstr("Pool.Sound: clean"));
+  const Outcome gpu = with({"--tag=gpu"});
+  EXPECT_EQ(gpu.exit, 1) << gpu.err;
+  EXPECT_THAT(gpu.out, AllOf(HasSubstr("Pool.Leaks: 1 defect"), HasSubstr("1 kept from before")));
+  EXPECT_EQ(with({"Text"}).exit, 3) << "it calls no driver";
+  EXPECT_EQ(with({"Pool.Leak"}).err, "cuaudit: Pool.Leak: no such case, did you mean Pool.Leaks?\n");
+  const Outcome none = RunCommand({Tool(), "audit", "--ctest", build + "/none"}, here);
+  EXPECT_EQ(none.exit, 2);
+  EXPECT_THAT(none.err, HasSubstr("--ctest: "));
+}
+
+TEST(AuditCases, WrongCommandLinesAndFilesAreOneLine) {
+  const Project project(CaseOf("pool", "client_linked", "tags = [\"slow\"]\n"));
+  const auto line = [&](const std::vector<std::string>& arguments, const std::vector<std::string>& environment = {}) {
+    const Outcome outcome = project.Audit(arguments, environment);
+    EXPECT_EQ(outcome.exit, 2) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << outcome.err;
+    return outcome.err;
+  };
+  EXPECT_EQ(line({"pol"}), "cuaudit: pol: no such case, did you mean pool?\n");
+  EXPECT_EQ(line({"--tag=slwo"}), "cuaudit: --tag: 'slwo': no case has it, did you mean slow?\n");
+  EXPECT_THAT(line({"--depth=3"}), HasSubstr("--depth"));
+  EXPECT_THAT(line({"--how=explode"}), AllOf(HasSubstr("command line: how: "), HasSubstr("explode")));
+  EXPECT_THAT(line({"--schedule=never"}), AllOf(HasSubstr("command line: schedule: "), HasSubstr("never")));
+  EXPECT_THAT(line({}, {"CUAUDIT_AUDIT=--depth 9"}), HasSubstr("CUAUDIT_AUDIT: --depth"));
+  EXPECT_THAT(line({}, {"CUAUDIT_AUDIT=--bogus"}), HasSubstr("CUAUDIT_AUDIT: "));
+  EXPECT_THAT(line({"--out", "/dev/null/x"}), HasSubstr("--out: "));
+  EXPECT_THAT(line({"--budget=10"}), HasSubstr("--budget: '10': expected a time"));
+  EXPECT_THAT(line({"--", "./program"}), HasSubstr("audit takes no program"));
+  EXPECT_FALSE(std::filesystem::exists(project.out)) << "nothing was begun";
+}
+
+}  // namespace
+}  // namespace cuaudit::e2e::audit_cases_test

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#include "harness/project/finished_case.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness/process/files.h"
+#include "suites/support/temporary_dir.h"
+
+namespace cuaudit::harness::finished_case_test {
+namespace {
+
+class Finished : public testing::Test {
+ protected:
+  Finished() {
+    case_.name = "a";
+    case_.options.program = {"./program", "input", "--table=input"};
+    case_.options.directory = dir_.path();
+    Write("program", "one");
+    Write("library", "one");
+    Write("a.sweep.json", "{}");
+    finished_.digest = Digest();
+    finished_.reports = {"a.sweep.json"};
+    finished_.line = "a: clean\xff";
+    finished_.defects = 3;
+    finished_.exit = Exit::Findings;
+    AddModules({dir_.File("library")}, &finished_);
+    EXPECT_TRUE(WriteFinished(dir_.File("a.done"), finished_).ok());
+  }
+
+  void Write(const std::string& name, const std::string& text) const {
+    EXPECT_TRUE(WriteFile(dir_.File(name), text, Exit::Failure).ok());
+    EXPECT_EQ(chmod(dir_.File(name).c_str(), 0755), 0);
+  }
+  std::string Digest() const { return ConfigDigest(case_, "1.0"); }
+  std::optional<FinishedCase> Read() const { return ReadFinished(dir_.File("a.done"), Digest(), dir_.path()); }
+
+  const TemporaryDir dir_;
+  ProjectCase case_;
+  FinishedCase finished_;
+};
+
+TEST_F(Finished, IsReadBack) {
+  const std::optional<FinishedCase> again = Read();
+  ASSERT_TRUE(again.has_value());
+  EXPECT_EQ(again->reports, finished_.reports);
+  EXPECT_EQ(again->modules, finished_.modules);
+  EXPECT_EQ(again->line, "a: clean\xef\xbf\xbd");
+  EXPECT_EQ(again->defects, 3U);
+  EXPECT_EQ(again->exit, Exit::Findings);
+}
+
+TEST_F(Finished, IsNoneOnceAnythingChanged) {
+  case_.options.jobs = 7;
+  EXPECT_TRUE(Read().has_value()) << "how many run at a time changes no report";
+  case_.options.depth = 1;
+  EXPECT_FALSE(Read().has_value()) << "a setting";
+  case_.options.depth = 2;
+  EXPECT_TRUE(Read().has_value());
+  Write("program", "two");
+  EXPECT_FALSE(Read().has_value()) << "the program";
+  Write("program", "one");
+  Write("input", "new");
+  EXPECT_FALSE(Read().has_value()) << "a file that an argument names";
+  EXPECT_EQ(unlink(dir_.File("input").c_str()), 0);
+  EXPECT_TRUE(Read().has_value());
+  Write("library", "two");
+  EXPECT_FALSE(Read().has_value()) << "a library that calls the driver";
+  Write("library", "one");
+  EXPECT_EQ(ConfigDigest(case_, "1.0"), Digest());
+  EXPECT_NE(ConfigDigest(case_, "1.1"), Digest()) << "the tool";
+  EXPECT_EQ(unlink(dir_.File("a.sweep.json").c_str()), 0);
+  EXPECT_FALSE(Read().has_value()) << "a report is missing";
+}
+
+TEST_F(Finished, IsNoneInAFileThatIsNotOne) {
+  const std::string whole = *ReadFile(dir_.File("a.done"));
+  for (std::size_t length = 0; length + 2 < whole.size(); ++length) {
+    Write("a.done", whole.substr(0, length));
+    EXPECT_FALSE(Read().has_value()) << length;
+  }
+  for (const char* const text : {"[]", "{}", "3", "null", "{\"digest\": 3}", "\xff\xfe"}) {
+    Write("a.done", text);
+    EXPECT_FALSE(Read().has_value()) << text;
+  }
+}
+
+}  // namespace
+}  // namespace cuaudit::harness::finished_case_test
