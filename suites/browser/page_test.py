@@ -402,6 +402,7 @@ def main():
     parser.add_argument("--axe", required=True, type=pathlib.Path)
     parser.add_argument("--directory", required=True, type=pathlib.Path)
     ARGUMENTS, rest = parser.parse_known_args()
+    ARGUMENTS.directory = ARGUMENTS.directory.resolve()  # a browser takes a relative path for a host
     missing = [one for one in ("chromium", "chromedriver") if shutil.which(one) is None]
     if missing:
         print(f"page_test: skipped: no {' and no '.join(missing)} here")
