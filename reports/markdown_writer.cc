@@ -95,15 +95,18 @@ void AppendCase(const Case& one, const Numbers& numbers, Sheet* sheet) {
   if (std::none_of(one.runs.begin(), one.runs.end(), has_defects)) return;
   if (!one.name.empty()) sheet->Add("### " + Code(one.name) + "\n\n");
   sheet->Add("| # | | rule | lost or wrong | who | trials |\n| --: | --- | --- | --- | --- | --: |\n");
+  std::multimap<std::size_t, std::string> rows;  // the place in the list of defects, 0: it has none
   for (const Run& run : one.runs) {
     for (const Defect& defect : run.defects) {
-      const auto number = numbers.find(defect.fingerprint);
+      const auto found = numbers.find(defect.fingerprint);
+      const std::size_t number = found == numbers.end() ? 0 : found->second + 1;
       const std::string amount = AmountOf(run, defect);
-      sheet->Add(fmt::format("| {} | {} | {} | {} | {} | {} |\n", number == numbers.end() ? "" : std::to_string(number->second + 1),
-                             ChangeOf(defect), RulesOf(run, defect), Code(amount.empty() ? RootOf(run, defect).title : amount),
-                             Code(BlameOf(run, defect)), defect.trials));
+      rows.emplace(number, fmt::format("| {} | {} | {} | {} | {} | {} |\n", number == 0 ? "" : std::to_string(number), ChangeOf(defect),
+                                       RulesOf(run, defect), Code(amount.empty() ? RootOf(run, defect).title : amount),
+                                       Code(BlameOf(run, defect)), defect.trials));
     }
   }
+  for (const auto& [number, row] : rows) sheet->Add(row);
   sheet->Add("\n");
 }
 

@@ -17,6 +17,7 @@
 #include "harness/cli/session.h"
 #include "harness/cli/test_cases.h"
 #include "harness/options/budget.h"
+#include "harness/compare/suppressions.h"
 #include "harness/options/report_files.h"
 #include "harness/process/process.h"
 #include "harness/project/project.h"
@@ -42,6 +43,11 @@ int PendingSignal() {
 std::string SignalName(int number) {
   const char* const name = sigabbrev_np(number);
   return name == nullptr ? "signal " + std::to_string(number) : std::string("SIG") + name;
+}
+
+// A suppression expires, so a case that has some is carried out again on another day.
+std::string Version(const ProjectCase& one) {
+  return std::string(ToolVersion()) + (one.options.suppressions.empty() ? "" : " " + Today());
 }
 
 class Audit {
@@ -153,7 +159,7 @@ class Audit {
     CaseSeen& seen = seen_[i];
     seen.row.name = cases_[i].name;
     seen.row.tags = cases_[i].tags;
-    digests_.push_back(ConfigDigest(cases_[i], std::string(ToolVersion())));
+    digests_.push_back(ConfigDigest(cases_[i], Version(cases_[i])));
     const std::optional<FinishedCase> finished = ReadFinished(DoneFile(i), digests_.back(), options_.out);
     if (!finished.has_value()) return;
     seen.row.reports = finished->reports;

@@ -127,6 +127,8 @@ class CaseRuns {
     if (session.ok()) {
       *carried = carry_out(*session);
       if (!carried->status.ok() && carried->progressed.signal == 0) carried->run = FailedReport(carried->status, *session);
+      Suppressions suppressions = session->suppressions();
+      suppressions.Apply(Today(), &carried->run);
       return true;
     }
     const Status why = AtItsPlace(case_, session.status());
@@ -148,7 +150,8 @@ class CaseRuns {
       if (!status.ok()) SayFailure(status);
       part.exit = status.ok() ? ExitOf(run) : status.exit() == Exit::Failure ? Exit::Failure : Exit::Environment;
     }
-    part.defects = run.defects.size();
+    part.defects = static_cast<std::uint64_t>(
+        std::count_if(run.defects.begin(), run.defects.end(), [](const report::Defect& one) { return !report::IsSuppressed(one); }));
     part.line = OutcomeLine(run);
     Output output;
     output.format = Format::Json;

@@ -62,6 +62,7 @@ std::vector<FailingWay> FailingWays(const report::Run& run, const report::Defect
   return ways;
 }
 
+// Neither a folder nor a line: a baseline in a repository has no word about the machine that wrote it, and stays as it is when lines move.
 std::string TitleOf(const report::Run& run, const report::Defect& defect) {
   const report::Finding& root = report::RootOf(run, defect);
   std::string title = report::RulesOf(run, defect);
@@ -69,7 +70,9 @@ std::string TitleOf(const report::Run& run, const report::Defect& defect) {
   const bool seen = root.acquired.call.empty();
   const report::Acquired place = seen ? report::Acquired{root.where, root.where_stack} : root.acquired;
   if (!place.call.empty()) title += (seen ? ", seen at " : ", acquired by ") + place.call;
-  if (const std::string origin = report::DescribeOrigin(place.stack); !origin.empty()) title += " < " + origin;
+  const std::vector<std::string> functions = FunctionsOf(place.stack);
+  const std::string origin = functions.empty() ? report::DescribeOrigin(place.stack) : functions.front();
+  if (!origin.empty()) title += " < " + origin;
   if (const std::string blame = report::BlameOf(run, defect); !blame.empty()) title += "; " + blame;
   return title;
 }

@@ -37,6 +37,7 @@ std::string ConfigDigest(const ProjectCase& one, const std::string& tool_version
   for (const OptionRow& row : OptionRows()) {
     if (row.IsKey() && row.Key() != "jobs") hash = HashText(row.Key() + "=" + ShowValue(row, one.options), hash);
   }
+  if (!one.options.suppressions.empty()) hash = HashNumber(FileContent(one.options.suppressions), hash);
   const std::string& directory = one.options.directory;
   const Result<Program> program = ResolveProgram(one.options.program.front(), directory);
   hash = HashNumber(program.ok() ? FileContent(program->path) : 0, hash);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Runs scripts/test and scripts/audit in a tree where cmake and ctest are stand-ins that note how they were called.
 
-    entry_scripts_test.py --root CHECKOUT --build BUILD [NAME...]
+    entry_scripts_test.py --root CHECKOUT --build BUILD [--compiler ID] [NAME...]
 
 What scripts/audit audits is real: the cuaudit and the reducers that BUILD holds. Nothing is installed and nothing is built.
 """
@@ -127,7 +127,10 @@ class AuditScript(Script):
         shown = re.search(r"## What it prints\n.*?```\n(.*?)```", (options.root / "README.md").read_text(), re.S).group(1).splitlines()
         self.assertGreater(len(shown), 10)
         for line in shown:
-            self.assertRegex(done.stdout, "(?m)^" + ".*".join(re.escape(part) for part in line.split("…")) + "$")
+            expected = ".*".join(re.escape(part) for part in line.split("…"))
+            if options.compiler != "GNU":  # scripts/audit builds with GCC; how many places call the driver depends on what is inlined
+                expected = re.sub(r"\d+(?=(\\ driver)?\\ (calls|sites|trials|fired))", r"\\d+", expected)
+            self.assertRegex(done.stdout, "(?m)^" + expected + "$")
 
     def test_audits_a_program(self):
         done = self.run_script("audit", str(options.build / "bin/reducers/early_returns_defective"), "2")
@@ -146,5 +149,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--root", type=Path, required=True)
     parser.add_argument("--build", type=Path, required=True)
+    parser.add_argument("--compiler", default="GNU", help="CMAKE_C_COMPILER_ID of the build")
     options, rest = parser.parse_known_args()
     unittest.main(argv=[sys.argv[0], *rest])
