@@ -16,8 +16,8 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
 #include "harness/cli/test_cases.h"
-#include "harness/options/budget.h"
 #include "harness/compare/suppressions.h"
+#include "harness/options/budget.h"
 #include "harness/options/report_files.h"
 #include "harness/process/process.h"
 #include "harness/project/project.h"
@@ -46,9 +46,7 @@ std::string SignalName(int number) {
 }
 
 // A suppression expires, so a case that has some is carried out again on another day.
-std::string Version(const ProjectCase& one) {
-  return std::string(ToolVersion()) + (one.options.suppressions.empty() ? "" : " " + Today());
-}
+std::string Version(const ProjectCase& one) { return std::string(ToolVersion()) + (one.options.suppressions.empty() ? "" : " " + Today()); }
 
 class Audit {
  public:
