@@ -25,6 +25,7 @@ words, what each means, and what to do. `cuaudit explain --rule WORD` prints one
 - Rules: [something is left](#something-is-left) · [wrong releases and uses](#wrong-releases-and-uses) ·
   [queued work](#queued-work-simulated-driver-only) · [the program died](#the-program-died) ·
   [wrong reports](#wrong-reports) · [notes](#notes)
+- [Beside an earlier release](#beside-an-earlier-release)
 - [The lines at the top of a report](#the-lines-at-the-top-of-a-report) · [Reasons](#reasons)
 
 This page is generated: `scripts/gen_verdicts.py` writes it from the tables in `reports/words`.
@@ -84,6 +85,13 @@ SECTIONS = [
     ("Notes", "Notes are counted and shown, and never make an outcome `findings`. The last ones are about a trial or the program, not about an object.\n",
      lambda row: row["level"] != "finding"),
 ]
+
+CHANGES = """
+## Beside an earlier release
+
+`cuaudit compare BASE HEAD` says one of these of each defect.
+
+"""
 
 LINES = """
 ## The lines at the top of a report
@@ -160,9 +168,10 @@ def page(cuaudit):
     shown = [[f"`{name}`", f"{verdicts[name]['title'].capitalize()}. {marked(verdicts[name]['explanation'])}", marked(verdicts[name]["what to do"])]
              for name in ORDER]
     missed = [[marked(row["title"]), marked(row["what to do"])] for row in listed("missed")]
+    changes = [[f"`{row['change']}`", marked(row["explanation"]), marked(row["what to do"])] for row in listed("changes")[1:]]
     return (HEAD + table(["outcome", "exit", "what it means", "what to do"], outcomes) + OUTCOMES
             + table(["verdict", "what it means", "what to do"], shown) + MISSED + table(["the note says", "what to do"], missed) + RULES
-            + rules(listed("rules")) + LINES + reasons(listed("reasons")))
+            + rules(listed("rules")) + CHANGES + table(["change", "what it means", "what to do"], changes) + LINES + reasons(listed("reasons")))
 
 
 def main():

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Explains a word of a report: the id of an outcome, a verdict, a rule or a reason.
+// Explains a word of a report: the id of an outcome, a verdict, a rule, a reason or a change.
 #include <string>
 
 #include "harness/cli/commands.h"
@@ -32,6 +32,10 @@ Exit ExplainWord(const std::string& word) {
     const VerdictRow& row = Row(*verdict);
     Add(row.name, "verdict", row.title, row.explanation, row.advice, &page);
   }
+  if (const std::optional<words::Change> change = Named<words::Change>(word); change && *change != words::Change::None) {
+    const words::ChangeRow& row = Row(*change);
+    Add(row.name, "said by compare", row.title, row.explanation, row.advice, &page);
+  }
   if (const std::optional<Missed> missed = Named<Missed>(word); missed && *missed != Missed::Nothing) {
     Add(word, "why a trial proves nothing", Row(*missed).coverage, {}, Row(*missed).advice, &page);
   }
@@ -42,7 +46,8 @@ Exit ExplainWord(const std::string& word) {
   }
   if (!page.empty()) return Print(page);
   Say("--rule: '" + word +
-      "': expected an outcome, a verdict, a rule or a reason: cuaudit list outcomes, verdicts, rules, missed or reasons");
+      "': expected an outcome, a verdict, a rule, a reason or a change: cuaudit list outcomes, verdicts, rules, missed, reasons or "
+      "changes");
   return Exit::Usage;
 }
 

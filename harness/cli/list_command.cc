@@ -224,6 +224,14 @@ Table Probes() {
   return table;
 }
 
+Table Changes() {
+  Table table{{"change", "title", "explanation", "what to do"}, {}, 2};
+  for (const words::ChangeRow& row : words::kChanges) {
+    table.rows.push_back({std::string(row.name), std::string(row.title), std::string(row.explanation), std::string(row.advice)});
+  }
+  return table;
+}
+
 Table Tables() {
   Table table{{"table"}, {}};
   for (const std::string_view name : kListNames) table.rows.push_back({std::string(name)});
@@ -262,8 +270,8 @@ std::string AsJson(const Table& table) {
   return rows.dump(2) + "\n";
 }
 
-constexpr Table (*kTables[])() = {&Calls,   &Kinds, &Outcomes, &Verdicts,     &Rules,       &MissedReasons,
-                                  &Reasons, &Hows,  &Probes,   &CommandTable, &OptionTable, &Tables};
+constexpr Table (*kTables[])() = {&Calls,   &Kinds, &Outcomes, &Verdicts,     &Rules,       &MissedReasons, &Reasons,
+                                  &Changes, &Hows,  &Probes,   &CommandTable, &OptionTable, &Tables};
 static_assert(std::size(kTables) == std::size(kListNames));
 
 }  // namespace
