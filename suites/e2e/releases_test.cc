@@ -103,7 +103,7 @@ TEST_F(Releases, ABaselineFileIsABase) {
   EXPECT_EQ(Counts(file, Report("repaired"), 0), "fixed 1");
   const Outcome shown = Run({"baseline", "show", file});
   EXPECT_EQ(shown.exit, 0);
-  EXPECT_THAT(shown.out, StartsWith("1 defect\n  sweep: orphaned: 1 stream, acquired by cuStreamCreate < open_decoder "));
+  EXPECT_THAT(shown.out, StartsWith("1 defect\n  sweep: orphaned: 1 stream, acquired by cuStreamCreate < open_decoder;"));
 }
 
 TEST_F(Releases, WhatIsAcceptedDoesNotCountUntilItExpires) {
@@ -114,7 +114,7 @@ TEST_F(Releases, WhatIsAcceptedDoesNotCountUntilItExpires) {
       "--until=2031-01-31", "--suppressions", file};
   const Outcome accepted = Run(accept);
   ASSERT_EQ(accepted.exit, 0) << accepted.err;
-  EXPECT_THAT(ReadFile(file), StartsWith("# orphaned: 1 stream, acquired by cuStreamCreate < open_encoder "));
+  EXPECT_THAT(ReadFile(file), StartsWith("# orphaned: 1 stream, acquired by cuStreamCreate < open_encoder;"));
   EXPECT_EQ(Counts(Report("base"), Report("regression"), 0, {"--suppressions", file}), "suppressed 1, unchanged 1");
 
   std::ofstream(file, std::ios::app)
