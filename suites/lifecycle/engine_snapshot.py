@@ -75,7 +75,9 @@ def masked(value, key=""):
     if isinstance(value, dict) and key == "function":
         return value["function"]
     if isinstance(value, dict):
-        return {name: masked(one, name) for name, one in value.items() if name not in ("header", "fingerprint", "device", "version", "runtime", "sequence", "unwinding")}
+        left_out = ("header", "fingerprint", "device", "version", "runtime", "sequence")
+        ways_back = [name for name, one in value.items() if name == "unwinding" and isinstance(one, dict)]
+        return {name: masked(one, name) for name, one in value.items() if name not in left_out and name not in ways_back}
     if key in ("stack", "where_stack"):
         return " < ".join(frame["function"] for frame in value if frame.get("file"))
     if isinstance(value, list):

@@ -257,7 +257,7 @@ TEST(Usage, ExplainsAWordOfAReport) {
   EXPECT_THAT(RunTool({"explain", "--rule", "leak"}).out, AllOf(HasSubstr("leak (rule, a finding)"), HasSubstr("leak (verdict)")));
   EXPECT_THAT(RunTool({"explain", "--rule", "overflow"}).out, HasSubstr("overflow (why a trial proves nothing): journal overflow"));
   EXPECT_THAT(RunTool({"explain", "--rule", "unmodelled"}).out, HasSubstr("unmodelled (reason): "));
-  ExpectOneLine(RunTool({"explain", "--rule", "leek"}), 2, "expected an outcome, a verdict, a rule or a reason");
+  ExpectOneLine(RunTool({"explain", "--rule", "leek"}), 2, "expected an outcome, a verdict, a rule, a reason or a change");
   ExpectOneLine(RunTool({"explain", "--rule", "leak", "journal"}), 2, "expected a journal or --rule");
 }
 

@@ -38,9 +38,7 @@ TEST(Baseline, HasALineForEachDefectWhateverTheOrder) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
   std::reverse(two.begin(), two.end());
   EXPECT_EQ(BaselineText(two), text);
-  EXPECT_NE(text.find("\"title\":\"leak: 1 stream, acquired by cuStreamCreate < open_device; open_device"),
-            std::string::npos)
-      << text;
+  EXPECT_NE(text.find("\"title\":\"leak: 1 stream, acquired by cuStreamCreate < open_device; open_device"), std::string::npos) << text;
 }
 
 TEST(Baseline, LinesThatAMergeDoubledAreTakenTogether) {
