@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Of an arena: blocks that others' streams still use.
+#include "allocator/blocks/capture.h"
 #include "allocator/tables/arena.h"
 #include "allocator/tables/device.h"
 
