@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Of an arena: blocks that others' streams still use.
+// The part of Arena about blocks that the streams of others still use.
 #include "allocator/blocks/capture.h"
 #include "allocator/tables/arena.h"
 #include "allocator/tables/device.h"
