@@ -41,6 +41,7 @@ bool PlaceTable::TakeSource(const Frame& frame, std::size_t row) {
 std::size_t PlaceTable::Stack(const std::vector<Frame>& stack) {
   const std::vector<Frame> shown = ShownFrames(stack);
   std::vector<std::size_t> rows;
+  rows.reserve(shown.size());
   for (const Frame& frame : shown) rows.push_back(Row(frame));
   const auto [known, fresh] = known_stacks_.try_emplace(rows, stacks_.size());
   if (!fresh) return known->second;
