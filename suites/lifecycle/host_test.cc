@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <functional>
 #include <map>
@@ -264,14 +265,18 @@ TEST(Host, OfTwoAuditsAtOnceIsNotMetered) {
 
 // Without the drop-in it is not known which bytes the function will free.
 TEST(Host, WhatAQueuedFunctionWillFreeIsNoLoss) {
-  const auto lifecycle = Lifecycle("gives_a_block").WithCurrentContext().Init([](DriverRef driver) {
+  std::array<void*, 256> blocks = {};  // given, and freed by nobody yet
+  std::size_t given = 0;
+  const auto free_block = [](void* place) { std::free(std::exchange(*static_cast<void**>(place), nullptr)); };
+  const auto lifecycle = Lifecycle("gives_a_block").WithCurrentContext().Init([&](DriverRef driver) {
     CUstream stream = nullptr;
     CUevent event = nullptr;
     CUresult code = driver.StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
     if (code != CUDA_SUCCESS) return code;
-    void* const block = std::malloc(100000);
-    code = driver.LaunchHostFunc(stream, std::free, block);
-    if (code != CUDA_SUCCESS) std::free(block);
+    void*& block = blocks.at(given++);
+    block = std::malloc(100000);
+    code = driver.LaunchHostFunc(stream, free_block, &block);
+    if (code != CUDA_SUCCESS) free_block(&block);
     if (code == CUDA_SUCCESS) code = driver.EventCreate(&event, 0);
     if (event != nullptr) code = driver.EventDestroy(event);
     if (code == CUDA_SUCCESS) code = driver.StreamSynchronize(stream);
@@ -279,6 +284,8 @@ TEST(Host, WhatAQueuedFunctionWillFreeIsNoLoss) {
     return code != CUDA_SUCCESS ? code : destroyed;
   });
   EXPECT_UNWINDS_CLEANLY(lifecycle);
+  EXPECT_TRUE(std::any_of(blocks.begin(), blocks.end(), [](const void* block) { return block != nullptr; })) << "no call was left out";
+  for (void* const block : blocks) std::free(block);
 }
 
 }  // namespace
