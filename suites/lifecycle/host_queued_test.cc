@@ -62,7 +62,6 @@ Lifecycle GivesANote(const std::string& name, Ways ways) {
     if (code != CUDA_SUCCESS) return code;
     Note* const note = NewNote();
     code = driver.LaunchHostFunc(stream, FreeNote, note);
-    if (code != CUDA_SUCCESS && ways.forgets) lost = note;
     if (code != CUDA_SUCCESS && !ways.forgets) FreeNote(note);
     if (code == CUDA_SUCCESS) {
       code = driver.EventCreate(&event, 0);
