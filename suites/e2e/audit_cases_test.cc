@@ -252,6 +252,18 @@ TEST(AuditCases, WhatTheBudgetCutsIsNotClean) {
   EXPECT_THAT(rest.out, HasSubstr("1 case: 0 defects in 0, 1 clean; "));
 }
 
+TEST(AuditCases, CyclesBeginOnlyWhenTheBudgetHasTimeForThem) {
+  const Project project("[case.a]\ndriver = \"sim\"\ndepth = 1\ncycles = \"1,100000000\"\ncommand = [\"" CUAUDIT_REDUCERS
+                        "/graph_owner_repaired\", \"{n}\"]\n");
+  const Outcome outcome = project.Audit({"--budget=10min"});
+  EXPECT_EQ(outcome.exit, 3) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("a: clean"), HasSubstr("; cycles left out; cut short by the budget\n"),
+                                 HasSubstr("1 case: 0 defects in 0, 0 clean, 1 cut short by the budget; ")));
+  EXPECT_EQ(RowOf(project.Index(), "a")["not_run"], "the budget has no time for its cycles");
+  EXPECT_EQ(RowOf(project.Index(), "a")["reports"], Json::parse(R"(["a.sweep.json"])"));
+  EXPECT_EQ(project.Report("a.sweep.json")["outcome"], "clean");
+}
+
 TEST(AuditCases, SuppressionsThatFitNothingAreTold) {
   const std::string entry = "[[suppression]]\nfingerprint = \"v2-0123456789abcdef\"\nreason = \"r\"\nowner = \"o\"\nuntil = 2999-01-01\n";
   const Project project(CaseOf("a", "client_linked", "suppressions = \"s.toml\"\n") +

@@ -198,6 +198,16 @@ TEST_F(Project, AWrongKeyNamesItsPlaceAndTheNearestOne) {
       << "not every option is one of a case";
 }
 
+TEST_F(Project, DefaultsAloneAreCheckedAsWell) {
+  const auto why_not = [this](const std::string& text) {
+    const std::string message = ReadDefaults(Write("cuaudit.toml", text)).status().message();
+    return message.empty() ? message : message.substr(dir_.path().size() + 1);
+  };
+  EXPECT_EQ(why_not("[defaults]\ndepth = 1\n"), "");
+  EXPECT_EQ(why_not("defaults = 3\n"), "cuaudit.toml:1:1: defaults: found a number, expected a section: [defaults]");
+  EXPECT_THAT(why_not("[defalts]\ndepth = 1\n"), HasSubstr("did you mean defaults?"));
+}
+
 TEST_F(Project, AWrongValueNamesItsPlaceAndWhatWasExpected) {
   const auto of = [this](const std::string& line) { return WhyNot("[case.a]\ncommand = \"p\"\n" + line + "\n"); };
   EXPECT_EQ(of("depth = 3"), "cuaudit.toml:3:9: depth: found a number, expected a number from 1 to 2");
