@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -14,11 +15,13 @@
 
 #include "harness/cli/case_runs.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/driver_choice.h"
 #include "harness/cli/session.h"
 #include "harness/cli/test_cases.h"
 #include "harness/compare/suppressions.h"
 #include "harness/options/budget.h"
 #include "harness/options/report_files.h"
+#include "harness/process/environment.h"
 #include "harness/process/process.h"
 #include "harness/project/project.h"
 #include "reports/escape.h"
@@ -45,8 +48,18 @@ std::string SignalName(int number) {
   return name == nullptr ? "signal " + std::to_string(number) : std::string("SIG") + name;
 }
 
-// A suppression expires, so a case that has some is carried out again on another day.
-std::string Version(const ProjectCase& one) { return std::string(ToolVersion()) + (one.options.suppressions.empty() ? "" : " " + Today()); }
+// What a report is made of beside the settings of its case. A suppression expires, so a case that has some is carried out again on another
+// day. A driver that cannot be chosen is an error when the case begins.
+std::string Surroundings(const ProjectCase& one) {
+  std::string text = std::string(ToolVersion()) + (one.options.suppressions.empty() ? "" : " " + Today());
+  const Result<Machine> machine = LookAround(one.options.real_driver);
+  const Result<ChosenDriver> chosen = machine.ok() ? ChooseDriver(one.options.driver, *machine) : machine.status();
+  if (chosen.ok()) {
+    text += " " + std::string(Name(chosen->driver));
+    if (chosen->driver == DriverChoice::Genuine) text += " " + machine->genuine_driver;
+  }
+  return text;
+}
 
 class Audit {
  public:
@@ -66,6 +79,9 @@ class Audit {
     Status opened = Open();
     if (!opened.ok()) return Refuse(opened);
     const SignalsTaken signals;
+    Result<std::vector<std::string>> inherited = CurrentEnvironment();
+    if (!inherited.ok()) return Refuse(inherited.status());
+    inherited_ = ThatMatter(std::move(*inherited));
     for (std::size_t i = 0; i < cases_.size(); ++i) TakeFinished(i);
     Status written = WriteIndex(kNotYet);
     std::vector<std::size_t> left;
@@ -77,9 +93,15 @@ class Audit {
       ++kept_;
       if (written.ok()) written = Tell(i);
     }
-    // With a budget the first faults of all cases come before any second fault.
-    if (written.ok() && until_.has_value()) written = CarryOutAll(left, true);
-    if (written.ok()) written = CarryOutAll(left, false);
+    // With a budget the first faults of all cases come before the cycles of any case, and those before any second fault.
+    if (!until_.has_value()) {
+      if (written.ok()) written = CarryOutAll(left, Step::Whole);
+    } else {
+      for (const Step step : {Step::FirstFaults, Step::Cycles, Step::SecondFaults}) {
+        if (written.ok()) written = CarryOutAll(left, step);
+      }
+      if (written.ok()) written = TellRest(left);
+    }
     if (written.ok() && signal_ != 0) written = WriteIndex("interrupted by " + SignalName(signal_) + " before its turn");
     if (!written.ok()) {
       Say(written.message());
@@ -89,9 +111,13 @@ class Audit {
   }
 
  private:
+  enum class Step : std::uint8_t { Whole, FirstFaults, Cycles, SecondFaults };
+
   static double Seconds(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
   std::string State(const std::string& name) const { return options_.out + "/" + kState + "/" + name; }
-  std::string DoneFile(std::size_t i) const { return State(cases_[i].name + ".done"); }
+  // A case may have any name, so that each sort of files has a folder of its own.
+  std::string WorkOf(std::size_t i) const { return State("work/" + cases_[i].name); }
+  std::string DoneFile(std::size_t i) const { return State("done/" + cases_[i].name); }
 
   Status Open() {
     std::error_code error;
@@ -100,6 +126,10 @@ class Audit {
     Result<WorkDir> state = WorkDir::Open(options_.out + "/" + kState);
     if (!state.ok()) return {state.status().exit(), "--out: " + state.status().message()};
     state_.emplace(std::move(*state));
+    for (const char* const folder : {"work", "done"}) {
+      std::filesystem::create_directories(State(folder), error);
+      if (error) return {Exit::Usage, "--out: " + State(folder) + ": cannot create the directory: " + error.message()};
+    }
     return CheckOutput(options_.out + "/" + report::kAuditFile, "--out");
   }
 
@@ -113,39 +143,48 @@ class Audit {
     return order;
   }
 
-  // Of the time that is left each case may take an equal part; what it does not need is for those behind it.
-  Status CarryOutAll(const std::vector<std::size_t>& which, bool first_faults_only) {
+  bool HasWork(std::size_t i, Step step) const {
+    const CaseSeen& seen = seen_[i];
+    if (seen.complete) return false;
+    if (!seen.sweep.has_value()) return step == Step::Whole || step == Step::FirstFaults;
+    if (seen.sweep->refused) return false;
+    if (step == Step::Cycles) return !seen.cycles.has_value() && !CountsOf(cases_[i]).empty();
+    return step == Step::SecondFaults && seen.sweep->cut;
+  }
+
+  // Of the time that is left each case may take an equal part for its faults; what it does not need is for those behind it.
+  Status CarryOutAll(const std::vector<std::size_t>& which, Step step) {
     std::vector<std::size_t> todo = which;
-    std::erase_if(todo, [this](std::size_t i) { return seen_[i].complete || !seen_[i].row.not_run.empty(); });
+    std::erase_if(todo, [&](std::size_t i) { return !HasWork(i, step); });
     for (std::size_t at = 0; at < todo.size() && signal_ == 0; ++at) {
       signal_ = PendingSignal();
       if (signal_ != 0) break;
-      Spend spend;
-      spend.first_faults_only = first_faults_only;
-      spend.cycles_until = until_;
+      Turn turn;
+      turn.sweep = step != Step::Cycles;
+      turn.cycles = step == Step::Whole || step == Step::Cycles;
+      turn.spend.first_faults_only = step == Step::FirstFaults;
       if (until_.has_value()) {
         const Clock::time_point now = Clock::now();
-        if (now >= *until_) return LeaveOut({todo.begin() + static_cast<std::ptrdiff_t>(at), todo.end()}, first_faults_only);
-        spend.until = now + (*until_ - now) / static_cast<Clock::rep>(todo.size() - at);
+        if (now >= *until_ && step != Step::Cycles) return {};  // a case itself says that there is no time for its cycles
+        turn.spend.until = now + (*until_ - now) / static_cast<Clock::rep>(todo.size() - at);
+        turn.cycles_until = until_;
       }
-      Status written = CarryOut(todo[at], at, todo.size(), spend);
+      Status written = CarryOut(todo[at], at, todo.size(), turn);
       if (!written.ok()) return written;
     }
     return {};
   }
 
-  // Cases that the budget has no time for: those that have reports keep them.
-  Status LeaveOut(const std::vector<std::size_t>& which, bool first_faults_only) {
+  // Tells the cases that the budget has cut, and those that it had no time for.
+  Status TellRest(const std::vector<std::size_t>& which) {
     for (const std::size_t i : which) {
       CaseSeen& seen = seen_[i];
-      if (!seen.line.empty()) {
-        Status told = first_faults_only ? Status() : Tell(i);
-        if (!told.ok()) return told;
-        continue;
+      if (seen.line.empty()) {
+        if (signal_ != 0) continue;
+        seen.row.not_run = "the budget was spent before its turn";
+        seen.line = cases_[i].name + ": not run: " + seen.row.not_run;
+        seen.exit = Exit::Environment;
       }
-      seen.row.not_run = "the budget was spent before its turn";
-      seen.line = cases_[i].name + ": not run: " + seen.row.not_run;
-      seen.exit = Exit::Environment;
       Status told = Tell(i);
       if (!told.ok()) return told;
     }
@@ -157,12 +196,14 @@ class Audit {
     CaseSeen& seen = seen_[i];
     seen.row.name = cases_[i].name;
     seen.row.tags = cases_[i].tags;
-    digests_.push_back(ConfigDigest(cases_[i], Version(cases_[i])));
+    digests_.push_back(ConfigDigest(cases_[i], Surroundings(cases_[i]), inherited_));
+    if (options_.fresh && selected_[i]) return;
     const std::optional<FinishedCase> finished = ReadFinished(DoneFile(i), digests_.back(), options_.out);
     if (!finished.has_value()) return;
     seen.row.reports = finished->reports;
     seen.row.trials = finished->trials;
     seen.line = finished->line;
+    seen.unused_suppressions = finished->unused_suppressions;
     seen.defects = finished->defects;
     seen.exit = finished->exit;
     seen.complete = true;
@@ -170,26 +211,28 @@ class Audit {
 
   // Unfinished work of the same case with other settings is of no use.
   Status PrepareWork(std::size_t i) {
-    const std::string work = State(cases_[i].name);
+    const std::string work = WorkOf(i);
     const std::string begun = work + "/settings";
     const Result<std::string> before = ReadFile(begun);
     std::error_code error;
-    if (!before.ok() || *before != digests_[i]) std::filesystem::remove_all(work, error);
+    const bool anew = options_.fresh && !begun_.contains(i);
+    begun_.insert(i);
+    if (anew || !before.ok() || *before != digests_[i]) std::filesystem::remove_all(work, error);
     std::filesystem::remove(DoneFile(i), error);
     std::filesystem::create_directories(work, error);
     if (error) return {Exit::Failure, work + ": cannot create the directory: " + error.message()};
     return WriteFile(begun, digests_[i], Exit::Failure);
   }
 
-  Status CarryOut(std::size_t i, std::size_t at, std::size_t of, const Spend& spend) {
+  Status CarryOut(std::size_t i, std::size_t at, std::size_t of, const Turn& turn) {
     Status prepared = PrepareWork(i);
     if (!prepared.ok()) return prepared;
     const Clock::time_point begun = Clock::now();
     const std::string number = std::to_string(at + 1) + " of " + std::to_string(of) + ": " + cases_[i].name;
     if (FormOf(options_.progress, false) == ProgressForm::Plain) Say("case " + number);
     progress_.Begin("trials", number, slowest_.empty() ? "" : "slowest: " + slowest_ + ", " + RoughTime(Seconds(longest_)));
-    const CasePlaces places = {options_.out, State(cases_[i].name)};
-    seen_[i] = CarryOutCase(cases_[i], places, options_.tool, spend, seen_[i].cycles, &progress_);
+    const CasePlaces places = {options_.out, WorkOf(i)};
+    seen_[i] = CarryOutCase(cases_[i], places, options_.tool, turn, seen_[i], &progress_);
     CaseSeen& seen = seen_[i];
     spent_[i] += Clock::now() - begun;
     if (spent_[i] > longest_) {
@@ -201,9 +244,8 @@ class Audit {
     Status written = WriteIndex(kNotYet);
     if (!written.ok()) return written;
     if (seen.complete) written = Finish(i);
-    // What the first faults of a case show is told with its second faults.
-    const bool more = spend.first_faults_only && !seen.complete && signal_ == 0 && seen.row.not_run.empty();
-    return written.ok() && !more ? Tell(i) : written;
+    // What the budget has cut so far may go on, and is told at the end.
+    return written.ok() && (!seen.cut || signal_ != 0) ? Tell(i) : written;
   }
 
   Status Finish(std::size_t i) {
@@ -213,13 +255,14 @@ class Audit {
     finished.reports = seen.row.reports;
     finished.trials = seen.row.trials;
     finished.line = seen.line;
+    finished.unused_suppressions = seen.unused_suppressions;
     finished.defects = seen.defects;
     finished.exit = seen.exit;
     AddModules(seen.modules, &finished);
     Status written = WriteFinished(DoneFile(i), finished);
     if (!written.ok()) return written;
     std::error_code error;
-    std::filesystem::remove_all(State(cases_[i].name), error);
+    std::filesystem::remove_all(WorkOf(i), error);
     return {};
   }
 
@@ -229,11 +272,30 @@ class Audit {
     return WriteAll(STDOUT_FILENO, report::ForTerminal(seen_[i].line) + "\n", "stdout");
   }
 
+  // Entries that fit no defect of any case. Those of a file are known when all cases that take the file were carried out to their end.
+  std::vector<std::string> UnusedSuppressions() const {
+    std::map<std::string, std::vector<std::string>> by_file;
+    std::set<std::string> unknown;
+    for (std::size_t i = 0; i < cases_.size(); ++i) {
+      const std::string& file = cases_[i].options.suppressions;
+      if (file.empty()) continue;
+      if (!seen_[i].complete) unknown.insert(file);
+      const auto [unused, is_first] = by_file.emplace(file, seen_[i].unused_suppressions);
+      if (!is_first) KeepCommon(seen_[i].unused_suppressions, &unused->second);
+    }
+    std::vector<std::string> places;
+    for (const auto& [file, unused] : by_file) {
+      if (!unknown.contains(file)) places.insert(places.end(), unused.begin(), unused.end());
+    }
+    return places;
+  }
+
   // `why` is said of selected cases that have no result yet.
   Status WriteIndex(const std::string& why) const {
     report::AuditIndex index;
     index.generated = Timestamp();
     index.tool_version = std::string(ToolVersion());
+    index.unused_suppressions = UnusedSuppressions();
     for (std::size_t i = 0; i < cases_.size(); ++i) {
       report::IndexedCase row = seen_[i].row;
       if (row.reports.empty() && row.not_run.empty()) row.not_run = selected_[i] ? why : "not selected";
@@ -249,21 +311,29 @@ class Audit {
     std::size_t asked = 0;
     std::size_t with_defects = 0;
     std::size_t clean = 0;
+    std::size_t cut = 0;
+    std::size_t without = 0;
     std::uint64_t defects = 0;
     for (std::size_t i = 0; i < cases_.size(); ++i) {
       if (!selected_[i]) continue;
       ++asked;
       exit = Worse(exit, seen_[i].exit);
-      defects += seen_[i].defects;
-      with_defects += seen_[i].exit == Exit::Findings ? 1 : 0;
-      clean += seen_[i].exit == Exit::Clean && !seen_[i].line.empty() && seen_[i].signal == 0 ? 1 : 0;
+      const CaseSeen& seen = seen_[i];
+      defects += seen.defects;
+      const bool is_clean = seen.exit == Exit::Clean && !seen.line.empty() && seen.signal == 0 && !seen.cut;
+      with_defects += seen.exit == Exit::Findings ? 1 : 0;
+      cut += seen.cut ? 1 : 0;  // whether it has defects or not
+      clean += is_clean ? 1 : 0;
+      without += seen.exit != Exit::Findings && !seen.cut && !is_clean ? 1 : 0;
     }
     const auto of = [](std::uint64_t count, const char* word) { return std::to_string(count) + " " + word + (count == 1 ? "" : "s"); };
     std::string line =
         of(asked, "case") + ": " + of(defects, "defect") + " in " + std::to_string(with_defects) + ", " + std::to_string(clean) + " clean";
-    if (asked > with_defects + clean) line += ", " + std::to_string(asked - with_defects - clean) + " without a result";
+    if (cut != 0) line += ", " + std::to_string(cut) + " cut short by the budget";
+    if (without != 0) line += ", " + std::to_string(without) + " without a result";
     if (signal_ != 0) line += "; interrupted by " + SignalName(signal_) + ", the same command goes on from here";
     if (kept_ != 0) line += "; " + std::to_string(kept_) + " kept from before";
+    for (const std::string& place : UnusedSuppressions()) Say("warning: " + place + ": the suppression fits no defect");
     const Status told = WriteAll(STDOUT_FILENO, line + "; results in " + report::ForTerminal(options_.out) + "\n", "stdout");
     if (!told.ok()) return Refuse(told);
     return signal_ != 0 ? static_cast<Exit>(kSignalled + signal_) : exit;
@@ -274,6 +344,8 @@ class Audit {
   const std::vector<bool> selected_;
   std::vector<CaseSeen> seen_;
   std::vector<std::string> digests_;
+  std::vector<std::string> inherited_;  // variables that the programs inherit
+  std::set<std::size_t> begun_;         // by this command
   std::set<std::size_t> told_;
   std::vector<Clock::duration> spent_;
   Progress progress_;

@@ -21,11 +21,18 @@ constexpr std::uint64_t kGoOn = 8;  // times the last count of --n
 constexpr std::uint64_t kMostCounted = std::uint64_t{1} << 60U;
 
 // A sweep that continues in its directory uses the fault-free runs that it began with, when new ones could differ.
-Result<Rehearsal> RehearseForSweep(const Session& session, const SweepOptions& sweep, int* interrupted) {
+Result<Rehearsal> RehearseForSweep(const Session& session, const SweepOptions& sweep, int* interrupted,
+                                   Progress::Clock::duration* run_time) {
   std::optional<Rehearsal> kept = KeptRehearsal(session.subject(), session.dir());
   if (kept && HoldsPlanOf(session.dir(), sweep, SubjectHash(session.subject(), *kept, sweep.judge))) return std::move(*kept);
   kept.reset();
-  return Rehearse(session.subject(), session.dir(), 2, interrupted);
+  const Progress::Clock::time_point begun = Progress::Clock::now();
+  Result<Rehearsal> rehearsal = Rehearse(session.subject(), session.dir(), 2, interrupted);
+  if (rehearsal.ok()) {
+    const std::size_t runs = std::max<std::size_t>(2, 1 + rehearsal->others.size());
+    *run_time = (Progress::Clock::now() - begun) / static_cast<Progress::Clock::rep>(runs);
+  }
+  return rehearsal;
 }
 
 // A replay needs one fault-free run to compare with. Faults addressed by site belong to a program that does not do the same each time.
@@ -85,6 +92,14 @@ void CarryOutTrials(const Session& session, const SweepOptions& sweep, Rehearsal
   const int signal = status.ok() ? 0 : runner->interrupted();
   runner.reset();  // ends all running processes
   if (status.ok() || signal != 0) engine.Report(&carried->run);
+  if (carried->ended_early && !engine.PlacesTried()) {
+    carried->untried = true;
+    if (carried->run.outcome == words::Outcome::Clean) {
+      carried->run.outcome = words::Outcome::NotExercised;
+      carried->run.message.told = "not exercised: the budget was spent before each place was tried once, after " +
+                                  std::to_string(engine.done()) + " of " + std::to_string(engine.total()) + " trials";
+    }
+  }
   if (!options.trials.empty()) carried->rows = TrialRows(engine);
   carried->progressed = {signal, carried->run.totals.trials, engine.trials(), engine.plans_more()};
 }
@@ -95,7 +110,7 @@ CarriedOut CarryOut(const Session& session, const SweepOptions& sweep, const std
   carried.run = session.NewReport();
   int interrupted = 0;
   Result<Rehearsal> rehearsal =
-      only.empty() ? RehearseForSweep(session, sweep, &interrupted) : RehearseForReplay(session, only, &interrupted);
+      only.empty() ? RehearseForSweep(session, sweep, &interrupted, &carried.run_time) : RehearseForReplay(session, only, &interrupted);
   if (interrupted != 0 || !rehearsal.ok()) {
     carried.progressed.signal = interrupted;
     carried.progressed.planned = only.size();

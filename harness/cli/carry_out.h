@@ -23,17 +23,18 @@ namespace cuaudit::harness {
 struct CarriedOut {
   report::Run run;
   Status status;
-  Progressed progressed;               // progressed.signal: the signal that ended it; 0: none
-  bool nothing_anew = false;           // every trial is an earlier sweep's
-  bool ended_early = false;            // by its Spend
-  std::vector<report::TrialRow> rows;  // of a sweep with --trials
-  std::vector<std::string> modules;    // files that call the driver in the fault-free run of a sweep
+  Progressed progressed;                    // progressed.signal: the signal that ended it; 0: none
+  bool nothing_anew = false;                // every trial is an earlier sweep's
+  bool ended_early = false;                 // by its Spend
+  bool untried = false;                     // ended early, before each place had failed once
+  Progress::Clock::duration run_time = {};  // of a fault-free run of this sweep; zero: none was needed
+  std::vector<report::TrialRow> rows;       // of a sweep with --trials
+  std::vector<std::string> modules;         // files that call the driver in the fault-free run of a sweep
 };
 
 // How far a sweep goes. It ends between two trials, the first of which always runs.
 struct Spend {
-  std::optional<Progress::Clock::time_point> until;         // empty: no budget
-  std::optional<Progress::Clock::time_point> cycles_until;  // of an audit: no cycles begin later
+  std::optional<Progress::Clock::time_point> until;  // empty: no budget
   bool first_faults_only = false;
 };
 

@@ -2,6 +2,7 @@
 #include "harness/cli/case_runs.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <iterator>
 #include <system_error>
@@ -24,32 +25,40 @@ std::string OutcomeLine(const report::Run& run) {
   return message.empty() ? std::string(report::OutcomeName(run)) : message;
 }
 
+constexpr const char* kCut = "cut short by the budget";
+constexpr const char* kUntried = "the budget was spent before each place was tried once";
+constexpr const char* kNoCycles = "the budget has no time for its cycles";
+constexpr const char* kCyclesNotYet = "the audit did not come to its cycles";
+
 class CaseRuns {
  public:
-  CaseRuns(const ProjectCase& one, const CasePlaces& places, const std::string& tool, const Spend& spend,
-           const std::optional<PartSeen>& cycles, Progress* progress)
-      : case_(one), places_(places), spend_(spend), progress_(progress) {
-    seen_.row.name = one.name;
-    seen_.row.tags = one.tags;
-    options_ = one.options;
+  CaseRuns(const ProjectCase& one, const CasePlaces& places, const std::string& tool, const Turn& turn, const CaseSeen& before,
+           Progress* progress)
+      : case_(one),
+        places_(places),
+        turn_(turn),
+        progress_(progress),
+        options_(one.options),
+        counts_(CountsOf(one)),
+        sweep_(before.sweep),
+        cycles_(before.cycles),
+        no_time_(before.no_time) {
     options_.tool = tool;
-    seen_.cycles = cycles;
   }
 
   CaseSeen Run() {
-    seen_.complete = true;
-    Sweep();
-    if (seen_.signal == 0 && seen_.row.not_run.empty() && !CountsOf(case_).empty()) {
-      if (!seen_.cycles.has_value()) Cycles();
-      if (seen_.cycles.has_value()) AddCycles(*seen_.cycles);
+    if (turn_.sweep && (!sweep_.has_value() || sweep_->cut)) Sweep();
+    const bool may_go_on = signal_ == 0 && sweep_.has_value() && !sweep_->refused;
+    if (turn_.cycles && may_go_on && !counts_.empty() && !cycles_.has_value()) {
+      no_time_ = CyclesTakeTooLong();
+      if (!no_time_) Cycles();
     }
-    seen_.line = case_.name + ": " + line_;
-    seen_.complete = seen_.complete && seen_.signal == 0 && seen_.row.not_run.empty();
-    return std::move(seen_);
+    return Seen();
   }
 
  private:
   void Sweep() {
+    PartSeen part;
     Options options = options_;
     options.command = kSweep;
     options.program = WithCount(options.program, kCyclesOfSweep);
@@ -58,60 +67,103 @@ class CaseRuns {
     const auto carry_out = [this](const Session& session) {
       Result<SweepOptions> sweep = SweepOptionsOf(session.options());
       if (!sweep.ok()) return Refused(sweep.status());
-      sweep->places_first = spend_.until.has_value();
-      return CarryOutSweep(session, *sweep, spend_, progress_);
+      sweep->places_first = turn_.spend.until.has_value();
+      return CarryOutSweep(session, *sweep, turn_.spend, progress_);
     };
     std::error_code error;
     const bool begun = std::filesystem::exists(options.work_dir + "/plan.txt", error);
     CarriedOut carried;
-    if (!InSession(options, carry_out, &carried)) return;
-    if (begun && carried.status.exit() == Exit::Usage && carried.progressed.signal == 0) {
+    bool started = InSession(options, carry_out, &carried, &part);
+    if (started && begun && carried.status.exit() == Exit::Usage && carried.progressed.signal == 0) {
       Say("warning: " + case_.name + ": the program has changed since the sweep was begun, so it begins anew");
       std::filesystem::remove_all(options.work_dir, error);
-      if (!InSession(options, carry_out, &carried)) return;
+      started = InSession(options, carry_out, &carried, &part);
     }
-    if (carried.ended_early) seen_.complete = false;
-    seen_.modules = std::move(carried.modules);
-    const PartSeen sweep = Taken(std::move(carried.run), carried.status, carried.progressed);
-    Add(sweep);
-    line_ += sweep.line;
-    if (!carried.status.ok() && carried.progressed.signal == 0) return;
-    const Status written = WriteTrialRows(carried.rows, last_, options.trials);
-    if (written.ok()) seen_.row.trials = report::TrialsFile(case_.name);
-    else Fails(written);
+    if (started) {
+      part.modules = std::move(carried.modules);
+      part.run_time = carried.run_time;
+      part.cut = carried.ended_early;
+      if (carried.untried) part.not_run = kUntried;
+      Take(std::move(carried.run), carried.status, carried.progressed, &part);
+      if (carried.status.ok() || carried.progressed.signal != 0) {
+        const Status written = WriteTrialRows(carried.rows, last_, options.trials);
+        if (written.ok()) part.trials = report::TrialsFile(case_.name);
+        else Fails(written, &part);
+      }
+    }
+    if (sweep_.has_value() && part.run_time == Progress::Clock::duration::zero()) part.run_time = sweep_->run_time;
+    sweep_ = std::move(part);
+  }
+
+  // The sweep has run the program with kCyclesOfSweep cycles. A program without {n} marks its cycles and runs once.
+  bool CyclesTakeTooLong() const {
+    if (!turn_.cycles_until.has_value()) return false;
+    double runs = 1;
+    const Result<std::vector<std::uint64_t>> counts = ParseCounts(counts_);
+    if (TakesCount(case_.options.program) && counts.ok()) {
+      runs = 0;
+      for (const std::uint64_t count : *counts) runs += static_cast<double>(count) / static_cast<double>(kCyclesOfSweep);
+    }
+    using Seconds = std::chrono::duration<double>;
+    const double left = Seconds(*turn_.cycles_until - Progress::Clock::now()).count();
+    return left <= 0 || left < runs * Seconds(sweep_->run_time).count();
   }
 
   void Cycles() {
-    if (spend_.cycles_until.has_value() && Progress::Clock::now() >= *spend_.cycles_until) {
-      seen_.row.not_run = "the budget was spent before its cycles";
-      seen_.exit = Worse(seen_.exit, Exit::Environment);
-      line_ += "; cycles left out: the budget is spent";
-      return;
-    }
+    PartSeen part;
     progress_->Begin("runs", case_.name);
     Options options = options_;
     options.command = kCycles;
-    options.n = CountsOf(case_);
+    options.n = counts_;
     options.work_dir = places_.work + "/cycles";
     const auto carry_out = [this](const Session& session) {
       const Result<CyclesAsked> asked = CyclesOf(session.options());
       return asked.ok() ? CarryOutCycles(session, *asked, progress_) : Refused(asked.status());
     };
     CarriedOut carried;
-    if (!InSession(options, carry_out, &carried)) return;
-    seen_.cycles = Taken(std::move(carried.run), carried.status, carried.progressed);
+    if (InSession(options, carry_out, &carried, &part)) Take(std::move(carried.run), carried.status, carried.progressed, &part);
+    cycles_ = std::move(part);
   }
 
-  void AddCycles(const PartSeen& cycles) {
-    Add(cycles);
-    line_ += "; cycles " + cycles.line;
-  }
-
-  void Add(const PartSeen& part) {
-    if (!part.report.empty()) seen_.row.reports.push_back(part.report);
-    seen_.defects += part.defects;
-    seen_.exit = Worse(seen_.exit, part.exit);
-    seen_.complete = seen_.complete && part.complete;
+  CaseSeen Seen() {
+    CaseSeen seen;
+    seen.row.name = case_.name;
+    seen.row.tags = case_.tags;
+    seen.signal = signal_;
+    seen.complete = signal_ == 0;
+    std::string line;
+    const auto add = [&](const PartSeen& part, const std::string& in_front) {
+      if (!part.report.empty()) seen.row.reports.push_back(part.report);
+      if (seen.row.not_run.empty()) seen.row.not_run = part.not_run;
+      seen.defects += part.defects;
+      seen.exit = Worse(seen.exit, part.exit);
+      seen.complete = seen.complete && part.complete;
+      seen.cut = seen.cut || part.cut;
+      line += (line.empty() ? "" : "; ") + in_front + part.line + (part.cut ? std::string("; ") + kCut : "");
+    };
+    if (sweep_.has_value()) {
+      add(*sweep_, "");
+      seen.row.trials = sweep_->trials;
+      seen.modules = sweep_->modules;
+      seen.unused_suppressions = sweep_->unused_suppressions;
+    }
+    const bool wants_cycles = sweep_.has_value() && !sweep_->refused && !counts_.empty();
+    if (cycles_.has_value()) {
+      add(*cycles_, "cycles ");
+      KeepCommon(cycles_->unused_suppressions, &seen.unused_suppressions);
+    } else if (wants_cycles && signal_ == 0) {
+      PartSeen left_out;
+      left_out.not_run = no_time_ ? kNoCycles : kCyclesNotYet;
+      left_out.line = "left out";
+      left_out.exit = Exit::Environment;
+      left_out.cut = true;
+      add(left_out, "cycles ");
+    }
+    seen.line = case_.name + ": " + line;
+    seen.sweep = std::move(sweep_);
+    seen.cycles = std::move(cycles_);
+    seen.no_time = no_time_;
+    return seen;
   }
 
   static CarriedOut Refused(const Status& status) {
@@ -120,70 +172,77 @@ class CaseRuns {
     return refused;
   }
 
-  // False: nothing could be started, and the row says why.
+  // False: nothing could be started, and the part says why.
   template <typename F>
-  bool InSession(const Options& options, const F& carry_out, CarriedOut* carried) {
+  bool InSession(const Options& options, const F& carry_out, CarriedOut* carried, PartSeen* part) {
     const Result<Session> session = Session::Open(options);
     if (session.ok()) {
       *carried = carry_out(*session);
       if (!carried->status.ok() && carried->progressed.signal == 0) carried->run = FailedReport(carried->status, *session);
       Suppressions suppressions = session->suppressions();
       suppressions.Apply(Today(), &carried->run);
+      part->unused_suppressions = suppressions.Unused();
       return true;
     }
     const Status why = AtItsPlace(case_, session.status());
     Say(why.message());
-    seen_.row.not_run = why.message();
-    seen_.exit = Worse(seen_.exit, why.exit() == Exit::Failure ? Exit::Failure : Exit::Environment);
-    line_ += (line_.empty() ? "" : "; ") + std::string("not run: ") + why.message();
+    part->refused = true;
+    part->not_run = why.message();
+    part->exit = why.exit() == Exit::Failure ? Exit::Failure : Exit::Environment;
+    part->line = "not run: " + why.message();
     return false;
   }
 
   // Writes the report.
-  PartSeen Taken(report::Run run, const Status& status, const Progressed& progressed) {
-    PartSeen part;
-    part.complete = status.ok();
+  void Take(report::Run run, const Status& status, const Progressed& progressed, PartSeen* part) {
+    part->complete = status.ok() && progressed.signal == 0 && !part->cut;
     if (progressed.signal != 0) {
       SetInterrupted(progressed, &run);
-      seen_.signal = progressed.signal;
+      signal_ = progressed.signal;
     } else {
       if (!status.ok()) SayFailure(status);
-      part.exit = status.ok() ? ExitOf(run) : status.exit() == Exit::Failure ? Exit::Failure : Exit::Environment;
+      part->exit = status.ok() ? ExitOf(run) : status.exit() == Exit::Failure ? Exit::Failure : Exit::Environment;
     }
-    part.defects = static_cast<std::uint64_t>(
+    part->defects = static_cast<std::uint64_t>(
         std::count_if(run.defects.begin(), run.defects.end(), [](const report::Defect& one) { return !report::IsSuppressed(one); }));
-    part.line = OutcomeLine(run);
+    part->line = OutcomeLine(run);
     Output output;
     output.format = Format::Json;
     output.file = places_.out + "/" + report::ReportFile(case_.name, run.mode);
     const Status written = WriteReport(run, output);
-    if (written.ok()) part.report = report::ReportFile(case_.name, run.mode);
-    else Fails(written);
+    if (written.ok()) part->report = report::ReportFile(case_.name, run.mode);
+    else Fails(written, part);
     last_ = std::move(run);
-    return part;
   }
 
-  void Fails(const Status& status) {
+  static void Fails(const Status& status, PartSeen* part) {
     Say(status.message());
-    seen_.exit = Exit::Failure;
-    seen_.complete = false;
+    part->exit = Exit::Failure;
+    part->complete = false;
   }
 
   const ProjectCase& case_;
   const CasePlaces& places_;
-  const Spend& spend_;
+  const Turn& turn_;
   Progress* const progress_;
   Options options_;
-  CaseSeen seen_;
-  std::string line_;
+  const std::string counts_;  // of the cycles; empty: none
+  std::optional<PartSeen> sweep_;
+  std::optional<PartSeen> cycles_;
+  bool no_time_;  // for the cycles, in this turn or before
+  int signal_ = 0;
   report::Run last_;
 };
 
 }  // namespace
 
-CaseSeen CarryOutCase(const ProjectCase& one, const CasePlaces& places, const std::string& tool, const Spend& spend,
-                      const std::optional<PartSeen>& cycles, Progress* progress) {
-  return CaseRuns(one, places, tool, spend, cycles, progress).Run();
+CaseSeen CarryOutCase(const ProjectCase& one, const CasePlaces& places, const std::string& tool, const Turn& turn, const CaseSeen& before,
+                      Progress* progress) {
+  return CaseRuns(one, places, tool, turn, before, progress).Run();
+}
+
+void KeepCommon(const std::vector<std::string>& other, std::vector<std::string>* places) {
+  std::erase_if(*places, [&](const std::string& place) { return std::find(other.begin(), other.end(), place) == other.end(); });
 }
 
 Exit Worse(Exit a, Exit b) {

@@ -27,31 +27,54 @@ struct CasePlaces {
 
 // The sweep or the cycles of a case.
 struct PartSeen {
-  std::string report;  // name of the file; empty: it could not be written
-  std::string line;
+  std::string report;   // name of the file; empty: it could not be written
+  std::string trials;   // the same
+  std::string line;     // "1 defect, 3 findings"
+  std::string not_run;  // why it was not carried out, or not far enough to prove anything; empty: it was
   std::uint64_t defects = 0;
   Exit exit = Exit::Clean;
   bool complete = false;
+  bool cut = false;      // by the budget, so that another turn can go on
+  bool refused = false;  // it could not be started
+  std::vector<std::string> modules;
+  std::vector<std::string> unused_suppressions;  // places of the entries that none of its defects fits
+  Progress::Clock::duration run_time = {};       // of a fault-free run; zero: unknown
 };
 
 struct CaseSeen {
   report::IndexedCase row;
-  std::string line;  // for stdout: "pool: sweep 1 defect, 3 findings; cycles clean"
+  std::string line;  // for stdout: "pool: 1 defect, 3 findings; cut short by the budget; cycles clean"
   std::uint64_t defects = 0;
   Exit exit = Exit::Clean;
   int signal = 0;         // the signal that ended it; 0: none
   bool complete = false;  // all was carried out that the case asks for, and the reports are written
+  bool cut = false;       // something was left out for the budget
   std::vector<std::string> modules;
-  std::optional<PartSeen> cycles;  // they stay when the sweep goes on later
+  std::vector<std::string> unused_suppressions;  // of all parts
+  // What was carried out in this turn or before it.
+  std::optional<PartSeen> sweep;
+  std::optional<PartSeen> cycles;
+  bool no_time = false;  // the budget has no time for the cycles
+};
+
+// What a case does when it is its turn.
+struct Turn {
+  bool sweep = true;
+  bool cycles = true;
+  Spend spend;                                              // of the sweep
+  std::optional<Progress::Clock::time_point> cycles_until;  // cycles that would last longer do not begin
 };
 
 // The number that stands for {n} in the command of a sweep: a cycle to make fail in, and one more to see whether the program recovered.
 inline constexpr std::uint64_t kCyclesOfSweep = 2;
 
-// `tool` is the name of the tool in reproduce lines. `cycles` are those that were carried out before. Others begin only before the end of
-// the budget.
-CaseSeen CarryOutCase(const ProjectCase& one, const CasePlaces& places, const std::string& tool, const Spend& spend,
-                      const std::optional<PartSeen>& cycles, Progress* progress);
+// `tool` is the name of the tool in reproduce lines. `before` is what the case has done in earlier turns: its parts stay, but a sweep that
+// was cut goes on.
+CaseSeen CarryOutCase(const ProjectCase& one, const CasePlaces& places, const std::string& tool, const Turn& turn, const CaseSeen& before,
+                      Progress* progress);
+
+// Takes away what `other` does not have.
+void KeepCommon(const std::vector<std::string>& other, std::vector<std::string>* places);
 
 // The worse of two exit codes of an audit: a failure of cuaudit, then findings, then what proves nothing.
 Exit Worse(Exit a, Exit b);

@@ -56,6 +56,7 @@ Result<std::vector<ProjectCase>> ReadTests(const Options& options) {
   Result<CtestCases> all = CasesOfCtest(*text, options.ctest, *defaults);
   if (!all.ok()) return all.status();
   if (all->left_out != 0) Say("warning: tests that are disabled or not built: " + std::to_string(all->left_out));
+  if (all->will_fail != 0) Say("warning: tests that are to fail (WILL_FAIL) are left out: " + std::to_string(all->will_fail));
   return std::move(all->cases);
 }
 

@@ -85,13 +85,22 @@ void PutVariable(const std::string& line, std::vector<std::string>* environment)
   else environment->push_back(line);
 }
 
+bool IsVariable(const std::string& line) {
+  const std::size_t equals = line.find('=');
+  return equals != 0 && equals != std::string::npos && line.find('\0') == std::string::npos;
+}
+
 // NAME=VALUE lines of { NAME = "value" } or ["NAME=value"].
 std::optional<std::vector<std::string>> AsVariables(const TomlValue& value) {
-  if (value.sort != Sort::Table) return AsTexts(value);
+  if (value.sort != Sort::Table) {
+    std::optional<std::vector<std::string>> lines = AsTexts(value);
+    if (lines.has_value() && !std::all_of(lines->begin(), lines->end(), IsVariable)) return std::nullopt;
+    return lines;
+  }
   std::vector<std::string> lines;
   for (const TomlEntry& entry : value.entries) {
     const std::optional<std::string> text = AsText(entry.value);
-    if (!text.has_value()) return std::nullopt;
+    if (!text.has_value() || entry.key.find('=') != std::string::npos || !IsVariable(entry.key + "=")) return std::nullopt;
     lines.push_back(entry.key + "=" + *text);
   }
   return lines;
@@ -241,6 +250,9 @@ Status CheckCase(const ProjectCase& one) {
   if (usable.ok()) usable = SweepOptionsOf(sweep).status();
   if (usable.ok()) usable = ParseDetect(one.options.detect).status();
   if (!usable.ok()) return AtItsPlace(one, usable);
+  for (const std::string& line : one.options.environment) {
+    if (!IsVariable(line)) return AtItsPlace(one, {Exit::Usage, "--environment: '" + line + "': expected NAME=VALUE"});
+  }
   const std::string counts = CountsOf(one);
   if (counts.empty()) return {};
   const Result<std::vector<std::uint64_t>> parsed = ParseCounts(counts);

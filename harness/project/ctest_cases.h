@@ -15,11 +15,13 @@ namespace cuaudit::harness {
 
 struct CtestCases {
   std::vector<ProjectCase> cases;
-  std::size_t left_out = 0;  // tests that are disabled or not built
+  std::size_t left_out = 0;   // tests that are disabled or not built
+  std::size_t will_fail = 0;  // tests that pass when their program fails, so that a run without faults proves nothing
 };
 
-// Labels become tags; command, WORKING_DIRECTORY and ENVIRONMENT are those of the test; everything else comes from `defaults`. In names '_'
-// stands for what a name of a case may not have. `build` is named in errors and is the place of the cases.
+// Labels become tags; command, WORKING_DIRECTORY, ENVIRONMENT and TIMEOUT are those of the test; everything else comes from `defaults`. In
+// names '_' stands for what a name of a case may not have; a name that is cut, or that several tests would have, ends in a number made of
+// the test's whole name. `build` is named in errors and is the place of the cases.
 Result<CtestCases> CasesOfCtest(std::string_view json, const std::string& build, const ProjectCase& defaults);
 
 }  // namespace cuaudit::harness

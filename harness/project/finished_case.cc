@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
@@ -17,6 +18,24 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Variables of a terminal or a login, which differ from one to the next, and the one that fixes the date in the header of reports.
+constexpr std::string_view kNeverMatter[] = {"PWD",
+                                             "OLDPWD",
+                                             "SHLVL",
+                                             "_",
+                                             "TERM",
+                                             "COLUMNS",
+                                             "LINES",
+                                             "SSH_CLIENT",
+                                             "SSH_CONNECTION",
+                                             "SSH_TTY",
+                                             "SSH_AUTH_SOCK",
+                                             "WINDOWID",
+                                             "TMUX_PANE",
+                                             "TMUX",
+                                             "XDG_SESSION_ID",
+                                             "SOURCE_DATE_EPOCH"};
+
 FinishedCase FromJson(const Json& json) {
   FinishedCase finished;
   finished.digest = json.at("digest").get<std::string>();
@@ -24,6 +43,7 @@ FinishedCase FromJson(const Json& json) {
   finished.reports = json.at("reports").get<std::vector<std::string>>();
   finished.trials = json.at("trials").get<std::string>();
   finished.line = json.at("line").get<std::string>();
+  finished.unused_suppressions = json.at("unused_suppressions").get<std::vector<std::string>>();
   finished.defects = json.at("defects").get<std::uint64_t>();
   finished.exit = static_cast<Exit>(json.at("exit").get<int>());
   return finished;
@@ -31,8 +51,18 @@ FinishedCase FromJson(const Json& json) {
 
 }  // namespace
 
-std::string ConfigDigest(const ProjectCase& one, const std::string& tool_version) {
-  std::uint64_t hash = HashText(tool_version, kHashSeed);
+std::vector<std::string> ThatMatter(std::vector<std::string> environment) {
+  std::erase_if(environment, [](const std::string& line) {
+    const std::string name = line.substr(0, line.find('='));
+    return name.starts_with("CUAUDIT_") || std::find(std::begin(kNeverMatter), std::end(kNeverMatter), name) != std::end(kNeverMatter);
+  });
+  std::sort(environment.begin(), environment.end());
+  return environment;
+}
+
+std::string ConfigDigest(const ProjectCase& one, const std::string& surroundings, std::span<const std::string> inherited) {
+  std::uint64_t hash = HashText(surroundings, kHashSeed);
+  for (const std::string& line : inherited) hash = HashText(line, hash);
   for (const std::string& word : one.options.program) hash = HashText(word, hash);
   for (const OptionRow& row : OptionRows()) {
     if (row.IsKey() && row.Key() != "jobs") hash = HashText(row.Key() + "=" + ShowValue(row, one.options), hash);
@@ -55,13 +85,10 @@ void AddModules(const std::vector<std::string>& paths, FinishedCase* finished) {
 }
 
 Status WriteFinished(const std::string& file, const FinishedCase& finished) {
-  const Json json = {{"digest", finished.digest},
-                     {"modules", finished.modules},
-                     {"reports", finished.reports},
-                     {"trials", finished.trials},
-                     {"line", finished.line},
-                     {"defects", finished.defects},
-                     {"exit", static_cast<int>(finished.exit)}};
+  const Json json = {{"digest", finished.digest},   {"modules", finished.modules},
+                     {"reports", finished.reports}, {"trials", finished.trials},
+                     {"line", finished.line},       {"unused_suppressions", finished.unused_suppressions},
+                     {"defects", finished.defects}, {"exit", static_cast<int>(finished.exit)}};
   return WriteFile(file, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", Exit::Failure);
 }
 

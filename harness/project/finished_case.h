@@ -4,13 +4,15 @@
 //
 //   Errors    an unreadable file is no finished case.
 //
-// The reports are made of the settings, of the program with the files that its arguments name, and of the libraries that call the driver.
-// Other files that the program reads are not covered, nor is the machine.
+// The reports are made of the settings, of the program with the files that its arguments name, of the libraries that call the driver, of
+// the chosen driver and of the environment. Other files that the program reads, such as what a script imports, are not covered, nor is the
+// machine.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,17 +22,22 @@
 namespace cuaudit::harness {
 
 struct FinishedCase {
-  std::string digest;                          // of the settings (ConfigDigest)
-  std::map<std::string, std::string> modules;  // path of a library -> its content as a number in hex
-  std::vector<std::string> reports;            // names of files in the result directory
-  std::string trials;                          // the same; empty: none
-  std::string line;                            // what stdout says of the case
+  std::string digest;                            // of the settings (ConfigDigest)
+  std::map<std::string, std::string> modules;    // path of a library -> its content as a number in hex
+  std::vector<std::string> reports;              // names of files in the result directory
+  std::string trials;                            // the same; empty: none
+  std::string line;                              // what stdout says of the case
+  std::vector<std::string> unused_suppressions;  // places of entries
   std::uint64_t defects = 0;
   Exit exit = Exit::Clean;
 };
 
+// Without the variables that differ from one terminal or login to the next, SOURCE_DATE_EPOCH, and those of cuaudit.
+std::vector<std::string> ThatMatter(std::vector<std::string> environment);
+
 // Covers every setting that can change a report, the program's file and the files that its arguments name. Not the number of jobs.
-std::string ConfigDigest(const ProjectCase& one, const std::string& tool_version);
+// `surroundings` are the version of the tool and the chosen driver; `inherited` are variables that the program gets from outside.
+std::string ConfigDigest(const ProjectCase& one, const std::string& surroundings, std::span<const std::string> inherited);
 
 // Fills in the content of the modules at `paths`.
 void AddModules(const std::vector<std::string>& paths, FinishedCase* finished);

@@ -55,8 +55,7 @@ std::string DirectoryOf(const ProjectCase& one, const std::string& folder, const
 std::string CaseNameOf(const std::string& program) { return CaseNameFrom(program.substr(program.rfind('/') + 1)); }
 
 std::string CaseNameFrom(const std::string& text) {
-  constexpr std::size_t kLongest = 80;
-  std::string name = text.substr(0, kLongest);
+  std::string name = text.substr(0, kMostOfText);
   std::replace_if(
       name.begin(), name.end(), [](char c) { return !IsCaseName(std::string("a") + c); }, '_');
   return IsCaseName(name) ? name : "case" + name;

@@ -32,6 +32,7 @@ struct ProgramSeen {
 };
 
 // A name of a case: the text with '_' for what such a name may not have, and cut.
+inline constexpr std::size_t kMostOfText = 80;
 std::string CaseNameFrom(const std::string& text);
 // The name of a program's case, after its file.
 std::string CaseNameOf(const std::string& program);

@@ -44,7 +44,6 @@ class Reader {
 
   std::vector<ProjectCase> TakeCases() { return std::move(cases_); }
 
- private:
   static Status CheckKeys(const TomlValue& root, const std::string& file) {
     const std::vector<std::string> known = {"case", "defaults", "include"};
     for (const TomlEntry& entry : root.entries) {
@@ -63,6 +62,7 @@ class Reader {
     return {};
   }
 
+ private:
   Status ReadIncludes(const TomlValue& files, const std::string& file, const ProjectCase& defaults) {
     for (const TomlValue& one : files.items) {
       const std::string place = PlaceOf(file, one.line, one.column) + ": include: ";
@@ -129,8 +129,10 @@ Result<ProjectCase> ReadDefaults(const std::string& file) {
   if (!std::filesystem::exists(file, error)) return defaults;
   const Result<TomlValue> root = ReadToml(file);
   if (!root.ok()) return root.status();
+  Status known = Reader::CheckKeys(*root, file);
+  if (!known.ok()) return known;
   for (const TomlEntry& entry : root->entries) {
-    if (entry.key != "defaults" || entry.value.sort != Sort::Table) continue;
+    if (entry.key != "defaults") continue;
     Status applied = ApplyTable(entry.value, file, Section::Defaults, &defaults);
     if (!applied.ok()) return applied;
   }

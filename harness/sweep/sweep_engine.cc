@@ -163,6 +163,17 @@ Status SweepEngine::GiveRound(std::size_t from) {
   return runner_->Give(std::move(orders));
 }
 
+bool SweepEngine::PlacesTried() const {
+  std::set<std::uint64_t> places;
+  for (const auto& [index, trial] : results_) places.insert(plan_[index].sites.front());
+  for (std::size_t index = 0; index < plan_.size(); ++index) {
+    const PlannedTrial& one = plan_[index];
+    const bool known = one.sites.front() != 0 && places.contains(one.sites.front());
+    if (one.faults.size() == 1 && !one.shrinks && !known && !results_.contains(index)) return false;
+  }
+  return true;
+}
+
 TrialOrder SweepEngine::OrderOf(std::size_t index) const { return {index, plan_[index].faults, AttemptOf(index), round_ < options_.depth}; }
 
 bool SweepEngine::PlanNext() {

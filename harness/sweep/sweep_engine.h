@@ -88,6 +88,7 @@ class SweepEngine {
   // The first trial that finished with a finding; null while there is none. Which one that is may differ from run to run.
   const TrialResult* first_found() const { return first_found_.has_value() ? &results_.at(*first_found_) : nullptr; }
   std::size_t resumed() const noexcept { return resumed_; }
+  bool PlacesTried() const;  // each place has failed once at least, in the trials that have ended
   int round() const noexcept { return round_; }
   const Rehearsal& rehearsal() const noexcept { return *rehearsal_; }
   const std::map<std::size_t, TrialResult>& results() const noexcept { return results_; }  // of the trials that have ended

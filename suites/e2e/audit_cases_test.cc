@@ -159,7 +159,7 @@ TEST(AuditCases, AKilledSweepGoesOnWhereItWas) {
   const Outcome again = project.Audit();
   EXPECT_EQ(again.exit, 1) << again.err;
   EXPECT_THAT(again.err, HasSubstr("going on: 3 of "));
-  EXPECT_FALSE(std::filesystem::exists(project.out + "/.cuaudit/long")) << "the work of a finished case is removed";
+  EXPECT_FALSE(std::filesystem::exists(project.out + "/.cuaudit/work/long")) << "the work of a finished case is removed";
 }
 
 TEST(AuditCases, AnInterruptionIsInTheIndex) {
@@ -184,6 +184,7 @@ TEST(AuditCases, WhatChangedIsCarriedOutAnew) {
   const Project project("[case.a]\ndriver = \"sim\"\ncommand = [\"" + program + "\"]\n");
   EXPECT_EQ(project.Audit().exit, 0);
   EXPECT_THAT(project.Audit().out, HasSubstr("1 kept"));
+  EXPECT_THAT(project.Audit({}, {"MODE=other"}).out, Not(HasSubstr("kept"))) << "a variable that the program inherits";
   EXPECT_THAT(project.Audit({"--depth=1"}).out, Not(HasSubstr("kept")));
   EXPECT_THAT(project.Audit({}, {"CUAUDIT_AUDIT=--depth 1"}).out, HasSubstr("1 kept")) << "the same setting from another place";
   std::filesystem::copy_file(Program("defective"), program, std::filesystem::copy_options::overwrite_existing);
@@ -226,6 +227,68 @@ TEST(AuditCases, ABudgetThatIsLargeEnoughChangesNothing) {
     EXPECT_EQ(one["coverage"], other["coverage"]) << name;
   }
   EXPECT_THAT(with.Audit().out, HasSubstr("2 kept from before"));
+}
+
+TEST(AuditCases, WhatTheBudgetCutsIsNotClean) {
+  // The first fault-free run lasts longer than the budget, so that one trial is all that follows.
+  const std::string folder = TemporaryDirectory();
+  const std::string script = "[ -e " + folder + "/slow ] && rm " + folder + "/slow && sleep 1.2; exec " + Program("client_linked");
+  const Project project(
+      "[case.a]\ndriver = \"sim\"\njobs = 1\nisolation = \"spawn\"\ncycles = \"1,3\"\ncommand = [\"/bin/sh\", \"-c\", \"" + script +
+      "\"]\n" + CaseOf("b", "client_linked"));
+  WriteFile(folder + "/slow", "");
+  const Outcome cut = project.Audit({"--budget=1s"});
+  EXPECT_EQ(cut.exit, 3) << cut.out << cut.err;
+  EXPECT_THAT(cut.out, AllOf(HasSubstr("a: not exercised: the budget was spent before each place was tried once, after 1 of "),
+                             HasSubstr("; cut short by the budget; cycles left out"),
+                             HasSubstr("b: not run: the budget was spent before its turn\n"),
+                             HasSubstr("2 cases: 0 defects in 0, 0 clean, 1 cut short by the budget, 1 without a result; ")));
+  const Json row = RowOf(project.Index(), "a");
+  EXPECT_EQ(row["not_run"], "the budget was spent before each place was tried once");
+  EXPECT_EQ(row["reports"], Json::parse(R"(["a.sweep.json"])"));
+  EXPECT_EQ(project.Report("a.sweep.json")["outcome"], "not_exercised");
+  const Outcome rest = project.Audit({"a", "--cycles=off"});
+  EXPECT_EQ(rest.exit, 0) << rest.out << rest.err;
+  EXPECT_THAT(rest.out, HasSubstr("1 case: 0 defects in 0, 1 clean; "));
+}
+
+TEST(AuditCases, CyclesBeginOnlyWhenTheBudgetHasTimeForThem) {
+  const Project project("[case.a]\ndriver = \"sim\"\ndepth = 1\ncycles = \"1,100000000\"\ncommand = [\"" CUAUDIT_REDUCERS
+                        "/graph_owner_repaired\", \"{n}\"]\n");
+  const Outcome outcome = project.Audit({"--budget=10min"});
+  EXPECT_EQ(outcome.exit, 3) << outcome.out << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("a: clean"), HasSubstr("; cycles left out; cut short by the budget\n"),
+                                 HasSubstr("1 case: 0 defects in 0, 0 clean, 1 cut short by the budget; ")));
+  EXPECT_EQ(RowOf(project.Index(), "a")["not_run"], "the budget has no time for its cycles");
+  EXPECT_EQ(RowOf(project.Index(), "a")["reports"], Json::parse(R"(["a.sweep.json"])"));
+  EXPECT_EQ(project.Report("a.sweep.json")["outcome"], "clean");
+}
+
+TEST(AuditCases, SuppressionsThatFitNothingAreTold) {
+  const std::string entry = "[[suppression]]\nfingerprint = \"v2-0123456789abcdef\"\nreason = \"r\"\nowner = \"o\"\nuntil = 2999-01-01\n";
+  const Project project(CaseOf("a", "client_linked", "suppressions = \"s.toml\"\n") +
+                        CaseOf("b", "client_linked", "suppressions = \"s.toml\"\n"));
+  WriteFile(project.folder + "/s.toml", entry);
+  EXPECT_THAT(project.Audit({"a"}).err, Not(HasSubstr("fits no defect"))) << "it may fit one of the other case";
+  for (const char* const what : {"carried out", "kept"}) {
+    const Outcome all = project.Audit();
+    EXPECT_EQ(all.exit, 0) << all.err;
+    EXPECT_THAT(all.err, HasSubstr("s.toml:1: the suppression fits no defect\n")) << what;
+    ASSERT_EQ(project.Index()["unused_suppressions"].size(), 1U) << what;
+  }
+}
+
+TEST(AuditCases, NoNameReachesTheStateOfAnotherCase) {
+  std::string cases;
+  for (const char* const name : {"a", "lock", "work", "done", "settings"}) cases += CaseOf(name, "client_linked");
+  const Project project(cases + "[case.\"a.done\"]\ndriver = \"sim\"\ncommand = [\"" + Program("client_linked") + "\"]\n");
+  EXPECT_EQ(project.Audit().exit, 0);
+  const Outcome again = project.Audit();
+  EXPECT_EQ(again.exit, 0) << again.err;
+  EXPECT_THAT(again.out, HasSubstr("6 clean; 6 kept from before; "));
+  const Outcome fresh = project.Audit({"--fresh", "a"});
+  EXPECT_EQ(fresh.exit, 0) << fresh.err;
+  EXPECT_THAT(fresh.out, AllOf(HasSubstr("1 clean; "), Not(HasSubstr("kept"))));
 }
 
 TEST(Init, WhatItWritesIsAuditedAtOnce) {

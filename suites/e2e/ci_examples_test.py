@@ -170,6 +170,9 @@ def github_steps(text):
     for step in job["steps"]:
         expect(("run" in step) != ("uses" in step), f"a step either runs or uses: {step}")
         expect("uses" not in step or re.fullmatch(r"[\w./-]+@v\d+", step["uses"]), f"an action without its version: {step.get('uses')}")
+    uploads = [step.get("if") for step in job["steps"] if "upload-sarif" in step.get("uses", "")]
+    expect(uploads == ["always() && steps.compare.outputs.whole == 'true'"], f"when SARIF is uploaded: {uploads}")
+    expect(not any("actions/cache" in step.get("uses", "") for step in job["steps"]), "results are not taken from an earlier job")
     return [Step(step["run"], step.get("if") == "always()") for step in job["steps"] if "run" in step]
 
 
@@ -203,7 +206,9 @@ class Repository:
         self.environment = {key: value for key, value in os.environ.items() if not key.startswith(("CUAUDIT_", "GITHUB_"))}
         self.environment.update(CI="true", PATH=f"{tools}:{tool.parent}:{os.environ['PATH']}", CUDA_HOME=str(Path(cuda).parent),
                                 CMAKE_PREFIX_PATH=str(tool.parent.parent), CMAKE_BUILD_PARALLEL_LEVEL="1",
-                                GITHUB_STEP_SUMMARY=str(Path(directory) / "summary.md"), GITHUB_WORKSPACE=str(self.place))
+                                GITHUB_STEP_SUMMARY=str(Path(directory) / "summary.md"), GITHUB_WORKSPACE=str(self.place),
+                                GITHUB_OUTPUT=str(Path(directory) / "output"))
+        self.output = Path(directory) / "output"
         self.summary = Path(directory) / "summary.md"
 
     def run(self, script):
@@ -215,6 +220,7 @@ class Repository:
         for name in ("audit.sarif", "audit.xml", "gl-code-quality-report.json"):
             (self.place / name).unlink(missing_ok=True)
         self.summary.unlink(missing_ok=True)
+        self.output.unlink(missing_ok=True)
         good, said = True, ""
         for step in self.steps:
             if not good and not step.always:
@@ -238,6 +244,7 @@ def check_reports(repository, leaked):
         results = repository.sarif()
         new = [one for one in results if one.get("baselineState") == "new"]
         expect(len(new) == int(leaked), f"new results in audit.sarif: {len(new)}")
+        expect(repository.output.exists() and repository.output.read_text() == "whole=true\n", "the report of all cases is uploaded")
         expect(results, "the old defect is in audit.sarif as well")
         expect(repository.summary.exists() and "upload" in repository.summary.read_text(), "the step has a summary")
     else:
@@ -248,6 +255,20 @@ def check_reports(repository, leaked):
         expect(len(issues) == 1 + int(leaked), f"issues of code quality: {len(issues)}")
         expect(all({"description", "check_name", "fingerprint", "severity", "location"} <= set(issue) for issue in issues), "issues have their fields")
     expect((place / "audit/audit.json").exists(), "the result is there to be kept")
+
+
+def check_part(repository):
+    """A report that does not have all cases is not uploaded, and neither is that of a compare that failed."""
+    index = repository.place / "audit/audit.json"
+    whole = index.read_text()
+    part = json.loads(whole)
+    part["cases"][0]["not_run"] = "the budget was spent before its turn"
+    for text in json.dumps(part), "{":
+        index.write_text(text)
+        repository.output.unlink(missing_ok=True)
+        repository.run(repository.steps[-1].script)
+        expect(not repository.output.exists(), f"uploaded: {text}")
+    index.write_text(whole)
 
 
 def check_steps(repository):
@@ -265,6 +286,8 @@ def check_steps(repository):
         if leak:
             expect("new" in said and "upload" in said, "the failing step names what is new")
         check_reports(repository, leak)
+    if repository.service == "github":
+        check_part(repository)
     expect("./ci/cuaudit_1_amd64.deb" in repository.asked.read_text(), "the package is installed")
 
 

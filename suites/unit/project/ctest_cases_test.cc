@@ -17,6 +17,7 @@ constexpr const char* kTests = R"({"kind": "ctestInfo", "version": {"major": 1, 
                   {"name": "ENVIRONMENT", "value": ["A=1", "B=2"]}, {"name": "TIMEOUT", "value": 3.0}]},
   {"name": "Pool.Grows_1", "command": ["/b/other"]},
   {"name": "off", "command": ["/b/off"], "properties": [{"name": "DISABLED", "value": true}]},
+  {"name": "fails", "command": ["/b/fails"], "properties": [{"name": "WILL_FAIL", "value": true}]},
   {"name": "not_built"}
 ]})";
 
@@ -29,14 +30,41 @@ TEST(CtestCases, AreTheTestsOfABuild) {
   EXPECT_EQ(all->left_out, 2U);
   ASSERT_EQ(all->cases.size(), 2U);
   const ProjectCase& first = all->cases[0];
-  EXPECT_EQ(first.name, "Pool.Grows_1");
+  EXPECT_THAT(first.name, testing::MatchesRegex("Pool.Grows_1-[0-9a-f]+"));
   EXPECT_THAT(first.tags, ElementsAre("gpu", "slow"));
   EXPECT_THAT(first.options.program, ElementsAre("/b/pool_test", "--gtest_filter=Pool.Grows/1"));
   EXPECT_EQ(first.options.directory, "/b");
   EXPECT_THAT(first.options.environment, ElementsAre("D=4", "A=1", "B=2"));
   EXPECT_EQ(first.options.depth, 1U);
-  EXPECT_EQ(all->cases[1].name, "Pool.Grows_1-2") << "names stay different";
+  EXPECT_EQ(first.options.deadline_ms, 3000U) << "TIMEOUT";
+  EXPECT_EQ(all->will_fail, 1U);
+  EXPECT_NE(all->cases[1].name, first.name) << "names stay different";
   EXPECT_THAT(all->cases[1].tags, IsEmpty());
+}
+
+// The name of the test in a build of these tests.
+std::string NameOf(const std::string& test, const std::vector<std::string>& tests) {
+  std::string json;
+  for (const std::string& name : tests)
+    json += std::string(json.empty() ? "" : ", ") + R"({"name": ")" + name + R"(", "command": [")" + name + "\"]}";
+  const Result<CtestCases> all = CasesOfCtest("{\"tests\": [" + json + "]}", "build", {});
+  if (!all.ok()) return all.status().message();
+  for (const ProjectCase& one : all->cases) {
+    if (one.options.program.front() == test) return one.name;
+  }
+  return "none";
+}
+
+TEST(CtestCases, NamesDoNotDependOnTheOrder) {
+  EXPECT_EQ(NameOf("a/b", {"a/b", "c"}), "a_b");
+  const std::string among = NameOf("a/b", {"a/b", "a:b"});
+  EXPECT_EQ(NameOf("a/b", {"a:b", "a/b"}), among);
+  EXPECT_NE(NameOf("a:b", {"a:b", "a/b"}), among);
+  const std::string cut(90, 'x');
+  EXPECT_NE(NameOf(cut + "1", {cut + "1"}), NameOf(cut + "2", {cut + "2"})) << "also of two builds";
+  EXPECT_EQ(NameOf(cut + "1", {cut + "1"}), NameOf(cut + "1", {cut + "2", cut + "1"}));
+  const std::string long_name = NameOf(std::string(10000, 'x'), {std::string(10000, 'x')});
+  EXPECT_TRUE(IsCaseName(long_name)) << long_name;
 }
 
 TEST(CtestCases, RefuseWhatCtestWouldNotWrite) {

@@ -25,6 +25,7 @@ class Finished : public testing::Test {
     finished_.reports = {"a.sweep.json"};
     finished_.line = "a: clean\xff";
     finished_.defects = 3;
+    finished_.unused_suppressions = {"s.toml:1"};
     finished_.exit = Exit::Findings;
     AddModules({dir_.File("library")}, &finished_);
     EXPECT_TRUE(WriteFinished(dir_.File("a.done"), finished_).ok());
@@ -34,11 +35,12 @@ class Finished : public testing::Test {
     EXPECT_TRUE(WriteFile(dir_.File(name), text, Exit::Failure).ok());
     EXPECT_EQ(chmod(dir_.File(name).c_str(), 0755), 0);
   }
-  std::string Digest() const { return ConfigDigest(case_, "1.0"); }
+  std::string Digest() const { return ConfigDigest(case_, "1.0", environment_); }
   std::optional<FinishedCase> Read() const { return ReadFinished(dir_.File("a.done"), Digest(), dir_.path()); }
 
   const TemporaryDir dir_;
   ProjectCase case_;
+  std::vector<std::string> environment_ = {"A=1"};
   FinishedCase finished_;
 };
 
@@ -49,6 +51,7 @@ TEST_F(Finished, IsReadBack) {
   EXPECT_EQ(again->modules, finished_.modules);
   EXPECT_EQ(again->line, "a: clean\xef\xbf\xbd");
   EXPECT_EQ(again->defects, 3U);
+  EXPECT_EQ(again->unused_suppressions, finished_.unused_suppressions);
   EXPECT_EQ(again->exit, Exit::Findings);
 }
 
@@ -69,10 +72,18 @@ TEST_F(Finished, IsNoneOnceAnythingChanged) {
   Write("library", "two");
   EXPECT_FALSE(Read().has_value()) << "a library that calls the driver";
   Write("library", "one");
-  EXPECT_EQ(ConfigDigest(case_, "1.0"), Digest());
-  EXPECT_NE(ConfigDigest(case_, "1.1"), Digest()) << "the tool";
+  environment_ = {"A=2"};
+  EXPECT_FALSE(Read().has_value()) << "a variable that the program inherits";
+  environment_ = {"A=1"};
+  EXPECT_TRUE(Read().has_value());
+  EXPECT_NE(ConfigDigest(case_, "1.1", environment_), Digest()) << "the tool";
   EXPECT_EQ(unlink(dir_.File("a.sweep.json").c_str()), 0);
   EXPECT_FALSE(Read().has_value()) << "a report is missing";
+}
+
+TEST(ThatMatter, LeavesOutTerminalsAndLogins) {
+  EXPECT_THAT(ThatMatter({"PATH=/bin", "SHLVL=2", "PWD=/", "_=x", "SOURCE_DATE_EPOCH=0", "A", "CUAUDIT_AUDIT=--depth 1", "A=1"}),
+              testing::ElementsAre("A", "A=1", "PATH=/bin"));
 }
 
 TEST_F(Finished, IsNoneInAFileThatIsNotOne) {

@@ -198,6 +198,16 @@ TEST_F(Project, AWrongKeyNamesItsPlaceAndTheNearestOne) {
       << "not every option is one of a case";
 }
 
+TEST_F(Project, DefaultsAloneAreCheckedAsWell) {
+  const auto why_not = [this](const std::string& text) {
+    const std::string message = ReadDefaults(Write("cuaudit.toml", text)).status().message();
+    return message.empty() ? message : message.substr(dir_.path().size() + 1);
+  };
+  EXPECT_EQ(why_not("[defaults]\ndepth = 1\n"), "");
+  EXPECT_EQ(why_not("defaults = 3\n"), "cuaudit.toml:1:1: defaults: found a number, expected a section: [defaults]");
+  EXPECT_THAT(why_not("[defalts]\ndepth = 1\n"), HasSubstr("did you mean defaults?"));
+}
+
 TEST_F(Project, AWrongValueNamesItsPlaceAndWhatWasExpected) {
   const auto of = [this](const std::string& line) { return WhyNot("[case.a]\ncommand = \"p\"\n" + line + "\n"); };
   EXPECT_EQ(of("depth = 3"), "cuaudit.toml:3:9: depth: found a number, expected a number from 1 to 2");
@@ -208,6 +218,12 @@ TEST_F(Project, AWrongValueNamesItsPlaceAndWhatWasExpected) {
   EXPECT_EQ(of("call = \"cuInit\""), "cuaudit.toml:3:8: call: found \"cuInit\", expected a list of texts: NAME");
   EXPECT_EQ(of("weight = -1"), "cuaudit.toml:3:10: weight: found a number, expected a number from 0 to 1000000");
   EXPECT_EQ(of("environment = { A = [] }"), "cuaudit.toml:3:15: environment: found a table, expected variables: { NAME = \"value\" }");
+  for (const char* const variables :
+       {R"({ "A\u0000B" = "1" })", R"({ "A=B" = "1" })", R"({ "" = "1" })", R"({ A = "x\u0000" })", R"(["=1"])", R"(["A"])", R"([""])"}) {
+    EXPECT_THAT(of(std::string("environment = ") + variables),
+                AllOf(StartsWith("cuaudit.toml:3:15: environment: found "), HasSubstr("expected variables: { NAME = \"value\" }")))
+        << variables;
+  }
   EXPECT_THAT(of("how = \"refuse,explode\""), AllOf(StartsWith("cuaudit.toml:3:1: how: "), HasSubstr("explode")));
   EXPECT_THAT(of("cycles = [10, 1]"), StartsWith("cuaudit.toml:3:1: cycles: '10,1': expected off, on or increasing counts"));
   EXPECT_THAT(of("detect = \"much\""), StartsWith("cuaudit.toml:3:1: detect: "));
