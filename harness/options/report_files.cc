@@ -147,7 +147,7 @@ Status WriteAudit(const report::Audit& audit, const Output& output) {
     case Format::Markdown:
       return Deliver(report::WriteMarkdown(audit, text), text, output);
     case Format::Html:
-      return Deliver(report::WriteHtml(audit, text), text, output);
+      return Deliver(report::WriteHtml(audit, RootOf(output), text), text, output);
   }
   return {Exit::Failure, "the report could not be written"};
 }

@@ -92,8 +92,8 @@ std::string ForScriptElement(const Json& json) {
 
 }  // namespace
 
-std::string PageData(const Audit& audit) {
-  PlaceTable places;
+std::string PageData(const Audit& audit, const SourceRoot* root) {
+  PlaceTable places(root);
   Json cases = Json::array();
   Json runs = Json::array();
   Json findings = Json::array();
