@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "suites/unit/compare/sample_audits.h"
+#include "suites/unit/compare/small_audits.h"
 
 namespace cuaudit::harness::suppressions_test {
 namespace {
 
-using namespace sample_audits;  // NOLINT(google-build-using-namespace)
+using namespace small_audits;  // NOLINT(google-build-using-namespace)
 
 constexpr char kToday[] = "2026-11-26";
 constexpr char kTail[] = "reason = 'r'\nowner = 'o'\nuntil = 2027-03-31\n";
