@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include "reports/defect_words.h"
 #include "reports/message.h"
+#include "reports/plus.h"
 #include "reports/text_page.h"
 
 namespace cuaudit::report {
@@ -27,6 +29,19 @@ int RankOf(const Defect& defect) {
 void Add(std::string_view between, std::size_t count, std::string_view word, std::string* text) {
   if (count == 0) return;
   *text += fmt::format("{}{} {}", text->empty() ? "" : between, count, word);
+}
+
+std::uint64_t Skipped(const Run& run, Reason why) {
+  const auto found = run.totals.skipped.find(Because{why, {}});
+  return found == run.totals.skipped.end() ? 0 : found->second;
+}
+
+std::string CutShort(std::uint64_t over_budget, std::uint64_t beyond_limit) {
+  std::string text;
+  if (over_budget != 0) text = Plural(over_budget, "trial") + " left out when --budget was spent";
+  if (beyond_limit != 0)
+    text += text.empty() ? Plural(beyond_limit, "trial") + " left out beyond --limit" : fmt::format(", {} beyond --limit", beyond_limit);
+  return text;
 }
 
 }  // namespace
@@ -52,6 +67,7 @@ std::vector<Listed> ListDefects(const Audit& audit) {
 
 Tally TallyOf(const Audit& audit, const std::vector<Listed>& defects) {
   Tally tally;
+  std::set<std::string_view> cases;
   for (const Listed& listed : defects) {
     const Defect& defect = *listed.defect;
     if (IsSuppressed(defect)) {
@@ -59,6 +75,7 @@ Tally TallyOf(const Audit& audit, const std::vector<Listed>& defects) {
       continue;
     }
     ++tally.defects;
+    cases.insert(listed.cases.begin(), listed.cases.end());
     if (defect.change == Change::New) ++tally.fresh;
     if (defect.change == Change::Changed) ++tally.changed;
     if (defect.change == Change::Unchanged) ++tally.unchanged;
@@ -68,8 +85,13 @@ Tally TallyOf(const Audit& audit, const std::vector<Listed>& defects) {
     for (const Gone& gone : audit.comparison->gone) ++(gone.change == Change::Fixed ? tally.fixed : tally.not_run);
   }
   for (const Case& one : audit.cases) {
-    if (one.runs.empty() || !std::all_of(one.runs.begin(), one.runs.end(), Proves)) ++tally.unproved;
+    if (!NotRun(one).empty() || !std::all_of(one.runs.begin(), one.runs.end(), Proves)) ++tally.unproved;
+    for (const Run& run : one.runs) {
+      tally.over_budget = Plus(tally.over_budget, Skipped(run, Reason::OverBudget));
+      tally.beyond_limit = Plus(tally.beyond_limit, Skipped(run, Reason::BeyondLimit));
+    }
   }
+  tally.cases = cases.size();
   return tally;
 }
 
@@ -81,6 +103,7 @@ std::string Headline(const Audit& audit, const Tally& tally) {
     Add(", ", tally.unchanged, "unchanged", &compared);
   }
   std::string text = tally.defects == 0 ? "no defects" : Plural(tally.defects, "defect");
+  if (tally.cases > 1) text += fmt::format(" in {} cases", tally.cases);
   if (!compared.empty()) text += ": " + compared;
   std::string beside;
   Add("; ", tally.expired, tally.expired == 1 ? "suppression has expired" : "suppressions have expired", &beside);
@@ -92,7 +115,20 @@ std::string Headline(const Audit& audit, const Tally& tally) {
   if (!gone.empty()) text += "; " + gone;
   // An audit of one report without a name says in its outcome that it proves nothing.
   if (tally.unproved != 0) text += fmt::format("; {} proved nothing", Plural(tally.unproved, "case"));
+  if (const std::string cut = CutShort(tally.over_budget, tally.beyond_limit); !cut.empty()) text += "; " + cut;
   return text;
+}
+
+std::string CutShort(const Run& run) { return CutShort(Skipped(run, Reason::OverBudget), Skipped(run, Reason::BeyondLimit)); }
+
+std::string_view NotRun(const Case& one) {
+  if (one.runs.empty()) return "not run";
+  return one.not_run.empty() ? "" : "not all run";
+}
+
+std::string WhyNotRun(const Case& one) {
+  if (!one.not_run.empty()) return one.not_run;
+  return one.runs.empty() ? "it has no report" : "";
 }
 
 bool Proves(const Run& run) { return run.outcome == Outcome::Clean || run.outcome == Outcome::Findings || run.outcome == Outcome::Left; }

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "reports/audit.h"
@@ -29,16 +31,28 @@ struct Tally {
   std::size_t suppressed = 0;
   std::size_t expired = 0;  // of those that count: a suppression accepted them until a day that has passed
   std::size_t fixed = 0;
-  std::size_t not_run = 0;   // of the base, and nobody looked for them
-  std::size_t unproved = 0;  // cases that were not carried out, or have a report that proves nothing
+  std::size_t not_run = 0;         // of the base, and nobody looked for them
+  std::size_t unproved = 0;        // cases that were not carried out as a whole, or have a report that proves nothing
+  std::size_t cases = 0;           // with a name, that show the defects that count
+  std::uint64_t over_budget = 0;   // trials that --budget left out
+  std::uint64_t beyond_limit = 0;  // and --limit
 };
 Tally TallyOf(const Audit& audit, const std::vector<Listed>& defects);
 
-// "3 defects: 1 new, 2 unchanged; 1 suppressed; 2 fixed, 1 not run". Without defects: "no defects".
+// "3 defects in 2 cases: 1 new, 2 unchanged; 1 suppressed; 2 fixed, 1 not run". Without defects: "no defects".
 std::string Headline(const Audit& audit, const Tally& tally);
 
 // True when the report says something about the program: clean, findings or left.
 bool Proves(const Run& run);
+
+// "12 trials left out when --budget was spent, 3 beyond --limit". Empty when a sweep made all trials that it had planned.
+std::string CutShort(const Run& run);
+
+// Of a case that was not carried out, or not as a whole: "not run" or "not all run". Otherwise empty.
+std::string_view NotRun(const Case& one);
+
+// Why it was not, in words.
+std::string WhyNotRun(const Case& one);
 
 // "player" or "player, sweep"; the mode alone for a case without a name.
 std::string NameOf(const Case& one, const Run& run);

@@ -78,8 +78,12 @@ void AddDefect(const SourceRoot& root, const Listed& listed, Annotations* annota
 
 void AddCases(const Audit& audit, Annotations* annotations) {
   for (const Case& one : audit.cases) {
-    if (one.runs.empty()) annotations->Add(kWarning, "cuaudit: not run: " + one.name, {}, Data(one.not_run, kMessageBytes));
+    if (const std::string_view what = NotRun(one); !what.empty()) {
+      annotations->Add(kWarning, "cuaudit: " + std::string(what) + ": " + one.name, {}, Data(WhyNotRun(one), kMessageBytes));
+    }
     for (const Run& run : one.runs) {
+      if (const std::string cut = CutShort(run); !cut.empty())
+        annotations->Add(kWarning, "cuaudit: " + NameOf(one, run) + ": cut short", {}, cut);
       if (Proves(run)) continue;
       annotations->Add(run.outcome == Outcome::Error ? kError : kWarning, "cuaudit: " + NameOf(one, run) + ": nothing is proved", {},
                        Data(MessageLine(run), kMessageBytes));

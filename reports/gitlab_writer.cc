@@ -2,8 +2,10 @@
 #include "reports/gitlab_writer.h"
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "reports/audit_defects.h"
@@ -41,12 +43,51 @@ Json Issue(const SourceRoot& root, const Listed& listed) {
               {"location", {{"path", ForTerminal(place->path)}, {"lines", {{"begin", place->line}}}}}};
 }
 
+// Issues that a merge request does not show as fixed, or that say what was not looked at.
+Json Aside(const std::string& text, std::string_view check, const std::string& fingerprint) {
+  return Json{{"description", Shortened(text, kDescriptionBytes)},
+              {"check_name", check},
+              {"fingerprint", fingerprint},
+              {"severity", "info"},
+              {"location", {{"path", "unknown"}, {"lines", {{"begin", 1}}}}}};
+}
+
+Json Issue(const Gone& gone) {
+  const std::string what = gone.title.empty() ? std::string(words::Row(gone.rule).title) : gone.title;
+  std::string text = "Nobody looked for it: " + what + (gone.case_name.empty() ? "" : " (case " + gone.case_name + ")");
+  if (!gone.because.empty()) text += ": " + gone.because;
+  return Aside(text, words::Name(gone.rule), gone.fingerprint.empty() ? gone.case_name + ": " + what : gone.fingerprint);
+}
+
+std::vector<Json> IssuesOf(const Audit& audit, const SourceRoot& root) {
+  std::vector<Json> issues;
+  std::set<std::string> known;  // GitLab takes each fingerprint once
+  const auto add = [&](Json issue) {
+    if (known.insert(issue["fingerprint"].get<std::string>()).second) issues.push_back(std::move(issue));
+  };
+  for (const Listed& one : ListDefects(audit)) add(Issue(root, one));
+  for (const Case& one : audit.cases) {
+    const std::string_view what = NotRun(one);
+    if (!what.empty())
+      add(Aside("Case " + one.name + " was " + std::string(what) + ": " + WhyNotRun(one), "not_run", "cuaudit: not run: " + one.name));
+    for (const Run& run : one.runs) {
+      const std::string name = NameOf(one, run);
+      if (const std::string cut = CutShort(run); !cut.empty()) add(Aside(name + ": " + cut, "cut_short", "cuaudit: cut short: " + name));
+    }
+  }
+  if (audit.comparison) {
+    for (const Gone& gone : audit.comparison->gone) {
+      if (gone.change == Change::NotRun) add(Issue(gone));
+    }
+  }
+  return issues;
+}
+
 }  // namespace
 
 bool WriteGitlab(const Audit& audit, const SourceRoot& root, std::ostream& out) {
-  const std::vector<Listed> defects = ListDefects(audit);
   WriteEntries(
-      defects, [&root](const Listed& one) { return Issue(root, one); }, "\n  ", "\n]", out);
+      IssuesOf(audit, root), [](const Json& one) { return one; }, "\n  ", "\n]", out);
   out << "\n";
   out.flush();
   return out.good();

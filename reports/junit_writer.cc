@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "reports/audit_defects.h"
 #include "reports/defect_steps.h"
 #include "reports/defect_words.h"
 #include "reports/escape.h"
@@ -154,6 +155,10 @@ void AppendOutcome(const Run& run, Suite* suite) {
     const bool told = run.outcome == Outcome::Clean || run.outcome == Outcome::Left;
     SetText(test.append_child("system-out"), told && !message.empty() ? message : OutcomeName(run));
   }
+  if (const std::string cut = CutShort(run); !cut.empty()) {
+    ++suite->counter.skipped;
+    Set(suite->Case(run.mode, "outcome", "cut_short").append_child("skipped"), "message", cut);
+  }
 }
 
 // A defect fails, but for one that a suppression accepts.
@@ -237,11 +242,11 @@ void AppendProperties(const Run& run, const std::string& prefix, pugi::xml_node 
   if (run.totals.shrinking != 0) add("shrinking_runs", std::to_string(run.totals.shrinking));
 }
 
-// Reports of one case, or why there are none.
+// Reports of one case, and what of it was not run, and why.
 struct Reported {
   std::string case_name;
   std::vector<const Run*> runs;
-  std::string not_run;
+  std::string not_run;  // empty: all of it was run
 };
 
 std::string SuiteName(const Reported& part) {
@@ -262,9 +267,11 @@ Counter AppendSuite(const Reported& part, pugi::xml_node root) {
     AppendOutcome(*run, &suite);
     AppendCases(*run, &suite);
   }
-  if (part.runs.empty()) {
-    ++suite.counter.skipped;
-    Set(suite.Case(Mode::Unknown, "outcome", "outcome").append_child("skipped"), "message", "not run: " + part.not_run);
+  if (!part.not_run.empty()) {
+    ++suite.counter.errors;
+    pugi::xml_node error = suite.Case(Mode::Unknown, "outcome", "outcome").append_child("error");
+    Set(error, "type", "not_run");
+    Set(error, "message", part.not_run);
   }
   SetCounts(node, suite.counter);
   Set(node, "time", "0");
@@ -294,13 +301,13 @@ Counter AppendComparison(const Comparison& comparison, pugi::xml_node root) {
   return suite.counter;
 }
 
-bool WriteParts(const std::vector<Reported>& parts, const Comparison* comparison, std::ostream& out) {
+bool WriteParts(std::string_view name, const std::vector<Reported>& parts, const Comparison* comparison, std::ostream& out) {
   pugi::xml_document document;
   pugi::xml_node declaration = document.append_child(pugi::node_declaration);
   Set(declaration, "version", "1.0");
   Set(declaration, "encoding", "UTF-8");
   pugi::xml_node root = document.append_child("testsuites");
-  Set(root, "name", "cuaudit");
+  Set(root, "name", name);
   Counter all;
   for (const Reported& part : parts) all.Add(AppendSuite(part, root));
   if (comparison != nullptr) all.Add(AppendComparison(*comparison, root));
@@ -313,15 +320,19 @@ bool WriteParts(const std::vector<Reported>& parts, const Comparison* comparison
 
 }  // namespace
 
-bool WriteJunit(const Run& run, std::ostream& out) { return WriteParts({Reported{"", {&run}, ""}}, nullptr, out); }
+bool WriteJunit(const Run& run, std::ostream& out) { return WriteParts("cuaudit", {Reported{"", {&run}, ""}}, nullptr, out); }
 
 bool WriteJunit(const Audit& audit, std::ostream& out) {
   std::vector<Reported> parts;
   for (const Case& one : audit.cases) {
-    Reported& part = parts.emplace_back(Reported{one.name, {}, one.not_run});
+    Reported& part = parts.emplace_back(Reported{one.name, {}, {}});
+    if (const std::string_view what = NotRun(one); !what.empty()) part.not_run = std::string(what) + ": " + WhyNotRun(one);
     for (const Run& run : one.runs) part.runs.push_back(&run);
   }
-  return WriteParts(parts, audit.comparison ? &*audit.comparison : nullptr, out);
+  // A cause that several cases show fails in each of them, so the counts are larger than the number of defects.
+  const bool alone = audit.cases.size() == 1 && audit.cases.front().name.empty();
+  const std::string name = alone ? "cuaudit" : "cuaudit: " + Headline(audit, TallyOf(audit, ListDefects(audit)));
+  return WriteParts(name, parts, audit.comparison ? &*audit.comparison : nullptr, out);
 }
 
 }  // namespace cuaudit::report

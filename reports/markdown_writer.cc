@@ -82,7 +82,9 @@ void AppendCases(const Audit& audit, Sheet* sheet) {
       sheet->Add(fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", Code(NameOf(one, run)), outcome, driver, run.totals.calls,
                              run.totals.trials, CoverageOf(run), run.defects.size(), Code(MessageLine(run))));
     }
-    if (one.runs.empty()) sheet->Add(fmt::format("| {} | not run | | | | | | {} |\n", Code(one.name), Code(one.not_run)));
+    if (const std::string_view what = NotRun(one); !what.empty()) {
+      sheet->Add(fmt::format("| {} | {} | | | | | | {} |\n", Code(one.name), what, Code(WhyNotRun(one))));
+    }
   }
   sheet->Add("\n");
 }

@@ -226,10 +226,13 @@ Json InvocationOf(const Case& one, const Run& run) {
   if (run.outcome == Outcome::NotExercised) invocation["exitCode"] = 3;
   if (run.interrupted) invocation["exitSignalName"] = ForTerminal(run.interrupted->signal);
   if (IsDate(run.generated)) invocation["endTimeUtc"] = run.generated;
+  Json notifications = Json::array();
   if (const std::string message = MessageLine(run); !message.empty()) {
     const std::string_view level = Proves(run) ? "note" : run.outcome == Outcome::Error ? "error" : "warning";
-    invocation["toolExecutionNotifications"] = Json::array({Notification(level, message)});
+    notifications.push_back(Notification(level, message));
   }
+  if (const std::string cut = CutShort(run); !cut.empty()) notifications.push_back(Notification("warning", cut));
+  if (!notifications.empty()) invocation["toolExecutionNotifications"] = std::move(notifications);
   Json properties{{"mode", Name(run.mode)}, {"outcome", OutcomeName(run)}, {"program", run.command}, {"driver", Name(run.driver.kind)}};
   if (!one.name.empty()) properties["case"] = one.name;
   invocation["properties"] = std::move(properties);
@@ -241,7 +244,9 @@ Json Invocations(const Audit& audit) {
   Json beside = Json::array();
   for (const Case& one : audit.cases) {
     for (const Run& run : one.runs) invocations.push_back(InvocationOf(one, run));
-    if (one.runs.empty()) beside.push_back(Notification("warning", "case " + one.name + " was not run: " + one.not_run));
+    if (const std::string_view what = NotRun(one); !what.empty()) {
+      beside.push_back(Notification("warning", "case " + one.name + " was " + std::string(what) + ": " + WhyNotRun(one)));
+    }
   }
   if (audit.comparison) {
     for (const Gone& gone : audit.comparison->gone) {

@@ -36,6 +36,16 @@ const std::string& SourceRoot::PathOf(const std::string& file) const {
   return path;
 }
 
+std::string SourceRoot::FileOf(const std::string& file) const {
+  if (file.empty() || file.find('\0') != std::string::npos) return {};
+  std::error_code error;
+  const fs::path root(root_);
+  const fs::path whole = fs::canonical(root / file, error);
+  if (error) return {};
+  const fs::path below = whole.lexically_relative(root);
+  return below.empty() || below == "." || *below.begin() == ".." ? std::string() : whole.string();
+}
+
 std::optional<SourcePlace> SourceRoot::Find(const Frame& frame) const {
   if (IsRuntimeModule(frame.module)) return std::nullopt;
   const std::string& path = PathOf(frame.file);

@@ -31,6 +31,9 @@ class SourceRoot {
   // The innermost frame whose source file lies below the root.
   std::optional<SourcePlace> Find(const std::vector<Frame>& stack) const;
 
+  // The source file without symbolic links, for who reads it. Empty when it is not there or lies elsewhere.
+  std::string FileOf(const std::string& file) const;
+
  private:
   const std::string& PathOf(const std::string& file) const;
 

@@ -39,6 +39,7 @@ Result<report::Audit> ReadAll(const std::vector<std::string>& paths) {
     if (audit->comparison && all.comparison) return Status(Exit::Usage, path + ": expected at most one result with a comparison");
     if (audit->comparison) all.comparison = std::move(audit->comparison);
     std::move(audit->unused_suppressions.begin(), audit->unused_suppressions.end(), std::back_inserter(all.unused_suppressions));
+    all.from_archive = all.from_archive || audit->from_archive;
     if (all.generated.empty()) all.generated = audit->generated;
     if (all.tool_version.empty()) all.tool_version = audit->tool_version;
   }

@@ -8,12 +8,14 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "harness/defect/blame.h"
 #include "harness/defect/defect_fingerprint.h"
 #include "harness/process/files.h"
+#include "harness/process/toml_keys.h"
 #include "reports/defect_words.h"
 
 #define TOML_EXCEPTIONS 0
@@ -262,11 +264,11 @@ std::string Today() {
 }
 
 Result<Suppressions> Suppressions::Read(const std::string& path) {
-  constexpr std::uintmax_t kMostBytes = std::uintmax_t{16} << 20U;
+  constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 20U;
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return Status(Exit::Usage, path + ": no such file");
   if (!std::filesystem::is_regular_file(path, error)) return Status(Exit::Usage, path + ": expected a regular file");
-  if (std::filesystem::file_size(path, error) > kMostBytes) return Status(Exit::Usage, path + ": expected at most 16 MiB");
+  if (std::filesystem::file_size(path, error) > kMostBytes) return Status(Exit::Usage, path + ": expected at most 1 MiB");
   const Result<std::string> text = ReadFile(path);
   if (!text.ok()) return Status(Exit::Usage, text.status().message());
   return Parse(*text, path);
@@ -276,6 +278,7 @@ Result<Suppressions> Suppressions::Parse(std::string_view text, const std::strin
   const auto wrong = [&name](std::uint32_t line, const std::string& expected) {
     return Status(Exit::Usage, name + ": line " + std::to_string(line) + ": " + expected);
   };
+  if (const std::optional<std::uint32_t> line = LineOfDeepKey(text)) return wrong(*line, std::string(kExpectedDots));
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) {
     return wrong(parsed.error().source().begin.line, "expected TOML: " + OnOneLine(parsed.error().description()));

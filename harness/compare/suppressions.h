@@ -67,7 +67,7 @@ bool IsDay(std::string_view text);
 // "a*b?" fits "aXXbY".
 bool Fits(std::string_view glob, std::string_view text);
 
-// The entry as a file has it, with `comment` in a line above. Any bytes may be in the strings.
+// The entry as a file has it, with `comment` in a line above. The strings are UTF-8: TOML has no other bytes.
 std::string EntryText(const Suppressions::Entry& entry, std::string_view comment);
 
 // Adds `entry` to the file, which is made when it does not exist. The file is replaced as a whole, and stays as it is on an error.

@@ -47,7 +47,9 @@ report::SourceRoot RootOf(const Output& output) { return report::SourceRoot(outp
 // Each report with the name of its case above it.
 bool WriteTexts(const report::Audit& audit, const Output& output, std::ostream& text) {
   for (const report::Case& one : audit.cases) {
-    if (one.runs.empty()) text << report::ForTerminal(one.name) << ": not run: " << report::ForTerminal(one.not_run) << "\n\n";
+    if (const std::string_view what = report::NotRun(one); !what.empty()) {
+      text << report::ForTerminal(one.name) << ": " << what << ": " << report::ForTerminal(report::WhyNotRun(one)) << "\n\n";
+    }
     for (const report::Run& run : one.runs) {
       if (!one.name.empty()) text << report::ForTerminal(report::NameOf(one, run)) << "\n";
       if (!report::WriteText(run, text, {output.file.empty() && WantsColour(), output.findings})) return false;
@@ -147,7 +149,7 @@ Status WriteAudit(const report::Audit& audit, const Output& output) {
     case Format::Markdown:
       return Deliver(report::WriteMarkdown(audit, text), text, output);
     case Format::Html:
-      return Deliver(report::WriteHtml(audit, text), text, output);
+      return Deliver(report::WriteHtml(audit, RootOf(output), text), text, output);
   }
   return {Exit::Failure, "the report could not be written"};
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include <toml++/toml.h>
 
 #include "harness/process/files.h"
+#include "harness/process/toml_keys.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -93,6 +95,9 @@ Result<TomlValue> ReadToml(const std::string& path) {
   if (std::filesystem::file_size(path, error) > kMostBytes) return Status(Exit::Usage, path + ": expected at most 1 MiB");
   const Result<std::string> text = ReadFile(path);
   if (!text.ok()) return Status(Exit::Usage, text.status().message());
+  if (const std::optional<std::uint32_t> line = LineOfDeepKey(*text)) {
+    return Status(Exit::Usage, path + ":" + std::to_string(*line) + ": " + std::string(kExpectedDots));
+  }
   const toml::parse_result parsed = toml::parse(std::string_view(*text), std::string_view(path));
   if (parsed) return Convert(parsed.table());
   const toml::source_position at = parsed.error().source().begin;

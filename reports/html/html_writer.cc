@@ -27,7 +27,7 @@ bool HasPlots(const Audit& audit) {
 
 }  // namespace
 
-bool WriteHtml(const Audit& audit, std::ostream& out) {
+bool WriteHtml(const Audit& audit, const SourceRoot& root, std::ostream& out) {
   const bool plots = HasPlots(audit);
   std::string page;
   for (const std::string_view part : html::kPageHtml) page += part;
@@ -42,7 +42,7 @@ bool WriteHtml(const Audit& audit, std::ostream& out) {
   if (plots) Write(html::kPlotStyle, out);
   Write(html::kPageStyle, out);
   up_to("@DATA@");
-  out << html::PageData(audit);
+  out << html::PageData(audit, audit.from_archive ? nullptr : &root);
   up_to("@LIBRARY@");
   if (plots) {
     out << "<script>";
@@ -56,12 +56,12 @@ bool WriteHtml(const Audit& audit, std::ostream& out) {
   return out.good();
 }
 
-bool WriteHtml(const Run& run, std::ostream& out) {
+bool WriteHtml(const Run& run, const SourceRoot& root, std::ostream& out) {
   Audit audit;
   audit.generated = run.generated;
   audit.tool_version = run.tool_version;
   audit.cases.emplace_back().runs.push_back(run);
-  return WriteHtml(audit, out);
+  return WriteHtml(audit, root, out);
 }
 
 }  // namespace cuaudit::report

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "reports/audit_defects.h"
 #include "reports/defect_words.h"
 #include "reports/html/run_data.h"
 #include "reports/message.h"
@@ -92,8 +93,8 @@ std::string ForScriptElement(const Json& json) {
 
 }  // namespace
 
-std::string PageData(const Audit& audit) {
-  PlaceTable places;
+std::string PageData(const Audit& audit, const SourceRoot* root) {
+  PlaceTable places(root);
   Json cases = Json::array();
   Json runs = Json::array();
   Json findings = Json::array();
@@ -104,13 +105,17 @@ std::string PageData(const Audit& audit) {
       mine.push_back(runs.size());
       Json row = RunOf(run, &places);
       row["case"] = cases.size();
+      row["cut_short"] = CutShort(run);
       row["first_defect"] = defects.size();
       const std::size_t first = findings.size();
       for (const Finding& finding : run.findings) findings.push_back(FindingOf(finding, &places));
       for (const Defect& defect : run.defects) defects.push_back(DefectOf(run, defect, runs.size(), first, &places));
       runs.push_back(std::move(row));
     }
-    cases.push_back(Json{{"name", one.name}, {"tags", one.tags}, {"not_run", one.not_run}, {"runs", std::move(mine)}});
+    cases.push_back(Json{{"name", one.name},
+                         {"tags", one.tags},
+                         {"not_run", NotRun(one).empty() ? "" : std::string(NotRun(one)) + ": " + WhyNotRun(one)},
+                         {"runs", std::move(mine)}});
   }
   Json gone = Json::array();
   if (audit.comparison) {
@@ -122,6 +127,7 @@ std::string PageData(const Audit& audit) {
                        {"verdict", WordsOf(words::kVerdicts)},
                        {"change", WordsOf(words::kChanges)},
                        {"outcome", WordsOf(words::kOutcomes)}};
+  json["summary"] = Headline(audit, TallyOf(audit, ListDefects(audit)));
   json["cases"] = std::move(cases);
   json["runs"] = std::move(runs);
   json["defects"] = std::move(defects);

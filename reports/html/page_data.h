@@ -9,9 +9,11 @@
 #include <string>
 
 #include "reports/audit.h"
+#include "reports/source_root.h"
 
 namespace cuaudit::report::html {
 
-std::string PageData(const Audit& audit);
+// Source lines are taken from below `root`; null: none are.
+std::string PageData(const Audit& audit, const SourceRoot* root);
 
 }  // namespace cuaudit::report::html

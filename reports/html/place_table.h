@@ -18,6 +18,9 @@ namespace cuaudit::report::html {
 
 class PlaceTable {
  public:
+  // Source lines come from files below `root`; null: there are none.
+  explicit PlaceTable(const SourceRoot* root) : files_(root) {}
+
   // Numbers of a stack as it is shown (ShownFrames), and of one frame. The innermost frame of the program whose source is found gets it.
   std::size_t Stack(const std::vector<Frame>& stack);
   std::size_t Row(const Frame& frame);

@@ -30,9 +30,12 @@ bool IsSourceName(const std::string& file) {
 const std::vector<std::string>& SourceLines::Read(const std::string& file) {
   const auto [known, fresh] = files_.try_emplace(file);
   std::vector<std::string>& lines = known->second;
+  if (!fresh) return lines;
   std::error_code error;
-  if (!fresh || !std::filesystem::is_regular_file(file, error) || std::filesystem::file_size(file, error) > kLargestFile) return lines;
-  std::ifstream text(file, std::ios::binary);
+  const std::string path = root_->FileOf(file);
+  if (!IsSourceName(path) || !std::filesystem::is_regular_file(path, error)) return lines;
+  if (std::filesystem::file_size(path, error) > kLargestFile) return lines;
+  std::ifstream text(path, std::ios::binary);
   for (std::string line; lines.size() < kMostLines && std::getline(text, line);) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     line.resize(std::min(line.size(), kLongestLine));
@@ -42,7 +45,8 @@ const std::vector<std::string>& SourceLines::Read(const std::string& file) {
 }
 
 std::optional<Snippet> SourceLines::Around(const std::string& file, int line) {
-  if (line <= 0 || file.empty() || file.find('\0') != std::string::npos || file.starts_with("/usr/") || !IsSourceName(file))
+  if (root_ == nullptr || line <= 0 || file.empty() || file.find('\0') != std::string::npos || file.starts_with("/usr/") ||
+      !IsSourceName(file))
     return std::nullopt;
   const std::vector<std::string>& lines = Read(file);
   if (static_cast<std::size_t>(line) > lines.size()) return std::nullopt;

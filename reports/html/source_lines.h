@@ -5,13 +5,15 @@
 //   Errors    none: what cannot be read has no lines.
 //
 // A page goes further than the machine that wrote it, and debug information is written by whoever built the program. So only files with the
-// name of a source file are read, and none of the system's.
+// name of a source file are read, only below the root of the sources (symbolic links resolved), and none of the system's.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "reports/source_root.h"
 
 namespace cuaudit::report::html {
 
@@ -25,11 +27,15 @@ bool IsSourceName(const std::string& file);
 
 class SourceLines {
  public:
+  // `root` outlives this. Null: no file is read.
+  explicit SourceLines(const SourceRoot* root) : root_(root) {}
+
   std::optional<Snippet> Around(const std::string& file, int line);
 
  private:
   const std::vector<std::string>& Read(const std::string& file);
 
+  const SourceRoot* root_;
   std::map<std::string, std::vector<std::string>> files_;  // without lines: not found
 };
 

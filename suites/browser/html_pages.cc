@@ -157,7 +157,7 @@ Audit Hostile() {
 
 bool Write(const Audit& audit, const std::string& file) {
   std::ofstream out(file, std::ios::binary);
-  if (report::WriteHtml(audit, out)) return true;
+  if (report::WriteHtml(audit, report::SourceRoot("/"), out)) return true;
   std::cerr << "html_pages: " << file << ": cannot be written\n";
   return false;
 }

@@ -158,7 +158,7 @@ void TryJunit(const report::Run& run) {
 // The data of the page is cut out as a browser does it: up to the first end of a script.
 void TryHtml(const report::Run& run) {
   std::ostringstream out;
-  Require(report::WriteHtml(run, out), "it is written");
+  Require(report::WriteHtml(run, report::SourceRoot("/nowhere"), out), "it is written");
   const std::string text = out.str();
   const std::string opens = "id=\"data\">";
   const std::size_t from = text.find(opens) + opens.size();

@@ -108,15 +108,16 @@ function headline() {
   const live = data.defects.filter((one) => !accepted(one));
   const fresh = live.filter((one) => one.change === 'new').length;
   const quiet = data.runs.filter((one) => !['clean', 'findings', 'left'].includes(one.outcome));
-  const absent = data.cases.filter((one) => one.runs.length === 0);
+  const absent = data.cases.filter((one) => one.not_run);
+  const cut = data.runs.filter((one) => one.cut_short);
   if (data.base !== null && fresh > 0) return plural(fresh, 'new defect');
   const apart = live.filter((one) => one.change === 'none').length;
   const changed = live.filter((one) => one.change === 'changed').length;
   if (data.base !== null && apart > 0) return plural(apart, 'defect') + ' not compared with the base';
   if (data.base !== null && live.length > 0) return 'No new defects' + (changed > 0 ? ', ' + changed + ' changed' : '');
   if (live.length > 0) return plural(live.length, 'defect');
-  if (quiet.length + absent.length === data.runs.length + absent.length) return 'Nothing is proved';
-  return quiet.length + absent.length > 0 ? 'No defects, but not everything was looked at' : 'No defects';
+  if (quiet.length === data.runs.length) return 'Nothing is proved';
+  return quiet.length + absent.length + cut.length > 0 ? 'No defects, but not everything was looked at' : 'No defects';
 }
 
 function driverTag(driver) {
@@ -143,12 +144,16 @@ function header() {
   const trials = data.runs.reduce((sum, one) => sum + one.totals.trials, 0);
   const warnings = data.runs.filter((one) => !['clean', 'findings', 'left'].includes(one.outcome))
     .map((one) => h('p', {class: 'warn'}, [data.cases[one.case].name, spoken(one.outcome), one.message || titleOf('outcome', one.outcome)].filter(Boolean).join(': ')));
+  for (const one of data.runs) {
+    if (one.cut_short) warnings.push(h('p', {class: 'warn'}, [data.cases[one.case].name, one.mode, one.cut_short].filter(Boolean).join(': ')));
+  }
   for (const one of data.cases) {
-    if (one.runs.length === 0) warnings.push(h('p', {class: 'warn'}, one.name + ': not run: ' + (one.not_run || 'no report')));
+    if (one.not_run) warnings.push(h('p', {class: 'warn'}, one.name + ': ' + one.not_run));
   }
   const single = data.cases.length === 1 && data.runs.length > 0;
   return h('div', {class: 'head'},
     h('h1', {}, headline()),
+    data.cases.length > 1 && h('p', {class: 'soft'}, data.summary),
     shown.length > 0 && h('div', {class: 'counts'}, shown),
     h('div', {class: 'facts'},
       data.base !== null && h('span', {}, 'compared with ', h('b', {}, data.base)),

@@ -114,7 +114,7 @@ function casePage(number) {
   return h('div', {},
     h('h1', {}, one.name || 'The program'),
     one.tags.length > 0 && h('div', {class: 'counts'}, one.tags.map((tag) => h('span', {class: 'tag'}, tag))),
-    one.runs.length === 0 && h('p', {class: 'warn'}, 'not run: ' + (one.not_run || 'no report')),
+    one.not_run && h('p', {class: 'warn'}, one.not_run),
     mine.length > 0 && [h('h2', {}, plural(mine.length, 'defect')), caseDefects(mine)],
     one.runs.map((run) => runBody(data.runs[run])));
 }

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "suites/unit/compare/sample_audits.h"
+#include "suites/unit/compare/small_audits.h"
 
 namespace cuaudit::harness::baseline_test {
 namespace {
 
-using namespace sample_audits;  // NOLINT(google-build-using-namespace)
+using namespace small_audits;  // NOLINT(google-build-using-namespace)
 
 std::vector<KnownDefect> Two() {
   return KnownDefects(AuditOf({Sweep({Leak(), {"load", "event", {"cuMemAlloc", "cuMemAlloc"}, "main", "cuEventCreate"}})}));

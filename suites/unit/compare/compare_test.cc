@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "harness/compare/baseline.h"
-#include "suites/unit/compare/sample_audits.h"
+#include "suites/unit/compare/small_audits.h"
 
 namespace cuaudit::harness::compare_test {
 namespace {
 
-using namespace sample_audits;  // NOLINT(google-build-using-namespace)
+using namespace small_audits;  // NOLINT(google-build-using-namespace)
 using report::Audit;
 using report::Change;
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <sstream>
 #include <string>
 
@@ -55,6 +56,7 @@ TEST_F(ResultFiles, ArchivesAreTheDirectoryThatWentIn) {
     const Result<report::Audit> audit = ReadResult(path);
     ASSERT_TRUE(audit.ok()) << audit.status().message();
     ASSERT_EQ(audit->cases.size(), 1U) << path;
+    EXPECT_EQ(audit->from_archive, path.find(".tar") != std::string::npos);
     EXPECT_EQ(audit->cases[0].runs.at(0).defects.size(), suites::SweepWithFindings().defects.size());
   }
 }
@@ -64,6 +66,35 @@ TEST_F(ResultFiles, AZipIsReadToo) {
       "python3 -c \"import zipfile; z = zipfile.ZipFile('a.zip', 'w', zipfile.ZIP_DEFLATED); "
       "[z.write('audit/' + n) for n in ('audit.json', 'player.sweep.json')]; z.close()\"";
   EXPECT_EQ(Expected(Pack("a.zip", zip)), "");
+}
+
+TEST_F(ResultFiles, EveryCompressionThatTheManualNamesIsRead) {
+  Pack("a.tar", "tar -cf a.tar audit");
+  for (const std::string module : {"bz2", "lzma"}) {
+    const std::string name = "a.tar." + module;
+    const std::string pack =
+        "python3 -c \"import " + module + "; open('" + name + "', 'wb').write(" + module + ".compress(open('a.tar', 'rb').read()))\"";
+    EXPECT_EQ(Expected(Pack(name, pack)), "");
+  }
+}
+
+// libarchive would start a program of this name for a file that begins like this.
+TEST_F(ResultFiles, AnArchiveStartsNoProgram) {
+  const std::map<std::string, std::string> magics = {{"grzip", std::string("GRZipII\0\x02\x04:)", 12)},
+                                                     {"lrzip", std::string("LRZI\0\x05", 6)},
+                                                     {"lzop", std::string("\x89LZO\0\r\n\x1a\n", 9)}};
+  fs::create_directories(dir_ / "bin");
+  const std::string before = std::getenv("PATH");
+  for (const auto& [program, magic] : magics) {
+    Put("bin/" + program, "#!/bin/sh\n: > '" + Path("started") + "'\n");
+    fs::permissions(dir_ / "bin" / program, fs::perms::owner_all);
+    Put("result", magic + std::string(1000, 'x'));
+    setenv("PATH", (Path("bin") + ":" + before).c_str(), 1);
+    const std::string line = Expected(Path("result"));
+    setenv("PATH", before.c_str(), 1);
+    EXPECT_NE(line.find("expected a result directory, a JSON report"), std::string::npos) << line;
+    EXPECT_FALSE(fs::exists(dir_ / "started")) << program;
+  }
 }
 
 TEST_F(ResultFiles, ADamagedArchiveIsOneLine) {

@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "suites/unit/compare/sample_audits.h"
+#include "suites/unit/compare/small_audits.h"
 
 namespace cuaudit::harness::suppressions_test {
 namespace {
 
-using namespace sample_audits;  // NOLINT(google-build-using-namespace)
+using namespace small_audits;  // NOLINT(google-build-using-namespace)
 
 constexpr char kToday[] = "2026-11-26";
 constexpr char kTail[] = "reason = 'r'\nowner = 'o'\nuntil = 2027-03-31\n";
@@ -75,6 +75,31 @@ TEST(Suppressions, AKindHasToFitAllThatIsLost) {
   ASSERT_EQ(both.defects.size(), 1U);
   EXPECT_FALSE(Applied(Entry("kind = 'stream'"), both).defects[0].suppressed);
   EXPECT_TRUE(Applied(Entry("kind = '*e*'"), both).defects[0].suppressed);
+}
+
+// The library that parses TOML recurses once for each dot.
+TEST(Suppressions, AKeyIsNotDeep) {
+  const std::string expected = "s.toml: line 2: expected at most 64 dots in a key";
+  const auto dots = [](int count) {
+    std::string key = "a";
+    for (; count > 0; --count) key += ".a";
+    return key;
+  };
+  EXPECT_EQ(Expected("\n" + dots(400000) + " = 1\n"), expected);
+  EXPECT_EQ(Expected("\n[" + dots(65) + "]\n"), expected);
+  EXPECT_EQ(Expected("\n\"'\" . " + dots(65) + " = 1\n"), expected);
+  EXPECT_EQ(Expected("\n'\\'." + dots(64) + " = 1\n"), expected) << "a literal string has no escapes";
+  EXPECT_EQ(Expected("\nx = { " + dots(33) + " = { " + dots(33) + " = 1 } }\n"), expected);
+  EXPECT_NE(Expected(dots(64) + " = 1\n").find("'a': expected [[suppression]]"), std::string::npos);
+}
+
+TEST(Suppressions, DotsOfATextAreNoKey) {
+  const std::string dots(100, '.');
+  const std::string tail = "owner = 'o'\nuntil = 2027-03-31\n";
+  for (const std::string& reason : {"\"\\\"" + dots + "\"", "'" + dots + "'", "\"\"\"\n" + dots + "\"\n" + dots + "\\\"\"\"\"",
+                                    "'''\n" + dots + "'''", "'r' # " + dots}) {
+    EXPECT_EQ(Expected(Entry("rule = 'leak'", "reason = " + reason + "\n" + tail)), "") << reason;
+  }
 }
 
 TEST(Suppressions, AnExpiredEntryDoesNotCount) {

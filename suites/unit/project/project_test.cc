@@ -267,6 +267,9 @@ TEST_F(Project, RefusesWhatIsNoToml) {
   EXPECT_THAT(WhyNot("[case." + std::string(10000, 'a') + "]\ncommand = \"p\"\n"), HasSubstr("expected a name of at most 100 letters"));
   EXPECT_THAT(WhyNot("a = " + std::string(5000, '[')), StartsWith("cuaudit.toml:1:"));
   EXPECT_THAT(WhyNot(std::string((1U << 20U) + 1, '#')), HasSubstr("at most 1 MiB"));
+  std::string deep = "a";
+  for (int dots = 0; dots < 200000; ++dots) deep += ".a";
+  EXPECT_THAT(WhyNot("\n" + deep + " = 1\n"), HasSubstr("cuaudit.toml:2: expected at most 64 dots in a key"));
   const Result<std::vector<ProjectCase>> device = ReadProject("/dev/zero");
   EXPECT_THAT(device.status().message(), HasSubstr("expected a regular file"));
   const Result<std::vector<ProjectCase>> none = ReadProject(dir_.File("none"));

@@ -13,6 +13,7 @@
 #include "reports/escape.h"
 #include "reports/github_writer.h"
 #include "reports/gitlab_writer.h"
+#include "reports/html/html_writer.h"
 #include "reports/junit_writer.h"
 #include "reports/markdown.h"
 #include "reports/markdown_writer.h"
@@ -71,6 +72,78 @@ std::size_t Count(const std::string& text, const std::string& what) {
   return count;
 }
 
+std::string Gitlab(const Audit& audit) {
+  std::ostringstream out;
+  EXPECT_TRUE(WriteGitlab(audit, Root(), out));
+  return out.str();
+}
+
+std::string Markdown(const Audit& audit) {
+  std::ostringstream out;
+  EXPECT_TRUE(WriteMarkdown(audit, out));
+  return out.str();
+}
+
+std::string Junit(const Audit& audit) {
+  std::ostringstream out;
+  EXPECT_TRUE(WriteJunit(audit, out));
+  return out.str();
+}
+
+std::string Html(const Audit& audit) {
+  std::ostringstream out;
+  EXPECT_TRUE(WriteHtml(audit, Root(), out));
+  return out.str();
+}
+
+TEST(EveryFormat, ACaseOfWhichAPartWasLeftOutSaysSo) {
+  Audit audit;
+  audit.cases.push_back({"player", {}, {suites::CleanSweep()}, "cycles left out: the budget"});
+  EXPECT_EQ(Headline(audit, TallyOf(audit, ListDefects(audit))), "no defects; 1 case proved nothing");
+  EXPECT_THAT(Github(audit), HasSubstr("::warning title=cuaudit%3A not all run%3A player::cycles left out: the budget\n"));
+  EXPECT_THAT(Sarif(audit, SarifProfile::Github).dump(), HasSubstr("case player was not all run: cycles left out: the budget"));
+  EXPECT_THAT(Markdown(audit), HasSubstr("| <code>player</code> | not all run | | | | | | <code>cycles left out: the budget</code> |"));
+  EXPECT_THAT(Gitlab(audit), HasSubstr("Case player was not all run: cycles left out: the budget"));
+  EXPECT_THAT(Html(audit), HasSubstr("\"not_run\":\"not all run: cycles left out: the budget\""));
+  pugi::xml_document junit;
+  ASSERT_TRUE(junit.load_string(Junit(audit).c_str()));
+  EXPECT_STREQ(junit.select_node("//testcase/error/@message").attribute().value(), "not all run: cycles left out: the budget");
+  EXPECT_EQ(junit.child("testsuites").attribute("errors").as_uint(), 1U);
+}
+
+TEST(EveryFormat, ASweepThatWasCutSaysSo) {
+  report::Run run = suites::CleanSweep();
+  run.totals.skipped = {{{Reason::OverBudget, ""}, 12}, {{Reason::BeyondLimit, ""}, 1}};
+  const std::string cut = "12 trials left out when --budget was spent, 1 beyond --limit";
+  EXPECT_EQ(CutShort(run), cut);
+  Audit audit = AuditOf(run);
+  audit.cases.push_back({"b", {}, {run}, ""});
+  EXPECT_EQ(Headline(audit, TallyOf(audit, {})), "no defects; 24 trials left out when --budget was spent, 2 beyond --limit");
+  audit.cases.pop_back();
+  EXPECT_EQ(Github(audit), "::warning title=cuaudit%3A sweep%3A cut short::" + cut + "\n");
+  EXPECT_THAT(Sarif(audit, SarifProfile::Github)["invocations"][0].dump(),
+              HasSubstr("\"level\":\"warning\",\"message\":{\"text\":\"" + cut));
+  EXPECT_TRUE(Markdown(audit).starts_with("## cuaudit: no defects; " + cut + "\n"));
+  EXPECT_THAT(Gitlab(audit), HasSubstr("sweep: " + cut));
+  EXPECT_THAT(Html(audit), HasSubstr("\"cut_short\":\"" + cut));
+  EXPECT_THAT(Junit(audit), HasSubstr("<skipped message=\"" + cut));
+  run.totals.skipped = {{{Reason::OverBudget, ""}, 1}};
+  EXPECT_EQ(CutShort(run), "1 trial left out when --budget was spent");
+  run.totals.skipped = {{{Reason::BeyondLimit, ""}, 2}};
+  EXPECT_EQ(CutShort(run), "2 trials left out beyond --limit");
+  EXPECT_EQ(CutShort(suites::CleanSweep()), "");
+}
+
+// One cause in two cases is one defect wherever a number is said.
+TEST(EveryFormat, OneHeadlineForOneAudit) {
+  const Audit audit = suites::ReleaseAudit();
+  const std::string headline = Headline(audit, TallyOf(audit, ListDefects(audit)));
+  EXPECT_TRUE(Markdown(audit).starts_with("## cuaudit: " + headline + "\n"));
+  EXPECT_EQ(Sarif(audit, SarifProfile::Full)["properties"]["summary"], headline);
+  EXPECT_THAT(Junit(audit), HasSubstr("<testsuites name=\"cuaudit: " + headline + "\""));
+  EXPECT_THAT(Html(audit), HasSubstr("\"summary\":\"" + headline + "\""));
+}
+
 TEST(ListDefects, NewOnesComeFirstAndOneCauseIsListedOnce) {
   const Audit audit = suites::ReleaseAudit();
   const std::vector<Listed> defects = ListDefects(audit);
@@ -81,9 +154,9 @@ TEST(ListDefects, NewOnesComeFirstAndOneCauseIsListedOnce) {
   EXPECT_EQ(defects[2].defect->change, Change::Unchanged);
   EXPECT_TRUE(defects[2].defect->suppressed->expired) << "an expired suppression accepts nothing";
   EXPECT_TRUE(IsSuppressed(*defects[3].defect));
-  EXPECT_EQ(
-      Headline(audit, TallyOf(audit, defects)),
-      "3 defects: 1 new, 1 changed, 1 unchanged; 1 suppression has expired; 1 suppressed; 1 fixed, 1 not run; 2 cases proved nothing");
+  EXPECT_EQ(Headline(audit, TallyOf(audit, defects)),
+            "3 defects in 3 cases: 1 new, 1 changed, 1 unchanged; 1 suppression has expired; 1 suppressed; 1 fixed, 1 not run; 2 cases "
+            "proved nothing");
   EXPECT_EQ(Headline(Audit{}, Tally{}), "no defects");
 }
 
@@ -192,7 +265,7 @@ TEST(GitlabWriter, EachDefectIsOneIssue) {
   std::ostringstream out;
   ASSERT_TRUE(WriteGitlab(suites::ReleaseAudit(), Root(), out));
   const Json issues = Json::parse(out.str());
-  ASSERT_EQ(issues.size(), 4U);
+  ASSERT_EQ(issues.size(), 6U) << "four defects, the case that was not run, and the defect that nobody looked for";
   EXPECT_EQ(issues[0]["check_name"], "leak");
   EXPECT_EQ(issues[0]["severity"], "major");
   EXPECT_EQ(issues[0]["location"]["path"], "src/picture.c");
@@ -200,6 +273,11 @@ TEST(GitlabWriter, EachDefectIsOneIssue) {
   EXPECT_THAT(issues[0]["description"].get<std::string>(), HasSubstr("(cases player, thumbnail)"));
   EXPECT_EQ(issues[3]["severity"], "info") << "suppressed";
   EXPECT_EQ(issues[3]["location"]["path"], "libplug.so") << "no source line is known";
+  EXPECT_EQ(issues[4]["check_name"], "not_run");
+  EXPECT_EQ(issues[5]["fingerprint"], "v1-00000000000000f2") << "a merge request must not show it as fixed";
+  EXPECT_EQ(issues[5]["severity"], "info");
+  EXPECT_EQ(issues[5]["check_name"], "double_release");
+  EXPECT_EQ(issues[5]["description"], "Nobody looked for it: 1 stream (case decoder): the case was not run");
 }
 
 TEST(JunitWriter, ACaseIsASuiteAndTheBaseHasOne) {
@@ -210,7 +288,7 @@ TEST(JunitWriter, ACaseIsASuiteAndTheBaseHasOne) {
   EXPECT_EQ(document.select_nodes("//testsuite").size(), 7U);
   EXPECT_EQ(document.select_nodes("//testsuite[@name='cuaudit player']/testcase[@classname='cuaudit.player.cycles.growth']/failure").size(),
             1U);
-  EXPECT_EQ(document.select_nodes("//testsuite[@name='cuaudit decoder']/testcase/skipped").size(), 1U);
+  EXPECT_EQ(document.select_nodes("//testsuite[@name='cuaudit decoder']/testcase/error").size(), 1U);
   EXPECT_EQ(document.select_nodes("//testcase[@classname='cuaudit.player.sweep.double_release']/skipped").size(), 1U) << "suppressed";
   EXPECT_EQ(document.select_nodes("//testcase[starts-with(@classname, 'cuaudit.comparison')]").size(), 2U);
   const pugi::xml_node root = document.child("testsuites");
@@ -233,7 +311,7 @@ TEST(MarkdownWriter, WhatChangedIsOnTopAndEachCauseHasOneFold) {
   std::ostringstream out;
   ASSERT_TRUE(WriteMarkdown(suites::ReleaseAudit(), out));
   const std::string page = out.str();
-  EXPECT_TRUE(page.starts_with("## cuaudit: 3 defects: 1 new")) << page;
+  EXPECT_TRUE(page.starts_with("## cuaudit: 3 defects in 3 cases: 1 new")) << page;
   EXPECT_LT(page.find("| fixed | <code>encoder</code>"), page.find("| report | outcome |"));
   EXPECT_EQ(Count(page, "<details>"), 4U);
   EXPECT_LT(page.find("1. new: "), page.find("2. changed: "));

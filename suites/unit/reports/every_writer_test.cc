@@ -6,10 +6,13 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "reports/comparison_text.h"
 #include "reports/github_writer.h"
 #include "reports/gitlab_writer.h"
+#include "reports/html/html_writer.h"
 #include "reports/json_writer.h"
 #include "reports/junit_writer.h"
 #include "reports/markdown_writer.h"
@@ -28,6 +31,19 @@ std::string WhyNoText(const std::string& text) {
     if (c != '\n' && (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)) return "a control character: " + text;
   }
   return {};
+}
+
+// Two scripts, and a third when something is plotted; the first is data.
+std::string WhyNoPage(const std::string& text) {
+  constexpr std::string_view kOpens = "id=\"data\">";
+  std::size_t scripts = 0;
+  for (std::size_t at = text.find("<script"); at != std::string::npos; at = text.find("<script", at + 1)) ++scripts;
+  if (scripts != 2 && scripts != 3) return std::to_string(scripts) + " scripts";
+  const std::size_t from = text.find(kOpens);
+  if (from == std::string::npos) return "no data";
+  const std::string_view rest = std::string_view(text).substr(from + kOpens.size());
+  const std::string_view data = rest.substr(0, rest.find("</script"));
+  return nlohmann::json::accept(data) ? "" : "no JSON: " + std::string(data);
 }
 
 struct Writer {
@@ -54,6 +70,9 @@ std::vector<Writer> Writers() {
        [](const std::string& text) { return WhyNoSarif(text, true); }},
       {"github", [](const Audit& audit, std::ostream& out) { return WriteGithub(audit, root, out); }, WhyNoCommands},
       {"gitlab", [](const Audit& audit, std::ostream& out) { return WriteGitlab(audit, root, out); }, WhyNoIssues},
+      {"html", [](const Audit& audit, std::ostream& out) { return WriteHtml(audit, root, out); }, WhyNoPage},
+      {"comparison", [](const Audit& audit, std::ostream& out) { return WriteComparisonText(audit, out, false); }, WhyNoText},
+      {"comparison.json", [](const Audit& audit, std::ostream& out) { return WriteComparisonJson(audit, out); }, WhyNoJson},
       {"markdown", [](const Audit& audit, std::ostream& out) { return WriteMarkdown(audit, out); }, WhyNoMarkdown},
       {"summary", [](const Audit& audit, std::ostream& out) { return WriteMarkdown(audit, out, {2000}); }, WhyNoMarkdown},
   };

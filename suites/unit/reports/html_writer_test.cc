@@ -21,15 +21,15 @@ using report::html::SourceLines;
 
 constexpr char kOpens[] = "<script type=\"application/json\" id=\"data\">";
 
-std::string Written(const report::Audit& audit) {
+std::string Written(const report::Audit& audit, const std::string& root = "/nowhere") {
   std::ostringstream out;
-  EXPECT_TRUE(report::WriteHtml(audit, out));
+  EXPECT_TRUE(report::WriteHtml(audit, report::SourceRoot(root), out));
   return out.str();
 }
 
-std::string Written(const report::Run& run) {
+std::string Written(const report::Run& run, const std::string& root = "/nowhere") {
   std::ostringstream out;
-  EXPECT_TRUE(report::WriteHtml(run, out));
+  EXPECT_TRUE(report::WriteHtml(run, report::SourceRoot(root), out));
   return out.str();
 }
 
@@ -160,12 +160,13 @@ TEST(HtmlWriter, AStackThatManyFindingsShareStandsOnce) {
 TEST(HtmlWriter, AStreamThatFailsIsTold) {
   std::ostringstream out;
   out.setstate(std::ios::failbit);
-  EXPECT_FALSE(report::WriteHtml(CleanSweep(), out));
+  EXPECT_FALSE(report::WriteHtml(CleanSweep(), report::SourceRoot("."), out));
 }
 
 TEST_F(SourceFile, LinesAroundACallAreTaken) {
   const std::string file = Put("a.cu", "one\ntwo\r\nthree\nfour\nfive\nsix\n");
-  SourceLines lines;
+  const report::SourceRoot root(directory_);
+  SourceLines lines(&root);
   const auto middle = lines.Around(file, 3);
   ASSERT_TRUE(middle.has_value());
   EXPECT_EQ(middle->first, 1);
@@ -178,7 +179,8 @@ TEST_F(SourceFile, LinesAroundACallAreTaken) {
 }
 
 TEST_F(SourceFile, WhatIsNoSourceFileIsNotRead) {
-  SourceLines lines;
+  const report::SourceRoot root(directory_);
+  SourceLines lines(&root);
   EXPECT_FALSE(lines.Around(Put("secret", "a\nb\n"), 1).has_value());
   EXPECT_FALSE(lines.Around(Put("key.pem", "a\nb\n"), 1).has_value());
   EXPECT_FALSE(lines.Around("/usr/include/stdlib.h", 1).has_value());
@@ -191,15 +193,49 @@ TEST_F(SourceFile, WhatIsNoSourceFileIsNotRead) {
 
 TEST_F(SourceFile, ALongLineIsCutAndAnyByteIsText) {
   const std::string file = Put("a.c", std::string(100000, 'x') + "\n\xff</script>\n");
-  const auto found = SourceLines().Around(file, 1);
+  const report::SourceRoot root(directory_);
+  const auto found = SourceLines(&root).Around(file, 1);
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->lines[0].size(), 300U);
   report::Run run = SweepWithFindings();
   run.findings.front().acquired.stack = {{"p", "f", file, 2, 0}};
-  const json data = Data(Written(run));
+  const json data = Data(Written(run, directory_));
   ASSERT_EQ(data["sources"].size(), 1U);
   EXPECT_EQ(data["sources"][0][1], 2);
   EXPECT_EQ(data["sources"][0][2][1], "\xef\xbf\xbd</script>");
+}
+
+// Whoever writes a report must not choose which files of the reader's machine go into a page.
+TEST_F(SourceFile, OnlyFilesBelowTheRootAreRead) {
+  namespace fs = std::filesystem;
+  fs::create_directory(directory_ + "/root");
+  const std::string outside = Put("secret.py", "password\n");
+  const std::string inside = Put("root/a.c", "a\n");
+  Put("root/key", "secret\n");
+  fs::create_symlink(outside, directory_ + "/root/link.py");
+  fs::create_symlink("key", directory_ + "/root/key.c");
+  fs::create_symlink(inside, directory_ + "/to_inside.c");
+  fs::create_directory_symlink("..", directory_ + "/root/up");
+  const report::SourceRoot root(directory_ + "/root");
+  SourceLines lines(&root);
+  EXPECT_TRUE(lines.Around(inside, 1).has_value());
+  EXPECT_TRUE(lines.Around("a.c", 1).has_value());
+  EXPECT_TRUE(lines.Around(directory_ + "/to_inside.c", 1).has_value());
+  for (const char* const name : {"../secret.py", "link.py", "up/secret.py", "key.c", "a.c/../../secret.py"}) {
+    EXPECT_FALSE(lines.Around(name, 1).has_value()) << name;
+  }
+  EXPECT_FALSE(lines.Around(outside, 1).has_value());
+  EXPECT_FALSE(SourceLines(nullptr).Around(inside, 1).has_value());
+}
+
+TEST_F(SourceFile, AnAuditFromAnArchiveHasNoLinesOfThisMachine) {
+  report::Run run = SweepWithFindings();
+  run.findings.front().acquired.stack = {{"p", "f", Put("a.c", "a\n"), 1, 0}};
+  report::Audit audit;
+  audit.cases.push_back({"a", {}, {run}, ""});
+  EXPECT_EQ(Data(Written(audit, directory_))["sources"].size(), 1U);
+  audit.from_archive = true;
+  EXPECT_EQ(Data(Written(audit, directory_))["sources"].size(), 0U);
 }
 
 }  // namespace

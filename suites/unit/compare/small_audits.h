@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// sample_audits.h: audits of one case with one defect, as small as a comparison needs them.
+// small_audits.h: audits of one case with one defect, as small as a comparison needs them.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 #include "harness/defect/defects.h"
 #include "reports/audit.h"
 
-namespace cuaudit::harness::sample_audits {
+namespace cuaudit::harness::small_audits {
 
 struct Leak {
   std::string function = "open_device";
@@ -65,4 +65,4 @@ inline report::Tried Tried(const std::string& function, const std::string& call 
   return {call, "OUT_OF_MEMORY", "refuse", false, function, 1};
 }
 
-}  // namespace cuaudit::harness::sample_audits
+}  // namespace cuaudit::harness::small_audits
