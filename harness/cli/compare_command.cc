@@ -54,7 +54,18 @@ Status AcceptIn(const std::string& file, report::Audit* audit) {
   return {};
 }
 
+bool HasExpired(const report::Audit& audit) {
+  return std::any_of(audit.cases.begin(), audit.cases.end(), [](const report::Case& one) {
+    return std::any_of(one.runs.begin(), one.runs.end(), [](const report::Run& run) {
+      return std::any_of(run.defects.begin(), run.defects.end(),
+                         [](const report::Defect& defect) { return defect.suppressed && defect.suppressed->expired; });
+    });
+  });
+}
+
+// A base does not excuse a defect that was accepted until a day which has passed: somebody promised to look at it.
 Exit PolicyExit(const std::set<report::Change>& policy, const report::Audit& audit) {
+  if (!policy.empty() && HasExpired(audit)) return Exit::Findings;
   const report::Changes changes = report::CountChanges(audit);
   for (const report::Change change : policy) {
     const auto found = changes.defects.find(change);
