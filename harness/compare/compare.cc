@@ -246,19 +246,22 @@ void CompareWith(const Base& base, report::Audit* head) {
         defect.change = Change::New;
         defect.was.clear();
       }
-      for (std::size_t i = 0; i < now.size(); ++i) {
-        const auto whole = [&](const KnownDefect& old) { return IsPartOf(now[i], old, false, names); };
-        if (std::any_of(then.begin(), then.end(), whole)) run.defects[i].change = Change::Unchanged;
-      }
-      for (std::size_t i = 0; i < then.size(); ++i) {
-        const auto whole = [&](const KnownDefect& fresh) { return IsPartOf(then[i], fresh, true, names); };
-        if (std::any_of(now.begin(), now.end(), whole)) paired.insert({group, i});
-      }
+      std::vector<bool> taken(now.size());
       for (const auto& [old, fresh] : PairDefects(then, now, names)) {
         paired.insert({group, old});
+        taken[fresh] = true;
         const bool more = MoreThan(then[old], now[fresh]);
         run.defects[fresh].change = more ? Change::Changed : Change::Unchanged;
         if (more) run.defects[fresh].was = Was(then[old], now[fresh]);
+      }
+      // Only what is left over can be a part of another one, so that many renamed defects take no time here.
+      for (std::size_t i = 0; i < now.size(); ++i) {
+        const auto whole = [&](const KnownDefect& old) { return IsPartOf(now[i], old, false, names); };
+        if (!taken[i] && std::any_of(then.begin(), then.end(), whole)) run.defects[i].change = Change::Unchanged;
+      }
+      for (std::size_t i = 0; i < then.size(); ++i) {
+        const auto whole = [&](const KnownDefect& fresh) { return IsPartOf(then[i], fresh, true, names); };
+        if (!paired.contains({group, i}) && std::any_of(now.begin(), now.end(), whole)) paired.insert({group, i});
       }
     }
   }
