@@ -107,13 +107,16 @@ TEST_F(Releases, ALimitMakesNoDefectOfTwoFaultsFixed) {
     return RunCommand(options).exit;
   };
   ASSERT_EQ(sweep("twice.json", {"--depth=2"}), 1);
-  (void)sweep("limited.json", {"--depth=2", "--limit=20"});
+  (void)sweep("limited.json", {"--depth=2", "--limit=27"});
   (void)sweep("shallow.json", {"--depth=1"});
   for (const char* const head : {"limited.json", "shallow.json"}) {
     (void)Run({"compare", File("twice.json"), File(head), "--format=json=" + File("comparison.json")});
     const Json gone = Json::parse(ReadFile(File("comparison.json")))["gone"];
     EXPECT_FALSE(gone.empty()) << head;
     for (const Json& one : gone) EXPECT_EQ(one["change"], "not_run") << head << ": " << one;
+    const bool limited = std::string(head) == "limited.json";
+    EXPECT_EQ(gone[0]["because"].get<std::string>().starts_with("it needs 2 faults in one trial"), limited)
+        << "another first fault was tried";
   }
 }
 
