@@ -131,6 +131,19 @@ TEST_F(Releases, ABaselineFileIsABase) {
   EXPECT_THAT(shown.out, StartsWith("1 defect\n  sweep: orphaned: 1 stream, acquired by cuStreamCreate < open_decoder;"));
 }
 
+TEST_F(Releases, ABaselineIsOfAResultThatProvesSomething) {
+  ASSERT_EQ(Sweep("base", {"--coverage-at-least=100", "--call=cuMemAlloc", "--limit=0", "--format=json=" + File("unproved.json")}).exit, 3);
+  const std::string file = File("unproved.txt");
+  const Outcome refused = Run({"baseline", "write", File("unproved.json"), file});
+  EXPECT_EQ(refused.exit, 3);
+  EXPECT_THAT(refused.err, AllOf(StartsWith("cuaudit: " + File("unproved.json") + ": not exercised"),
+                                 EndsWith(": the baseline would lack its defects (--allow-unproved)\n")));
+  EXPECT_EQ(std::count(refused.err.begin(), refused.err.end(), '\n'), 1) << refused.err;
+  EXPECT_FALSE(std::ifstream(file).good());
+  EXPECT_EQ(Run({"baseline", "write", "--allow-unproved", File("unproved.json"), file}).exit, 0);
+  EXPECT_EQ(ReadFile(file), "cuaudit baseline 1\n");
+}
+
 TEST_F(Releases, WhatIsAcceptedDoesNotCountUntilItExpires) {
   const std::string file = File("suppressions.toml");
   const std::string fingerprint = Fingerprint("regression", "open_encoder");
