@@ -35,7 +35,12 @@ void AppendCompared(const Run& run, const Defect& defect, const std::string& wit
   }
   if (const std::string blame = BlameOf(run, defect); !blame.empty()) page->Line("     {}", page->Paint(kBold, ForTerminal(blame)));
   if (!defect.was.empty()) page->Line("     was: {}", ForTerminal(defect.was));
-  if (defect.suppressed) page->Line("     {}", ForTerminal(SuppressionOf(defect)));
+  if (defect.suppressed) {
+    const Suppressed& one = *defect.suppressed;
+    page->Line("     {}", ForTerminal(one.expired ? fmt::format("its suppression expired on {}: {}, {} ({})", one.until, one.owner,
+                                                                one.reason, one.entry)
+                                                  : SuppressionOf(defect)));
+  }
   if (!root.reproduce.empty()) page->Line("     reproduce {}", ForTerminal(root.reproduce));
   if (!defect.fingerprint.empty()) page->Line("     {}", page->Paint(kDim, "fingerprint " + ForTerminal(defect.fingerprint)));
 }
@@ -45,6 +50,20 @@ void AppendChanged(const Audit& audit, Change change, std::size_t* number, Page*
     for (const Run& run : one.runs) {
       for (const Defect& defect : run.defects) {
         if (defect.change == change && !IsSuppressed(defect)) AppendCompared(run, defect, Within(one.name, run.mode), ++*number, page);
+      }
+    }
+  }
+}
+
+// Those that are told already are new or changed.
+void AppendExpired(const Audit& audit, std::size_t* number, Page* page) {
+  for (const Case& one : audit.cases) {
+    for (const Run& run : one.runs) {
+      for (const Defect& defect : run.defects) {
+        const bool told = defect.change == Change::New || defect.change == Change::Changed;
+        if (!told && defect.suppressed && defect.suppressed->expired) {
+          AppendCompared(run, defect, Within(one.name, run.mode), ++*number, page);
+        }
       }
     }
   }
@@ -133,6 +152,7 @@ bool WriteComparisonText(const Audit& audit, std::ostream& out, bool colour) {
   std::size_t number = 0;
   AppendChanged(audit, Change::New, &number, &page);
   AppendChanged(audit, Change::Changed, &number, &page);
+  AppendExpired(audit, &number, &page);
   AppendGone(comparison, not_proved, &page);
   AppendFixed(comparison, &page);
   out.write(page.text.data(), static_cast<std::streamsize>(page.text.size()));

@@ -54,7 +54,18 @@ Status AcceptIn(const std::string& file, report::Audit* audit) {
   return {};
 }
 
+bool HasExpired(const report::Audit& audit) {
+  return std::any_of(audit.cases.begin(), audit.cases.end(), [](const report::Case& one) {
+    return std::any_of(one.runs.begin(), one.runs.end(), [](const report::Run& run) {
+      return std::any_of(run.defects.begin(), run.defects.end(),
+                         [](const report::Defect& defect) { return defect.suppressed && defect.suppressed->expired; });
+    });
+  });
+}
+
+// A base does not excuse a defect that was accepted until a day which has passed: somebody promised to look at it.
 Exit PolicyExit(const std::set<report::Change>& policy, const report::Audit& audit) {
+  if (!policy.empty() && HasExpired(audit)) return Exit::Findings;
   const report::Changes changes = report::CountChanges(audit);
   for (const report::Change change : policy) {
     const auto found = changes.defects.find(change);
@@ -73,10 +84,16 @@ Status WriteComparison(const report::Audit& audit, const Output& output) {
   return output.file.empty() ? WriteAll(STDOUT_FILENO, text.str(), "stdout") : WriteFile(output.file, text.str(), Exit::Failure);
 }
 
-Exit WriteBaseline(const std::string& result, const std::string& file) {
+Exit WriteBaseline(const std::string& result, const std::string& file, bool allow_unproved) {
   const Result<report::Audit> audit = ReadResult(result);
   if (!audit.ok()) return Refuse(audit.status());
   const std::vector<report::NotProved> not_proved = report::NothingProved(*audit);
+  if (!not_proved.empty() && !allow_unproved) {
+    const report::NotProved& one = not_proved.front();
+    const std::string more = not_proved.size() == 1 ? "" : ", and " + std::to_string(not_proved.size() - 1) + " more";
+    return Refuse({Exit::Environment, report::ForTerminal(one.case_name.empty() ? result : one.case_name) + ": " + one.why + more +
+                                          ": the baseline would lack its defects (--allow-unproved)"});
+  }
   for (const report::NotProved& one : not_proved) {
     Say("warning: " + (one.case_name.empty() ? result : one.case_name) + ": " + one.why + ", so the baseline lacks its defects");
   }
@@ -128,7 +145,7 @@ Exit CompareCommand(const Options& options) {
 
 Exit BaselineCommand(const Options& options) {
   const std::vector<std::string>& words = options.operands;
-  return words[0] == "show" ? ShowBaseline(words[1]) : WriteBaseline(words[1], words.size() > 2 ? words[2] : "");
+  return words[0] == "show" ? ShowBaseline(words[1]) : WriteBaseline(words[1], words.size() > 2 ? words[2] : "", options.allow_unproved);
 }
 
 }  // namespace cuaudit::harness

@@ -18,7 +18,11 @@ Status CheckEntry(const Options& options) {
   if (options.reason.empty()) return {Exit::Usage, "--reason: expected why the defect is accepted"};
   if (options.owner.empty()) return {Exit::Usage, "--owner: expected who looks after it"};
   if (!IsDay(options.until)) return {Exit::Usage, "--until: '" + options.until + "': expected a day such as 2027-03-31"};
+  if (Status known = CheckToday(); !known.ok()) return known;
   if (options.until < Today()) return {Exit::Usage, "--until: '" + options.until + "': expected a day that has not passed"};
+  if (const std::string last = LastDay(Today()); options.until > last) {
+    return {Exit::Usage, "--until: '" + options.until + "': expected a day at most two years ahead, up to " + last};
+  }
   if (options.report.empty()) return {Exit::Usage, "--report: expected the result that has the defect"};
   return {};
 }

@@ -30,6 +30,17 @@ Json ToJson(const FailingWay& way) {
   return json;
 }
 
+Json ToJson(const ShownBy& shown) {
+  Json json = Json::object();
+  if (!shown.driver.empty()) json["driver"] = shown.driver;
+  if (!shown.world.empty()) json["world"] = shown.world;
+  if (!shown.scope.empty()) json["scope"] = shown.scope;
+  if (!shown.probes.empty()) json["probes"] = shown.probes;
+  if (shown.cycles != 0) json["cycles"] = shown.cycles;
+  if (shown.faults > 1) json["faults"] = shown.faults;
+  return json;
+}
+
 std::string LineOf(const KnownDefect& defect) {
   Json json{{"case", defect.case_name},
             {"mode", report::Name(defect.mode)},
@@ -42,6 +53,8 @@ std::string LineOf(const KnownDefect& defect) {
             {"blame", defect.blame},
             {"failing", Json::array()}};
   for (const FailingWay& way : defect.failing) json["failing"].push_back(ToJson(way));
+  for (const auto& [kind, amount] : defect.lost) json["lost"].push_back({{"kind", kind}, {"count", amount.count}, {"bytes", amount.bytes}});
+  if (Json shown = ToJson(defect.shown_by); !shown.empty()) json["shown_by"] = std::move(shown);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -50,6 +63,25 @@ FailingWay ReadWay(const JsonNode& node) {
                  node.Maybe("function").Text()};
   if (const JsonNode places = node.Maybe("places"); places.present()) way.places = places.Count();
   return way;
+}
+
+ShownBy ReadShownBy(const JsonNode& node, const std::vector<FailingWay>& failing) {
+  ShownBy shown;
+  const auto count = [&node](const char* key) {
+    const JsonNode one = node.Maybe(key);
+    return one.present() ? one.Count() : 0;
+  };
+  const bool unwinding = std::any_of(failing.begin(), failing.end(), [](const FailingWay& way) { return way.unwinding; });
+  shown.faults = unwinding ? 2 : failing.empty() ? 0 : 1;
+  if (!node.present()) return shown;
+  shown.driver = node.Maybe("driver").Text();
+  shown.world = node.Maybe("world").Text();
+  shown.scope = node.Maybe("scope").Text();
+  shown.probes = node.Maybe("probes").Texts();
+  std::sort(shown.probes.begin(), shown.probes.end());
+  shown.cycles = count("cycles");
+  if (const std::uint64_t faults = count("faults"); faults != 0) shown.faults = faults;
+  return shown;
 }
 
 KnownDefect ReadKnown(const JsonNode& node) {
@@ -71,6 +103,10 @@ KnownDefect ReadKnown(const JsonNode& node) {
   defect.blame = node["blame"].Text();
   node["failing"].ForEach([&defect](const JsonNode& way) { defect.failing.push_back(ReadWay(way)); });
   std::sort(defect.failing.begin(), defect.failing.end());
+  node.Maybe("lost").ForEach([&defect](const JsonNode& lost) {
+    defect.lost[lost["kind"].Text()] = {lost["count"].Count(), lost["bytes"].Count()};
+  });
+  defect.shown_by = ReadShownBy(node.Maybe("shown_by"), defect.failing);
   return defect;
 }
 
@@ -79,6 +115,17 @@ void TakeTogether(const KnownDefect& more, KnownDefect* defect) {
   std::vector<std::string> kinds;
   std::set_union(defect->kinds.begin(), defect->kinds.end(), more.kinds.begin(), more.kinds.end(), std::back_inserter(kinds));
   defect->kinds = std::move(kinds);
+  for (const auto& [kind, amount] : more.lost) {
+    Amount& most = defect->lost[kind];
+    most = {std::max(most.count, amount.count), std::max(most.bytes, amount.bytes)};
+  }
+  ShownBy& shown = defect->shown_by;
+  std::vector<std::string> probes;
+  std::set_union(shown.probes.begin(), shown.probes.end(), more.shown_by.probes.begin(), more.shown_by.probes.end(),
+                 std::back_inserter(probes));
+  shown.probes = std::move(probes);
+  shown.cycles = std::max(shown.cycles, more.shown_by.cycles);
+  shown.faults = std::min(shown.faults, more.shown_by.faults);
   for (const FailingWay& way : more.failing) {
     const auto same = [&way](FailingWay one) {
       one.places = way.places;

@@ -47,6 +47,31 @@ bool AllRenamed(const std::map<std::string, std::uint64_t>& before, const std::m
   return gone != 0 && fresh >= gone;
 }
 
+std::uint64_t CountOf(const report::Run& run, report::Reason why) {
+  std::uint64_t count = 0;
+  for (const auto& [because, number] : run.totals.skipped) count += because.reason == why ? number : 0;
+  return count;
+}
+
+// Coverage tells the ways to fail on the way back, and not after which first fault. So it speaks for every pair of faults only when no
+// trial was left out. What the base left out for the program's sake could not show the defect there either.
+std::string WhyPairsNotTried(const KnownDefect& defect, const report::Run& now, const report::Run* before) {
+  const std::string pairs = "it needs " + std::to_string(defect.shown_by.faults) + " faults in one trial, and ";
+  using report::Reason;
+  for (const Reason why : {Reason::NotChosen, Reason::SecondNotChosen, Reason::BeyondLimit, Reason::OverBudget, Reason::Interrupted}) {
+    if (CountOf(now, why) != 0) return pairs + "trials were left out: " + words::Words(why);
+  }
+  for (const Reason why : {Reason::SecondKilled, Reason::SecondNoStack}) {
+    const std::uint64_t earlier = before == nullptr ? 0 : CountOf(*before, why);
+    if (CountOf(now, why) > earlier) return pairs + "trials were left out: " + words::Words(why);
+  }
+  if (now.message.chosen) return pairs + "trials were left out";
+  if (defect.shown_by.faults <= 2) return {};
+  const auto many = [&](const report::TriedCall& trial) { return trial.faults.size() >= defect.shown_by.faults; };
+  const bool tried = now.sequence && std::any_of(now.sequence->trials.begin(), now.sequence->trials.end(), many);
+  return tried ? std::string() : pairs + "the report does not say that there were as many (--depth)";
+}
+
 // Why the failing calls of a defect were not all made to fail again. Empty: they were.
 std::string WhyNotTried(const KnownDefect& defect, const report::Run& now, const report::Run* before) {
   if (defect.failing.empty() || now.mode != report::Mode::Sweep) return {};
@@ -65,7 +90,31 @@ std::string WhyNotTried(const KnownDefect& defect, const report::Run& now, const
     const auto had = earlier.find(KeyOf(way));
     if (had == earlier.end() || !AllRenamed(had->second, functions->second)) return Describe(way) + " was not made to fail";
   }
-  return {};
+  return defect.shown_by.faults > 1 ? WhyPairsNotTried(defect, now, before) : std::string();
+}
+
+// Why an audit with other settings does not look at what the defect is about.
+std::string WhyNotSeen(const KnownDefect& defect, const report::Run& now) {
+  const ShownBy& shown = defect.shown_by;
+  const auto differs = [](std::string_view one, std::string_view other) { return !one.empty() && !other.empty() && one != other; };
+  const auto other = [](const std::string& what, std::string_view was, std::string_view is) {
+    return what + " is another one: " + std::string(is) + ", and the base has " + std::string(was);
+  };
+  if (const std::string_view driver = report::Name(now.driver.kind); differs(shown.driver, driver)) {
+    return other("the driver", shown.driver, driver);
+  }
+  if (differs(shown.world, now.driver.world)) return other("the simulated driver", shown.world, now.driver.world);
+  if (now.scope == "pinned" && differs(shown.scope, now.scope)) return other("the scope", shown.scope, now.scope);
+  for (const std::string& probe : shown.probes) {
+    const std::vector<std::string>& probes = now.host.probes;
+    if (std::find(probes.begin(), probes.end(), probe) == probes.end()) return "nobody looked at " + probe + " (--host)";
+  }
+  if (now.mode != report::Mode::Cycles) return {};
+  if (shown.cycles == 0) return "the baseline does not say how many cycles showed it";
+  const auto most = std::max_element(now.cycle_counts.begin(), now.cycle_counts.end());
+  const std::uint64_t cycles = most == now.cycle_counts.end() ? 0 : *most;
+  if (cycles >= shown.cycles) return {};
+  return "fewer cycles were run: " + std::to_string(cycles) + ", and the base has " + std::to_string(shown.cycles);
 }
 
 std::string WhyNotLookedFor(const KnownDefect& defect, const report::Case* now, const report::Run* before) {
@@ -74,6 +123,7 @@ std::string WhyNotLookedFor(const KnownDefect& defect, const report::Case* now, 
   const report::Run* const run = RunOf(now, defect.mode);
   if (run == nullptr) return "the case has no " + std::string(report::Name(defect.mode));
   if (const std::string why = report::WhyNothingProved(*run); !why.empty()) return why;
+  if (const std::string why = WhyNotSeen(defect, *run); !why.empty()) return why;
   return WhyNotTried(defect, *run, before);
 }
 
@@ -94,8 +144,19 @@ Failing FailingOf(const KnownDefect& defect) {
   return failing;
 }
 
+// More objects of a kind, or at least twice the bytes. How many are left after so many cycles says nothing when other cycles were run.
+bool LosesMore(const KnownDefect& before, const KnownDefect& after) {
+  if (before.shown_by.cycles != after.shown_by.cycles || before.shown_by.faults > 1 || after.shown_by.faults > 1) return false;
+  return std::any_of(before.lost.begin(), before.lost.end(), [&](const auto& was) {
+    const auto is = after.lost.find(was.first);
+    if (is == after.lost.end()) return false;
+    return is->second.count > was.second.count || (was.second.bytes != 0 && is->second.bytes / 2 >= was.second.bytes);
+  });
+}
+
 bool MoreThan(const KnownDefect& before, const KnownDefect& after) {
   if (!std::includes(before.kinds.begin(), before.kinds.end(), after.kinds.begin(), after.kinds.end())) return true;
+  if (LosesMore(before, after)) return true;
   const auto second = [](const FailingWay& way) { return way.unwinding; };
   if (before.failing.empty() || after.failing.empty() || std::any_of(before.failing.begin(), before.failing.end(), second) ||
       std::any_of(after.failing.begin(), after.failing.end(), second)) {
@@ -112,10 +173,20 @@ std::string Joined(const Names& names) {
   return text;
 }
 
-// "stream; lost at 2 places: cuEventCreate, cuMemAlloc"
-std::string Was(const KnownDefect& before) {
+// "1 stream, 2 device_memory of 8192 bytes"
+std::string AmountsOf(const KnownDefect& defect) {
+  std::string text;
+  for (const auto& [kind, amount] : defect.lost) {
+    text += (text.empty() ? "" : ", ") + std::to_string(amount.count) + " " + kind;
+    if (amount.bytes != 0) text += " of " + std::to_string(amount.bytes) + " bytes";
+  }
+  return text;
+}
+
+// "stream; calls fail at 2 places: cuEventCreate, cuMemAlloc"
+std::string Was(const KnownDefect& before, const KnownDefect& after) {
   const Failing failing = FailingOf(before);
-  std::string text = Joined(Names(before.kinds.begin(), before.kinds.end()));
+  std::string text = LosesMore(before, after) ? AmountsOf(before) : Joined(Names(before.kinds.begin(), before.kinds.end()));
   if (failing.calls.empty()) return text;
   const std::string places = failing.places == 1 ? "1 place" : std::to_string(failing.places) + " places";
   return text + (text.empty() ? "" : "; ") + "calls fail at " + places + ": " + Joined(failing.calls);
@@ -175,19 +246,22 @@ void CompareWith(const Base& base, report::Audit* head) {
         defect.change = Change::New;
         defect.was.clear();
       }
+      std::vector<bool> taken(now.size());
+      for (const auto& [old, fresh] : PairDefects(then, now, names)) {
+        paired.insert({group, old});
+        taken[fresh] = true;
+        const bool more = MoreThan(then[old], now[fresh]);
+        run.defects[fresh].change = more ? Change::Changed : Change::Unchanged;
+        if (more) run.defects[fresh].was = Was(then[old], now[fresh]);
+      }
+      // Only what is left over can be a part of another one, so that many renamed defects take no time here.
       for (std::size_t i = 0; i < now.size(); ++i) {
         const auto whole = [&](const KnownDefect& old) { return IsPartOf(now[i], old, false, names); };
-        if (std::any_of(then.begin(), then.end(), whole)) run.defects[i].change = Change::Unchanged;
+        if (!taken[i] && std::any_of(then.begin(), then.end(), whole)) run.defects[i].change = Change::Unchanged;
       }
       for (std::size_t i = 0; i < then.size(); ++i) {
         const auto whole = [&](const KnownDefect& fresh) { return IsPartOf(then[i], fresh, true, names); };
-        if (std::any_of(now.begin(), now.end(), whole)) paired.insert({group, i});
-      }
-      for (const auto& [old, fresh] : PairDefects(then, now, names)) {
-        paired.insert({group, old});
-        const bool more = MoreThan(then[old], now[fresh]);
-        run.defects[fresh].change = more ? Change::Changed : Change::Unchanged;
-        if (more) run.defects[fresh].was = Was(then[old]);
+        if (!paired.contains({group, i}) && std::any_of(now.begin(), now.end(), whole)) paired.insert({group, i});
       }
     }
   }

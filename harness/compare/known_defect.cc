@@ -62,6 +62,52 @@ std::vector<FailingWay> FailingWays(const report::Run& run, const report::Defect
   return ways;
 }
 
+// The most that one trial loses of each kind: one of first faults, if any of them shows the defect.
+std::map<std::string, Amount> LostBy(const report::Run& run, const report::Defect& defect, std::uint64_t faults) {
+  std::map<std::string, Amount> lost;
+  for (const report::Member& member : defect.members) {
+    Amount most;
+    std::string kind;
+    for (const std::size_t index : member.findings) {
+      const report::Finding& finding = run.findings[index];
+      if (faults <= 1 && !finding.then.empty()) continue;
+      kind = finding.kind;
+      most.count = std::max(most.count, finding.count);
+      most.bytes = std::max(most.bytes, finding.bytes);
+    }
+    if (kind.empty()) continue;
+    Amount& all = lost[kind];
+    all.count += most.count;
+    all.bytes += most.bytes;
+  }
+  return lost;
+}
+
+std::uint64_t FewestFaults(const report::Run& run, const report::Defect& defect) {
+  std::uint64_t fewest = 0;
+  for (const report::Member& member : defect.members) {
+    for (const std::size_t index : member.findings) {
+      const report::Finding& finding = run.findings[index];
+      if (finding.fault && (fewest == 0 || finding.then.size() + 1 < fewest)) fewest = finding.then.size() + 1;
+    }
+  }
+  return fewest;
+}
+
+ShownBy ShownByRun(const report::Run& run, const std::vector<std::string>& kinds) {
+  ShownBy shown;
+  shown.driver = report::Name(run.driver.kind);
+  shown.world = run.driver.world;
+  shown.scope = run.scope;
+  for (const std::string& kind : kinds) {
+    if (std::find(run.host.probes.begin(), run.host.probes.end(), kind) != run.host.probes.end()) shown.probes.push_back(kind);
+  }
+  if (run.mode == report::Mode::Cycles && !run.cycle_counts.empty()) {
+    shown.cycles = *std::max_element(run.cycle_counts.begin(), run.cycle_counts.end());
+  }
+  return shown;
+}
+
 // Neither a folder nor a line: a baseline in a repository has no word about the machine that wrote it, and stays as it is when lines move.
 std::string TitleOf(const report::Run& run, const report::Defect& defect) {
   const report::Finding& root = report::RootOf(run, defect);
@@ -102,6 +148,9 @@ std::vector<KnownDefect> KnownDefects(const std::string& case_name, const report
     one.stack = FunctionsOf(root.acquired.stack.empty() ? root.where_stack : root.acquired.stack);
     if (defect.blame) one.blame = NameOf(defect.blame->function);
     one.failing = FailingWays(run, defect);
+    one.shown_by = ShownByRun(run, one.kinds);
+    one.shown_by.faults = FewestFaults(run, defect);
+    one.lost = LostBy(run, defect, one.shown_by.faults);
     one.title = TitleOf(run, defect);
     known.push_back(std::move(one));
   }

@@ -9,6 +9,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -33,17 +34,35 @@ struct FailingWay {
 // "cuMemAlloc=OUT_OF_MEMORY,refuse in open_device", without the number of places.
 std::string Describe(const FailingWay& way);
 
+// How much of a kind one trial loses.
+struct Amount {
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+};
+
+// What the audit looked at that showed a defect. Empty, or 0: unknown, as in an old baseline file, or none.
+struct ShownBy {
+  std::string driver;               // "sim"
+  std::string world;                // options of the simulated driver
+  std::string scope;                // "pinned"
+  std::vector<std::string> probes;  // of the host, without which the defect does not show; in order
+  std::uint64_t cycles = 0;         // of the longest run of an audit of cycles
+  std::uint64_t faults = 0;         // of the trial with the fewest; 1 when first faults show it
+};
+
 struct KnownDefect {
   std::string case_name;
   report::Mode mode = report::Mode::Unknown;
   std::string fingerprint;
   report::Rule rule{};
-  std::vector<std::string> kinds;   // of what is lost, each once, in order
-  std::string call;                 // that acquired it; of a wrong call the call
-  std::vector<std::string> stack;   // functions of the program that led to `call`, innermost first
-  std::string blame;                // function; empty: nobody is blamed
-  std::vector<FailingWay> failing;  // in order; empty: it shows without a fault
-  std::string title;                // one line for people
+  std::vector<std::string> kinds;      // of what is lost, each once, in order
+  std::string call;                    // that acquired it; of a wrong call the call
+  std::vector<std::string> stack;      // functions of the program that led to `call`, innermost first
+  std::string blame;                   // function; empty: nobody is blamed
+  std::vector<FailingWay> failing;     // in order; empty: it shows without a fault
+  std::map<std::string, Amount> lost;  // kind -> the most that one trial loses; empty: unknown
+  ShownBy shown_by;
+  std::string title;  // one line for people
 };
 
 // The defects of one run, in its order.

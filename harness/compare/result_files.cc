@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "harness/compare/baseline.h"
+#include "harness/compare/suppressions.h"
 #include "reports/audit_reader.h"
 
 namespace cuaudit::harness {
@@ -105,15 +106,26 @@ Result<report::Audit> ReadArchive(const std::string& path) {
   return audit;
 }
 
-}  // namespace
-
-Result<report::Audit> ReadResult(const std::string& path) {
+Result<report::Audit> ReadAnyResult(const std::string& path) {
   const std::string beginning = Beginning(path);
   if (IsBaseline(beginning)) return Status(Exit::Usage, path + ": expected a result; a baseline file can only be the base");
   if (LooksLikeArchive(beginning)) return ReadArchive(path);
   report::Audit audit;
   const std::string expected = report::ReadAudit(path, &audit);
   if (!expected.empty()) return Status(Exit::Usage, expected);
+  return audit;
+}
+
+}  // namespace
+
+Result<report::Audit> ReadResult(const std::string& path) {
+  if (const Status known = CheckToday(); !known.ok()) return known;
+  Result<report::Audit> audit = ReadAnyResult(path);
+  if (!audit.ok()) return audit;
+  const std::string today = Today();
+  for (report::Case& one : audit->cases) {
+    for (report::Run& run : one.runs) ExpireSuppressed(today, &run);
+  }
   return audit;
 }
 

@@ -13,7 +13,8 @@
 
 namespace cuaudit::harness {
 
-// A result directory, its audit.json, a JSON report, or an archive (tar, also compressed, or zip) of a result directory.
+// A result directory, its audit.json, a JSON report, or an archive (tar, also compressed, or zip) of a result directory. Its suppressions
+// have expired or not by today, whatever they had when it was written.
 Result<report::Audit> ReadResult(const std::string& path);
 
 // The same, or a baseline file.

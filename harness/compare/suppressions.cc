@@ -27,6 +27,8 @@ namespace {
 
 using Entry = Suppressions::Entry;
 
+constexpr char kToday[] = "CUAUDIT_TODAY";
+
 struct Key {
   std::string_view name;
   std::string Entry::*member;
@@ -71,8 +73,10 @@ bool ReadDay(const toml::table& table, std::string* until, Error* error) {
   } else if (node->is_string()) {
     *until = node->value_or(std::string());
   }
-  if (IsDay(*until)) return true;
-  *error = {LineOf(*node), "until: expected a day such as 2027-03-31"};
+  const std::string last = LastDay(Today());
+  if (IsDay(*until) && *until <= last) return true;
+  *error = {LineOf(*node), IsDay(*until) ? "until: expected a day at most two years ahead, up to " + last
+                                         : std::string("until: expected a day such as 2027-03-31")};
   return false;
 }
 
@@ -254,8 +258,9 @@ bool Fits(std::string_view glob, std::string_view text) {
 }
 
 std::string Today() {
-  std::time_t now = std::time(nullptr);
-  if (const char* const fixed = std::getenv("SOURCE_DATE_EPOCH")) now = static_cast<std::time_t>(std::strtoll(fixed, nullptr, 10));
+  const char* const fixed = std::getenv(kToday);
+  if (fixed != nullptr && IsDay(fixed)) return fixed;
+  const std::time_t now = std::time(nullptr);
   std::tm utc = {};
   if (gmtime_r(&now, &utc) == nullptr) return "0000-00-00";
   char text[32];
@@ -263,7 +268,30 @@ std::string Today() {
   return text;
 }
 
+Status CheckToday() {
+  const char* const fixed = std::getenv(kToday);
+  if (fixed == nullptr || IsDay(fixed)) return {};
+  return {Exit::Usage, std::string(kToday) + ": '" + OnOneLine(fixed) + "': expected a day such as 2026-11-26"};
+}
+
+std::string LastDay(std::string_view today) {
+  constexpr int kYears = 2;
+  char year[16];
+  std::snprintf(year, sizeof(year), "%04d", std::atoi(std::string(today.substr(0, 4)).c_str()) + kYears);
+  return year + std::string(today.substr(4));
+}
+
+void ExpireSuppressed(std::string_view today, report::Run* run) {
+  bool counts = false;
+  for (report::Defect& defect : run->defects) {
+    if (defect.suppressed) defect.suppressed->expired = std::string_view(defect.suppressed->until) < today;
+    counts = counts || !report::IsSuppressed(defect);
+  }
+  if (counts && run->outcome == report::Outcome::Clean) run->outcome = report::Outcome::Findings;
+}
+
 Result<Suppressions> Suppressions::Read(const std::string& path) {
+  if (const Status known = CheckToday(); !known.ok()) return known;
   constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 20U;
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return Status(Exit::Usage, path + ": no such file");

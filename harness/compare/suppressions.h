@@ -7,7 +7,7 @@
 //     fingerprint = "v2-0123456789abcdef"       # or at least one pattern: rule, kind, module, acquired_in, failing_call, blamed
 //     reason = "the driver keeps it until 13.1"
 //     owner = "ann@example.org"
-//     until = 2027-03-31                        # the last day on which it holds
+//     until = 2027-03-31                        # the last day on which it holds; at most two years ahead
 //
 // Patterns are globs of * and ?, and all that an entry has must fit. A suppressed defect stays in the report and does not count; one whose
 // entry has expired counts again.
@@ -58,8 +58,18 @@ class Suppressions {
   std::vector<bool> used_;
 };
 
-// Today in UTC, or the day of SOURCE_DATE_EPOCH.
+// Today in UTC, or the day that CUAUDIT_TODAY names, for tests. SOURCE_DATE_EPOCH is about what a report says of itself: it must not make
+// an entry hold again that has expired.
 std::string Today();
+
+// Refuses a CUAUDIT_TODAY that is no day.
+Status CheckToday();
+
+// The last day that an entry written on `today` may name: two years ahead.
+std::string LastDay(std::string_view today);
+
+// Looks again which of the suppressions that a report has in it have expired. A report that was clean for them has findings then.
+void ExpireSuppressed(std::string_view today, report::Run* run);
 
 // True for a day of the calendar as "2027-03-31".
 bool IsDay(std::string_view text);

@@ -25,9 +25,13 @@ class Releases : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     directory_ = new std::string(TemporaryDirectory());
+    setenv("CUAUDIT_TODAY", "2030-06-01", 1);
     for (const char* const release : {"base", "regression", "repaired"}) Sweep(release, {});
   }
-  static void TearDownTestSuite() { delete directory_; }
+  static void TearDownTestSuite() {
+    unsetenv("CUAUDIT_TODAY");
+    delete directory_;
+  }
 
   static std::string File(const std::string& name) { return *directory_ + "/" + name; }
   static std::string Report(const std::string& release) { return File(release + ".json"); }
@@ -95,6 +99,27 @@ TEST_F(Releases, AFilterMakesNothingFixed) {
   EXPECT_EQ(gone["because"], "cuEventCreate=OUT_OF_MEMORY,refuse in open_decoder was not made to fail");
 }
 
+// The ways back are made to fail, too, but not after every first fault.
+TEST_F(Releases, ALimitMakesNoDefectOfTwoFaultsFixed) {
+  const auto sweep = [](const std::string& name, std::vector<std::string> options) {
+    options.insert(options.begin(), {Tool(), "sweep", "--driver=sim", "--format=json=" + File(name)});
+    options.insert(options.end(), {"--", Program("reports"), "twice"});
+    return RunCommand(options).exit;
+  };
+  ASSERT_EQ(sweep("twice.json", {"--depth=2"}), 1);
+  (void)sweep("limited.json", {"--depth=2", "--limit=27"});
+  (void)sweep("shallow.json", {"--depth=1"});
+  for (const char* const head : {"limited.json", "shallow.json"}) {
+    (void)Run({"compare", File("twice.json"), File(head), "--format=json=" + File("comparison.json")});
+    const Json gone = Json::parse(ReadFile(File("comparison.json")))["gone"];
+    EXPECT_FALSE(gone.empty()) << head;
+    for (const Json& one : gone) EXPECT_EQ(one["change"], "not_run") << head << ": " << one;
+    const bool limited = std::string(head) == "limited.json";
+    EXPECT_EQ(gone[0]["because"].get<std::string>().starts_with("it needs 2 faults in one trial"), limited)
+        << "another first fault was tried";
+  }
+}
+
 TEST_F(Releases, ABaselineFileIsABase) {
   const std::string file = File("baseline.txt");
   ASSERT_EQ(Run({"baseline", "write", Report("base"), file}).exit, 0);
@@ -104,6 +129,19 @@ TEST_F(Releases, ABaselineFileIsABase) {
   const Outcome shown = Run({"baseline", "show", file});
   EXPECT_EQ(shown.exit, 0);
   EXPECT_THAT(shown.out, StartsWith("1 defect\n  sweep: orphaned: 1 stream, acquired by cuStreamCreate < open_decoder;"));
+}
+
+TEST_F(Releases, ABaselineIsOfAResultThatProvesSomething) {
+  ASSERT_EQ(Sweep("base", {"--coverage-at-least=100", "--call=cuMemAlloc", "--limit=0", "--format=json=" + File("unproved.json")}).exit, 3);
+  const std::string file = File("unproved.txt");
+  const Outcome refused = Run({"baseline", "write", File("unproved.json"), file});
+  EXPECT_EQ(refused.exit, 3);
+  EXPECT_THAT(refused.err, AllOf(StartsWith("cuaudit: " + File("unproved.json") + ": not exercised"),
+                                 EndsWith(": the baseline would lack its defects (--allow-unproved)\n")));
+  EXPECT_EQ(std::count(refused.err.begin(), refused.err.end(), '\n'), 1) << refused.err;
+  EXPECT_FALSE(std::ifstream(file).good());
+  EXPECT_EQ(Run({"baseline", "write", "--allow-unproved", File("unproved.json"), file}).exit, 0);
+  EXPECT_EQ(ReadFile(file), "cuaudit baseline 1\n");
 }
 
 TEST_F(Releases, WhatIsAcceptedDoesNotCountUntilItExpires) {
@@ -133,9 +171,18 @@ TEST_F(Releases, WhatIsAcceptedDoesNotCountUntilItExpires) {
   EXPECT_EQ(json["defects"][0]["suppressed"]["until"], "2031-01-31");
 
   const Outcome expired = RunCommand({Tool(), "sweep", "--driver=sim", "--suppressions", file, "--", Program("releases"), "regression"},
-                                     {.environment = {"SOURCE_DATE_EPOCH=1990000000"}});
+                                     {.environment = {"CUAUDIT_TODAY=2031-02-01", "SOURCE_DATE_EPOCH=0"}});
   EXPECT_EQ(expired.exit, 1);
   EXPECT_THAT(expired.out, HasSubstr("its suppression expired, accepted until 2031-01-31 by ann: waits for 13.1"));
+  // Neither the report that was written before nor a base with the same defects excuses it.
+  const Outcome compared = Run({"compare", File("accepted.json"), File("accepted.json")}, {.environment = {"CUAUDIT_TODAY=2031-02-01"}});
+  EXPECT_EQ(compared.exit, 1);
+  EXPECT_THAT(compared.out, StartsWith("cuaudit compare: 0 new, 0 changed, 0 not run, 0 fixed, 2 unchanged\n"));
+  EXPECT_THAT(compared.out, HasSubstr("     its suppression expired on 2031-01-31: ann, waits for 13.1 (" + file + ":2)\n"));
+  EXPECT_EQ(Run({"compare", File("accepted.json"), File("accepted.json")}).exit, 0);
+  const Outcome wrong = Run({"compare", File("accepted.json"), File("accepted.json")}, {.environment = {"CUAUDIT_TODAY=today"}});
+  EXPECT_EQ(wrong.exit, 2);
+  EXPECT_EQ(wrong.err, "cuaudit: CUAUDIT_TODAY: 'today': expected a day such as 2026-11-26\n");
   const Outcome unused = Sweep("repaired", {"--suppressions", file});
   EXPECT_EQ(unused.exit, 0);
   EXPECT_THAT(unused.err, HasSubstr("warning: " + file + ":2: the suppression fits no defect\n"));
@@ -167,6 +214,8 @@ TEST_F(Releases, UsageIsToldInOneLine) {
   EXPECT_THAT(Run({"suppress"}).err, StartsWith("cuaudit: expected a fingerprint: cuaudit suppress "));
   EXPECT_THAT(Run({"suppress", "v2-1", "--reason=r", "--owner=o", "--until=2031-02-30"}).err,
               EndsWith("--until: '2031-02-30': expected a day such as 2027-03-31\n"));
+  EXPECT_THAT(Run({"suppress", "v2-1", "--reason=r", "--owner=o", "--until=2032-06-02"}).err,
+              EndsWith("--until: '2032-06-02': expected a day at most two years ahead, up to 2032-06-01\n"));
   EXPECT_THAT(Run({"suppress", "v2-1", "--reason=r", "--owner=o", "--until=2031-02-20", "--report", report}).err,
               EndsWith(": expected a defect with the fingerprint 'v2-1'\n"));
 }

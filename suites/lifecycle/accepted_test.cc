@@ -40,11 +40,11 @@ class Accepted : public ::testing::Test {
     std::string pattern = (std::filesystem::temp_directory_path() / "cuaudit_accepted.XXXXXX").string();
     folder_ = mkdtemp(pattern.data());
     setenv("CUAUDIT_SWEEP", ("--suppressions '" + Path("s.toml") + "'").c_str(), 1);
-    setenv("SOURCE_DATE_EPOCH", "1767323045", 1);  // 2026-01-02
+    setenv("CUAUDIT_TODAY", "2026-01-02", 1);
   }
   ~Accepted() override {
     unsetenv("CUAUDIT_SWEEP");
-    unsetenv("SOURCE_DATE_EPOCH");
+    unsetenv("CUAUDIT_TODAY");
     std::filesystem::remove_all(folder_);
   }
   std::string Path(const std::string& name) const { return folder_ + "/" + name; }

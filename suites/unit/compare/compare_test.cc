@@ -222,5 +222,143 @@ TEST(Compare, ADefectWithoutAFaultIsFixedByTheRun) {
   EXPECT_EQ(Fate(BaseOf(AuditOf({run})), AuditOf({clean})), "error: the program exited with status 3");
 }
 
+// A leak that only a second fault shows: cuStreamDestroy fails after cuEventCreate has.
+report::Run OnTheWayBack() {
+  report::Run run = Sweep({Leak()});
+  report::Finding& finding = run.findings[0];
+  finding.then = {
+      {"cuStreamSynchronize", 1, "refuse", "ILLEGAL_ADDRESS", "cuStreamSynchronize#1=ILLEGAL_ADDRESS,refuse", {At("close", 40)}}};
+  run.coverage->tried.push_back({"cuStreamSynchronize", "ILLEGAL_ADDRESS", "refuse", true, "", 1});
+  FindDefects(&run);
+  return run;
+}
+
+TEST(Compare, ADefectOfTwoFaultsIsFixedOnlyWhenNoTrialWasLeftOut) {
+  const Audit before = AuditOf({OnTheWayBack()});
+  const report::Run clean = Sweep({}, OnTheWayBack().coverage->tried);
+  for (const Base& base : {BaseOf(before), FileOf(before)}) {
+    EXPECT_EQ(Fate(base, AuditOf({clean})), "fixed");
+    for (const report::Reason why : {report::Reason::BeyondLimit, report::Reason::OverBudget, report::Reason::NotChosen,
+                                     report::Reason::SecondNotChosen, report::Reason::SecondKilled}) {
+      report::Run left_out = clean;
+      left_out.totals.skipped[{why, ""}] = 3;
+      EXPECT_EQ(Fate(base, AuditOf({left_out})), "it needs 2 faults in one trial, and trials were left out: " + words::Words(why));
+    }
+    report::Run chosen = clean;
+    chosen.message.chosen = report::Part{3, 9};
+    EXPECT_EQ(Fate(base, AuditOf({chosen})), "it needs 2 faults in one trial, and trials were left out");
+    report::Run depth = clean;
+    depth.coverage->tried.pop_back();
+    EXPECT_EQ(Fate(base, AuditOf({depth})), "then cuStreamSynchronize=ILLEGAL_ADDRESS,refuse was not made to fail");
+  }
+  report::Run killed = OnTheWayBack();
+  killed.totals.skipped[{report::Reason::SecondKilled, ""}] = 1;
+  report::Run still = clean;
+  still.totals.skipped = killed.totals.skipped;
+  EXPECT_EQ(Fate(BaseOf(AuditOf({killed})), AuditOf({still})), "fixed") << "the base left out the same";
+  report::Run limited = Sweep({}, {Tried("open_device")});
+  limited.totals.skipped[{report::Reason::BeyondLimit, ""}] = 3;
+  EXPECT_EQ(Fate(BaseOf(AuditOf({Sweep({Leak()})})), AuditOf({limited})), "fixed") << "a first fault is known by its function";
+}
+
+TEST(Compare, ADefectOfThreeFaultsNeedsTrialsWithThree) {
+  report::Run three = OnTheWayBack();
+  three.findings[0].then.insert(three.findings[0].then.begin(), *three.findings[0].fault);
+  FindDefects(&three);
+  report::Run clean = Sweep({}, three.coverage->tried);
+  const Audit before = AuditOf({three});
+  for (const Base& base : {BaseOf(before), FileOf(before)}) {
+    EXPECT_EQ(Fate(base, AuditOf({clean})),
+              "it needs 3 faults in one trial, and the report does not say that there were as many (--depth)");
+    report::Run deep = clean;
+    deep.sequence = report::Sequence();
+    deep.sequence->trials.emplace_back().faults = {"a", "b", "c"};
+    EXPECT_EQ(Fate(base, AuditOf({deep})), "fixed");
+  }
+}
+
+TEST(Compare, WhatTheHeadDoesNotLookAtIsNotFixed) {
+  Leak leak;
+  leak.kind = "host_heap";
+  report::Run run = Sweep({leak});
+  run.host.probes = {"host_fd", "host_heap"};
+  run.driver.kind = report::DriverKind::Simulated;
+  run.driver.world = "schedule=lazy";
+  run.scope = "process";
+  const Audit before = AuditOf({run});
+  report::Run clean = Sweep({}, run.coverage->tried);
+  clean.host = run.host;
+  clean.driver = run.driver;
+  clean.scope = run.scope;
+  for (const Base& base : {BaseOf(before), FileOf(before)}) {
+    EXPECT_EQ(Fate(base, AuditOf({clean})), "fixed");
+    report::Run without = clean;
+    without.host.probes = {"host_fd"};
+    EXPECT_EQ(Fate(base, AuditOf({without})), "nobody looked at host_heap (--host)");
+    report::Run real = clean;
+    real.driver.kind = report::DriverKind::Genuine;
+    EXPECT_EQ(Fate(base, AuditOf({real})), "the driver is another one: real, and the base has sim");
+    report::Run eager = clean;
+    eager.driver.world = "schedule=eager";
+    EXPECT_EQ(Fate(base, AuditOf({eager})), "the simulated driver is another one: schedule=eager, and the base has schedule=lazy");
+    report::Run pinned = clean;
+    pinned.scope = "pinned";
+    EXPECT_EQ(Fate(base, AuditOf({pinned})), "the scope is another one: pinned, and the base has process");
+  }
+}
+
+TEST(Compare, GrowthIsFixedOnlyByAsManyCycles) {
+  report::Run grows;
+  grows.mode = report::Mode::Cycles;
+  grows.outcome = report::Outcome::Findings;
+  grows.cycle_counts = {10, 40};
+  report::Finding finding;
+  finding.rule = report::Rule::Growth;
+  finding.kind = "stream";
+  finding.acquired = {"cuStreamCreate", {At("open_device", 10)}};
+  grows.findings = {finding};
+  FindDefects(&grows);
+  const auto cycles = [](std::vector<std::uint64_t> counts) {
+    report::Run run;
+    run.mode = report::Mode::Cycles;
+    run.outcome = report::Outcome::Clean;
+    run.cycle_counts = std::move(counts);
+    return AuditOf({run});
+  };
+  const Audit before = AuditOf({grows});
+  for (const Base& base : {BaseOf(before), FileOf(before)}) {
+    EXPECT_EQ(Fate(base, cycles({10, 40})), "fixed");
+    EXPECT_EQ(Fate(base, cycles({1, 10})), "fewer cycles were run: 10, and the base has 40");
+  }
+  Base old = FileOf(before);
+  old.defects[0].shown_by.cycles = 0;
+  EXPECT_EQ(Fate(old, cycles({10, 40})), "the baseline does not say how many cycles showed it");
+}
+
+TEST(Compare, MoreObjectsOrTwiceTheBytesAreAChange) {
+  const auto with = [](std::uint64_t count, std::uint64_t bytes) {
+    report::Run run = Sweep({Leak()});
+    run.findings[0].count = count;
+    run.findings[0].bytes = bytes;
+    FindDefects(&run);
+    return AuditOf({run});
+  };
+  for (const Base& base : {BaseOf(with(2, 100)), FileOf(with(2, 100))}) {
+    Audit same = with(2, 199);
+    CompareWith(base, &same);
+    EXPECT_EQ(ChangesOf(same), std::vector<Change>{Change::Unchanged});
+    for (Audit more : {with(3, 100), with(2, 200)}) {
+      CompareWith(base, &more);
+      ASSERT_EQ(ChangesOf(more), std::vector<Change>{Change::Changed});
+      EXPECT_EQ(more.cases[0].runs[0].defects[0].was, "2 stream of 100 bytes; calls fail at 1 place: cuEventCreate");
+    }
+  }
+  Base old = FileOf(with(2, 100));
+  old.defects[0].lost.clear();
+  Audit more = with(3, 100);
+  CompareWith(old, &more);
+  EXPECT_EQ(ChangesOf(more), std::vector<Change>{Change::Unchanged});
+}
+
 }  // namespace
 }  // namespace cuaudit::harness::compare_test

@@ -19,6 +19,7 @@ namespace {
 using namespace small_audits;  // NOLINT(google-build-using-namespace)
 
 constexpr char kToday[] = "2026-11-26";
+[[maybe_unused]] const int kSet = setenv("CUAUDIT_TODAY", kToday, 1);
 constexpr char kTail[] = "reason = 'r'\nowner = 'o'\nuntil = 2027-03-31\n";
 
 std::string Entry(const std::string& what, const std::string& tail = kTail) { return "[[suppression]]\n" + what + "\n" + tail; }
@@ -180,11 +181,41 @@ TEST(Suppressions, DaysAreThoseOfTheCalendar) {
   }
 }
 
-TEST(Suppressions, TodayIsThatOfTheSourceDate) {
-  setenv("SOURCE_DATE_EPOCH", "1767323045", 1);
-  EXPECT_EQ(Today(), "2026-01-02");
-  unsetenv("SOURCE_DATE_EPOCH");
+// Reproducible reports are of an old day. What has expired stays so.
+TEST(Suppressions, TodayIsNotThatOfTheSourceDate) {
+  unsetenv("CUAUDIT_TODAY");
+  setenv("SOURCE_DATE_EPOCH", "1262304000", 1);
   EXPECT_TRUE(IsDay(Today()));
+  EXPECT_GT(Today(), "2010-01-01");
+  unsetenv("SOURCE_DATE_EPOCH");
+  EXPECT_TRUE(CheckToday().ok());
+  setenv("CUAUDIT_TODAY", "2026-02-30", 1);
+  EXPECT_EQ(CheckToday().message(), "CUAUDIT_TODAY: '2026-02-30': expected a day such as 2026-11-26");
+  EXPECT_EQ(Suppressions::Read("/nowhere").status().message(), CheckToday().message());
+  setenv("CUAUDIT_TODAY", kToday, 1);
+  EXPECT_TRUE(CheckToday().ok());
+  EXPECT_EQ(Today(), kToday);
+}
+
+TEST(Suppressions, HoldForTwoYearsAtMost) {
+  const auto until = [](const std::string& day) { return Expected(Entry("rule = 'leak'", "reason = 'r'\nowner = 'o'\nuntil = " + day)); };
+  EXPECT_EQ(LastDay(kToday), "2028-11-26");
+  EXPECT_EQ(until("2028-11-26"), "");
+  EXPECT_EQ(until("2028-11-27"), "s.toml: line 5: until: expected a day at most two years ahead, up to 2028-11-26");
+  EXPECT_EQ(until("'2099-12-31'"), "s.toml: line 5: until: expected a day at most two years ahead, up to 2028-11-26");
+}
+
+TEST(Suppressions, OfAReportExpireWhenItIsRead) {
+  report::Run run;
+  run.mode = report::Mode::Run;
+  run.outcome = report::Outcome::Clean;
+  run.defects.emplace_back().suppressed = {"r", "o", "2026-11-26", false, "s.toml:1"};
+  ExpireSuppressed("2026-11-26", &run);
+  EXPECT_FALSE(run.defects[0].suppressed->expired);
+  EXPECT_EQ(run.outcome, report::Outcome::Clean);
+  ExpireSuppressed("2026-11-27", &run);
+  EXPECT_TRUE(run.defects[0].suppressed->expired);
+  EXPECT_EQ(run.outcome, report::Outcome::Findings);
 }
 
 class AppendedEntry : public testing::Test {
