@@ -265,7 +265,8 @@ TEST(AuditCases, CyclesBeginOnlyWhenTheBudgetHasTimeForThem) {
 }
 
 TEST(AuditCases, SuppressionsThatFitNothingAreTold) {
-  const std::string entry = "[[suppression]]\nfingerprint = \"v2-0123456789abcdef\"\nreason = \"r\"\nowner = \"o\"\nuntil = 2999-01-01\n";
+  setenv("CUAUDIT_TODAY", "2026-11-26", 1);
+  const std::string entry = "[[suppression]]\nfingerprint = \"v2-0123456789abcdef\"\nreason = \"r\"\nowner = \"o\"\nuntil = 2027-03-31\n";
   const Project project(CaseOf("a", "client_linked", "suppressions = \"s.toml\"\n") +
                         CaseOf("b", "client_linked", "suppressions = \"s.toml\"\n"));
   WriteFile(project.folder + "/s.toml", entry);
@@ -274,8 +275,9 @@ TEST(AuditCases, SuppressionsThatFitNothingAreTold) {
     const Outcome all = project.Audit();
     EXPECT_EQ(all.exit, 0) << all.err;
     EXPECT_THAT(all.err, HasSubstr("s.toml:1: the suppression fits no defect\n")) << what;
-    ASSERT_EQ(project.Index()["unused_suppressions"].size(), 1U) << what;
+    EXPECT_EQ(project.Index()["unused_suppressions"].size(), 1U) << what;
   }
+  unsetenv("CUAUDIT_TODAY");
 }
 
 TEST(AuditCases, NoNameReachesTheStateOfAnotherCase) {
