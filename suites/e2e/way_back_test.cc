@@ -95,7 +95,8 @@ TEST(WayBack, AReplayTellsOfItsOneTrial) {
 
 TEST(Html, IsWrittenBesideAnotherForm) {
   const std::string page = TemporaryDirectory() + "/page.html";
-  const Audit audit = RunAudit({"sweep", "--format", "html=" + page}, {Program("defective")});
+  const std::string here = std::filesystem::path(__FILE__).parent_path().string();
+  const Audit audit = RunAudit({"sweep", "--source-root", here, "--format", "html=" + page}, {Program("defective")});
   EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
   const std::string text = ReadFile(page);
   EXPECT_THAT(text, HasSubstr("<!DOCTYPE html>"));
