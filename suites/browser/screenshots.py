@@ -57,7 +57,8 @@ def main():
         program = pathlib.Path(arguments.reducers, "picture_pool_defective").resolve()
         # The command in the picture is the one that a reader types.
         environment = dict(os.environ, PATH=f"{arguments.cuaudit.resolve().parent}:{os.environ['PATH']}", SOURCE_DATE_EPOCH="1767225600")
-        done = subprocess.run(["cuaudit", "sweep", "--driver=sim", "--host", "--format", f"html={swept}", "--", f"./{program.name}"],
+        done = subprocess.run(["cuaudit", "sweep", "--driver=sim", "--host", "--source-root", str(pathlib.Path(__file__).resolve().parents[2]),
+                               "--format", f"html={swept}", "--", f"./{program.name}"],
                               cwd=program.parent, env=environment, capture_output=True, text=True, check=False)
         if done.returncode != 1:
             print(done.stderr, file=sys.stderr)
