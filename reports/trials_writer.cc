@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-void Line(const Json& json, std::ostream& out) { out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n'; }
+void WriteLine(const Json& json, std::ostream& out) { out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n'; }
 
 Json ToJson(const TrialRow& trial) {
   Json json = {{"trial", trial.number}, {"faults", trial.faults}, {"fired", trial.fired}, {"verdict", words::Name(trial.verdict)}};
@@ -37,16 +37,16 @@ Json ToJson(const TrialRow& trial) {
 
 bool WriteTrials(const Run& run, std::span<const TrialRow> trials, std::ostream& out) {
   const bool whole = run.outcome != Outcome::Interrupted && run.outcome.has_value();
-  Line(Json{{"schema", kTrialsSchema},
-            {"tool_version", run.tool_version},
-            {"mode", Name(run.mode)},
-            {"driver", Name(run.driver.kind)},
-            {"world", run.driver.world},
-            {"command", run.command},
-            {"trials", trials.size()},
-            {"whole", whole}},
-       out);
-  for (const TrialRow& trial : trials) Line(ToJson(trial), out);
+  WriteLine(Json{{"schema", kTrialsSchema},
+                 {"tool_version", run.tool_version},
+                 {"mode", Name(run.mode)},
+                 {"driver", Name(run.driver.kind)},
+                 {"world", run.driver.world},
+                 {"command", run.command},
+                 {"trials", trials.size()},
+                 {"whole", whole}},
+            out);
+  for (const TrialRow& trial : trials) WriteLine(ToJson(trial), out);
   out.flush();
   return out.good();
 }
