@@ -121,7 +121,7 @@ TEST(QueuedFunctions, NoneOfAFinishedCycleIsCalled) {
                                code = driver.StreamWaitValue32(stream, word, 1, CU_STREAM_WAIT_VALUE_EQ);
                                if (code == CUDA_SUCCESS)
                                  code = driver.LaunchHostFunc(
-                                     stream, [](void* cycle) { late += reinterpret_cast<std::intptr_t>(cycle) != now; }, cycle);
+                                     stream, [](void* of) { late += reinterpret_cast<std::intptr_t>(of) != now; }, cycle);
                                if (code == CUDA_SUCCESS) code = driver.EventCreate(&event, 0);
                                if (code == CUDA_SUCCESS) code = driver.EventDestroy(event);
                                if (code == CUDA_SUCCESS) {
