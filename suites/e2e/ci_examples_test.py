@@ -5,7 +5,7 @@
     ci_examples_test.py --tool build/dev/bin/cuaudit --root . --cuda INCLUDE --cache build/dev/ci_schemas github|gitlab|jenkins
 
 Steps are run as the service runs them, in a repository of a small program: at its base, with a leak planted, and with the leak repaired. The
-build stands for the installed package: `apt-get` is a stub that notes what it is asked for. Actions of GitHub are not run; what they are given is.
+build stands for the installed package: `apt-get` is replaced by a program that notes what it is asked for. Actions of GitHub are not run; what they are given is.
 
 YAML is checked by the schemas that the npm packages @action-validator/core and gitlab-ci-local carry; both are fetched once, into --cache. Where
 npm has no network, the structure alone is checked, and the test says so. Jenkins has no schema: its steps are read from the lines `sh '...'`.

@@ -103,7 +103,7 @@ TEST(Suppressions, DotsOfATextAreNoKey) {
   }
 }
 
-TEST(Suppressions, AnExpiredEntryDoesNotCount) {
+TEST(Suppressions, AnExpiredEntryAcceptsNothing) {
   const auto until = [](const std::string& day) { return Applied(Entry("rule = '*'", "reason = 'r'\nowner = 'o'\nuntil = " + day)); };
   EXPECT_TRUE(until("2026-11-25").defects[0].suppressed->expired);
   EXPECT_EQ(until("2026-11-25").outcome, report::Outcome::Findings);

@@ -67,7 +67,7 @@ TEST(CtestCases, NamesDoNotDependOnTheOrder) {
   EXPECT_TRUE(IsCaseName(long_name)) << long_name;
 }
 
-TEST(CtestCases, RefuseWhatCtestWouldNotWrite) {
+TEST(CtestCases, AFileThatCtestDidNotWriteIsRefused) {
   const auto why_not = [](const std::string& text) { return CasesOfCtest(text, "build", {}).status(); };
   for (const std::string& text : {std::string(), std::string("No tests were found!!!"), std::string("[]"), std::string("{\"tests\": 3}"),
                                   std::string("{\"tests\": [3]}"), std::string(R"({"tests": [{"name": 3}]})"),
