@@ -18,11 +18,26 @@ from pathlib import Path
 
 options = None
 REDUCERS = ("preallocation", "picture_pool", "graph_owner", "early_returns")
-# $FAIL names the command whose arguments fail: "--build", "--preset dev -j".
+# $FAIL names the command whose arguments fail: "--build", "--preset dev -j". It prints the file "says".
 STAND_IN = """#!/bin/sh
 echo "$(basename "$0") $*" >> "$CALLS"
-case "$(basename "$0") $*" in *"$FAIL"*) echo "error: this is what a compiler says"; exit 8 ;; esac
+case "$(basename "$0") $*" in *"$FAIL"*) cat "$(dirname "$CALLS")/says"; exit 8 ;; esac
 exit 0
+"""
+COMPILER = "a.cc: In function 'f':\nerror: this is what a compiler says\nninja: build stopped\n"
+CTEST = """7/9 Test  #7: pool_test ....***Failed  0.1 sec
+[ RUN      ] Pool.GrowsByHalf
+pool_test.cc:41: Failure
+Value of: pool.size()
+  Actual: 2
+Expected: 3
+[  FAILED  ] Pool.GrowsByHalf (1 ms)
+the rest of it
+
+The following tests FAILED:
+\t  7 - pool_test (Failed)
+\t  9 - trial_log_reader (Timeout)
+Errors while running CTest
 """
 
 
@@ -36,6 +51,7 @@ class Script(unittest.TestCase):
         for name in ("cmake", "ctest"):
             self.put(self.tree / "bin" / name, STAND_IN)
         self.put(self.tree / "scripts/install_packages", "#!/bin/sh\nexit 0\n")
+        self.put(self.tree / "says", COMPILER)
 
     def put(self, path, text):
         path.write_text(text)
@@ -74,27 +90,52 @@ class TestScript(Script):
     def test_a_build_that_fails(self):
         done = self.run_script("test", fail="cmake --build")
         self.assertEqual(done.returncode, 1, done.stdout)
-        self.assertIn("this is what a compiler says", done.stdout)
         self.assertNotIn("ctest", "".join(self.calls()))
-        self.assertIn("dev: configure", done.stdout.split("Where the time went:")[1])
-        self.assertTrue(done.stdout.endswith("scripts/test: FAILED\n"), done.stdout)
+        times, end = done.stdout.split("Where the time went:")[1].split("dev: build failed; build/logs/dev--build.log has all of it:\n")
+        self.assertIn("dev: configure", times)
+        self.assertEqual(end, "  error: this is what a compiler says\n\nscripts/test: FAILED [dev: build]\n")
+        self.assertEqual((self.tree / "build/logs/dev--build.log").read_text(), COMPILER)
 
     def test_a_configuration_that_fails(self):
         done = self.run_script("test", "asan", fail="cmake --preset asan")
         self.assertEqual(done.returncode, 1, done.stdout)
         self.assertEqual(len(self.calls()), 1)
-        self.assertTrue(done.stdout.endswith("scripts/test: FAILED\n"), done.stdout)
+        self.assertTrue(done.stdout.endswith("scripts/test: FAILED [asan: configure]\n"), done.stdout)
 
     def test_a_build_of_one_target_that_fails(self):
         done = self.run_script("test", "tsan", "dev", fail="--target tests_threads")
         self.assertEqual(done.returncode, 1, done.stdout)
-        self.assertNotIn("ctest", "".join(self.calls()), "nothing is tested, and the next preset is not begun")
+        self.assertEqual([line for line in self.calls() if "ctest" in line], [line for line in self.calls() if "ctest --preset dev" in line])
+        self.assertTrue(done.stdout.endswith("scripts/test: FAILED [tsan: build]\n"), done.stdout)
 
     def test_a_test_that_fails(self):
+        self.put(self.tree / "says", CTEST)
         done = self.run_script("test", "dev", "asan", fail="ctest --preset dev")
         self.assertEqual(done.returncode, 1, done.stdout)
-        self.assertNotIn("asan", "".join(self.calls()))
-        self.assertTrue(done.stdout.endswith("scripts/test: FAILED\n"), done.stdout)
+        self.assertIn("ctest --preset asan", "".join(self.calls()), "the next tier runs")
+        end = done.stdout.split("dev: tests failed; ")[1]
+        for line in ("7 - pool_test (Failed)", "9 - trial_log_reader (Timeout)", "pool_test.cc:41: Failure", "Value of: pool.size()",
+                     "[  FAILED  ] Pool.GrowsByHalf (1 ms)"):
+            self.assertIn(line, end)
+        self.assertNotIn("the rest of it", end)
+        self.assertTrue(end.endswith("scripts/test: FAILED [dev: tests]\n"), done.stdout)
+
+    def test_each_tier_runs_and_all_failures_are_named(self):
+        self.put(self.tree / "says", "".join(f"a.cc:{line}: error: expected ';'\n" for line in range(400)) + CTEST.replace("\t  9", "\t  9 - x\n" * 90))
+        self.put(self.tree / "bin/run-clang-tidy", "#!/bin/sh\nexit 1\n")
+        done = self.run_script("test", "--all", fail="ctest")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertTrue(done.stdout.endswith("FAILED [dev: tests] [release: tests] [tsan: tests] [asan: tests] [tidy]\n"), done.stdout[-300:])
+        self.assertLess(len(done.stdout.split("Where the time went:")[1].splitlines()), 140, "what a CI service shows of a log")
+
+    def test_shows_only_the_findings_of_clang_tidy(self):
+        self.put(self.tree / "bin/run-clang-tidy", "#!/bin/sh\necho clang-tidy-14 --use-color -p=build/tidy -quiet a.cc\n"
+                 "printf '\\033[1ma.cc:3:1: \\033[0merror: twice [readability-duplicate-include]\\n'\necho '5 warnings generated.' >&2\nexit 1\n")
+        done = self.run_script("test", "tidy")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        shown, end = done.stdout.split("== tidy\n")[1].split("\nWhere the time went:")
+        self.assertEqual(shown, "a.cc:3:1: error: twice [readability-duplicate-include]\n")
+        self.assertIn("  a.cc:3:1: error: twice [readability-duplicate-include]\n", end)
 
     def test_a_word_that_it_does_not_know(self):
         done = self.run_script("test", "--al")
