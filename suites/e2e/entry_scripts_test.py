@@ -85,6 +85,7 @@ class TestScript(Script):
             self.assertEqual(done.returncode, 0, done.stdout)
             dev = [line for line in self.calls() if line.startswith("ctest --preset dev ")]
             self.assertEqual(["-LE stress" in line for line in dev], [left_out])
+            self.assertEqual("cmake --build --preset dev --target tests_functional" in self.calls(), left_out)
             self.assertEqual("Not run: the tests with the label stress" in done.stdout, left_out)
 
     def test_a_build_that_fails(self):
