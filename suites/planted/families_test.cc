@@ -88,6 +88,10 @@ CUAUDIT_CASE(Deficit, AHelperLeavesTheCallersContextWithWorkBeforeItsEnd) {
   ExpectFound(Noted(Sweep(Of<LeavesItsOwnContext<Leaving::ThenWorksOn, true>>("own context left by a helper before more work"))));
 }
 
+CUAUDIT_CASE(ContextStack, APushThatStaysUnderANestedContext) {
+  ExpectFound(Noted(Sweep(Of<NestsAContext<true>>("context nested over a push"))));
+}
+
 CUAUDIT_CASE(Deficit, AScopeThatPopsTheCallersContext) {
   Also(harness::Rule::NotRecovered, driver::Kind::None);  // the next cycle has no context
   ExpectFound(Noted(Sweep(Of<ScopedPush<true>>("scope over a push"))));

@@ -74,6 +74,8 @@ CUAUDIT_CASE(Deficit, AHelperLeavesTheOwnContextWithWorkBeforeItsEnd) {
   ExpectSilent(Of<LeavesItsOwnContext<Leaving::ThenWorksOn, false>>("own context left by a helper before more work"));
 }
 
+CUAUDIT_CASE(ContextStack, AContextNestedOverAPush) { ExpectSilent(Of<NestsAContext<false>>("context nested over a push")); }
+
 CUAUDIT_CASE(Deficit, AScopeThatReleasesWhatItRetained) { ExpectSilent(Of<ScopedReference<false>>("scope over a reference")); }
 
 CUAUDIT_CASE(NullReleased, OnlyWhatWasMadeIsDestroyedTogether) { ExpectSilent(Of<DestroyedTogether<false>>("objects destroyed together")); }
