@@ -81,7 +81,7 @@ class Account {
   void StandOn(driver::Family family, std::uint64_t handle, driver::Kind kind, std::uint64_t under);
   // The function or kernel `code` belongs to the live module or library `from`. With Kind::None it is another handle of the code `from`.
   void CodeOf(std::uint64_t code, driver::Kind kind, std::uint64_t from);
-  // The destroyed object that `handle` stands on, directly or through others; -1 when none is known to be destroyed.
+  // The destroyed object that `handle` stands on; -1 when it is not known to be destroyed.
   std::int64_t GoneUnder(driver::Family family, std::uint64_t handle);
   bool IsGone(std::int64_t object);
   // The live module or library that `code` stands on; -1 when it is gone or unknown.

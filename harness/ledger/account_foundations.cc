@@ -13,6 +13,7 @@ bool Account::IsGone(std::int64_t index) {
   return object.state == State::Released && !object.told_alive && object.released.record_kind == faults::RecordKind::Call;
 }
 
+// A foundation stands on nothing itself: code and views stand on objects, and objects stand on nothing.
 void Account::StandOn(Family family, std::uint64_t handle, Kind kind, std::uint64_t under) {
   std::int64_t object = -1;
   if (driver::FamilyOf(kind) == Family::Pointer) {
@@ -34,15 +35,8 @@ void Account::CodeOf(std::uint64_t code, Kind kind, std::uint64_t from) {
 }
 
 std::int64_t Account::GoneUnder(Family family, std::uint64_t handle) {
-  constexpr int kDeepest = 8;
-  for (int depth = 0; depth < kDeepest; ++depth) {
-    const std::int64_t under = foundations_.Of(family, handle);
-    if (under < 0) return -1;
-    if (IsGone(under)) return under;
-    family = driver::FamilyOf(books_->object(under).kind);
-    handle = books_->object(under).handle;
-  }
-  return -1;
+  const std::int64_t under = foundations_.Of(family, handle);
+  return under >= 0 && IsGone(under) ? under : -1;
 }
 
 std::int64_t Account::AliveUnderCode(std::uint64_t code) {

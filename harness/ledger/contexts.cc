@@ -124,6 +124,9 @@ void Contexts::Destroy(const faults::Record& record, Outcome outcome) {
   const bool known = entry != nullptr && entry->top >= 0;
   const std::uint64_t made = known ? account_->books().object(entry->top).acquired.call : 0;
   account_->Release(Kind::Context, handle, 1, record, outcome);
+  Stack& stack = StackOf(record);
+  const bool current = !stack.entries.empty() && stack.entries.back().context == handle;
+  if (outcome == Outcome::Refused && current && !detaches && !IsKept(stack.entries.back())) Keep(stack.entries.back(), record);
   if (!Releases(outcome)) return;
   if (known) {
     entry = account_->Find(Family::Context, handle);
@@ -139,8 +142,7 @@ void Contexts::Destroy(const faults::Record& record, Outcome outcome) {
   const Object* const owner = known && !attached ? &account_->books().object(entry->last) : nullptr;
   // Otherwise the context has another creator: a parent process, or a call under `after` that the program believes failed.
   account_->Orphan(handle, SiteOf(record), owner);
-  Stack& stack = StackOf(record);
-  if (!stack.entries.empty() && stack.entries.back().context == handle) TakeTop(stack, record);
+  if (current) TakeTop(stack, record, true);
 }
 
 Contexts::Stack& Contexts::StackOf(const faults::Record& record) {
@@ -174,23 +176,38 @@ void Contexts::Push(const faults::Record& record) {
 }
 
 // A refused pop leaves one entry too many. Later pops of the program then take one entry higher than intended, so the refused mark moves
-// down the stack until an extra pop settles it or it reaches the bottom.
-void Contexts::TakeTop(Stack& stack, const faults::Record& record) {
+// down the stack until an extra pop settles it or it reaches the bottom. The destruction of a context takes the entry itself away.
+void Contexts::TakeTop(Stack& stack, const faults::Record& record, bool destroyed) {
   const StackEntry taken = stack.entries.back();
   stack.entries.pop_back();
-  if (taken.object < 0) return;
-  const Object before = account_->books().object(taken.object);
-  account_->Close(taken.object, State::Released, SiteOf(record));
-  if (before.state != State::ReleaseRefused) return;
+  Site refused = taken.refused;
+  if (taken.object >= 0) {
+    const Object before = account_->books().object(taken.object);
+    account_->Close(taken.object, State::Released, SiteOf(record));
+    if (before.state == State::ReleaseRefused) refused = before.released;
+    if (before.state == State::ReleaseRefused) account_->books().object(taken.object).retried = Site{};  // not settled, or by no pop
+  }
+  if (destroyed || refused == Site{}) return;
   for (auto entry = stack.entries.rbegin(); entry != stack.entries.rend(); ++entry) {
     if (entry->object < 0) continue;
     Object& next = account_->books().object(entry->object);
     if (next.state != State::Live) continue;
     next.state = State::ReleaseRefused;
-    next.released = before.released;
-    account_->books().object(taken.object).retried = Site{};  // not settled yet
+    next.released = refused;
     return;
   }
+  if (taken.object >= 0) account_->books().object(taken.object).retried = refused;
+}
+
+// The plan refused what was to take the entry off the stack.
+void Contexts::Keep(StackEntry& entry, const faults::Record& record) {
+  if (entry.object < 0) {
+    entry.refused = SiteOf(record);
+    return;
+  }
+  Object& kept = account_->books().object(entry.object);
+  kept.state = State::ReleaseRefused;
+  kept.released = SiteOf(record);
 }
 
 // True when the top of the stack is older than the cycle and was not left there by a refused pop.
@@ -200,20 +217,26 @@ bool Contexts::IsOlder(const Stack& stack, std::uint32_t cycle) const {
   return top.cycle != cycle && (top.object < 0 || account_->books().object(top.object).state == State::Live);
 }
 
+// The program does not know of this entry. A pop that finds no other one takes it.
+void Contexts::DenyPush(const faults::Record& record) { ++StackOf(record).denied; }
+
+bool Contexts::IsKept(const StackEntry& entry) const {
+  return entry.object < 0 ? entry.refused != Site{} : account_->books().object(entry.object).state != State::Live;
+}
+
 void Contexts::Pop(const faults::Record& record, Outcome outcome) {
   Stack& stack = StackOf(record);
-  if (outcome == Outcome::Refused) {
-    // Each refused pop leaves one entry too many, so a second one marks the next entry below.
-    const auto entry = std::find_if(stack.entries.rbegin(), stack.entries.rend(), [this](const StackEntry& one) {
-      return one.object < 0 || account_->books().object(one.object).state == State::Live;
-    });
-    if (entry == stack.entries.rend() || entry->object < 0) return;
-    Object& kept = account_->books().object(entry->object);
-    kept.state = State::ReleaseRefused;
-    kept.released = SiteOf(record);
+  if (outcome == Outcome::Succeeded && stack.entries.empty() && stack.told_there == 0 && stack.denied > 0) {
+    --stack.denied;
     return;
   }
-  if (outcome == Outcome::TornDown && !stack.entries.empty()) TakeTop(stack, record);  // by an exit handler
+  if (outcome == Outcome::Refused) {
+    // Each refused pop leaves one entry too many, so a second one marks the next entry below.
+    const auto entry = std::find_if(stack.entries.rbegin(), stack.entries.rend(), [this](const StackEntry& one) { return !IsKept(one); });
+    if (entry != stack.entries.rend()) Keep(*entry, record);
+    return;
+  }
+  if (outcome == Outcome::TornDown && !stack.entries.empty()) TakeTop(stack, record, false);  // by an exit handler
   const bool nothing_left = outcome == Outcome::Succeeded && stack.entries.empty() && stack.told_there == 0;
   if (nothing_left || (outcome == Outcome::Failed && record.result == CUDA_ERROR_INVALID_CONTEXT)) Miss(stack, SiteOf(record));
   if (!Releases(outcome) || outcome == Outcome::TornDown) return;
@@ -222,7 +245,7 @@ void Contexts::Pop(const faults::Record& record, Outcome outcome) {
     stack.taken.push_back(
         {record.context, SiteOf(record), record.cycle, !stack.entries.empty() && stack.entries.back().object >= 0, Site{}});
   if (!stack.entries.empty()) {
-    TakeTop(stack, record);
+    TakeTop(stack, record, false);
   } else if (outcome != Outcome::After && stack.told_there > 0) {
     --stack.told_there;  // a second pop of an entry that the program believes is still there
   } else {
@@ -246,7 +269,7 @@ void Contexts::Set(const faults::Record& record) {
   const std::uint64_t context = record.argument[0];
   if (context != 0) PutBack(stack, context);
   if (context == 0) {
-    if (!stack.entries.empty()) TakeTop(stack, record);
+    if (!stack.entries.empty()) TakeTop(stack, record, false);
   } else if (!stack.entries.empty()) {
     stack.entries.back().context = context;
     stack.entries.back().cycle = record.cycle;

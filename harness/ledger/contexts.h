@@ -46,6 +46,7 @@ class Contexts {
   void DestroyGreen(const faults::Record& record, Outcome outcome);
 
   void Push(const faults::Record& record);
+  void DenyPush(const faults::Record& record);
   void Pop(const faults::Record& record, Outcome outcome);
   void Set(const faults::Record& record);
 
@@ -69,6 +70,7 @@ class Contexts {
     Origin origin = Origin::Pushed;
     bool reported = false;
     std::uint32_t cycle = 0;  // in which the entry was made
+    Site refused = {};        // of an entry that was not pushed: the pop or destruction that the plan refused
   };
   struct Taken {
     std::uint64_t context = 0;
@@ -86,6 +88,7 @@ class Contexts {
     bool returned = false;     // what a cycle had taken was put back between two cycles
     bool pushed = false;
     std::uint32_t told_there = 0;  // pops that were carried out although the program was told that they failed
+    std::uint32_t denied = 0;      // pushes that were
   };
   struct Primary {
     std::vector<std::int64_t> references;
@@ -104,7 +107,9 @@ class Contexts {
   Primary& PrimaryOf(const faults::Record& record);  // of the device that the retain names
   void OrphanUnheld(const Primary& primary, const faults::Record& record);
   Stack& StackOf(const faults::Record& record);
-  void TakeTop(Stack& stack, const faults::Record& record);
+  void TakeTop(Stack& stack, const faults::Record& record, bool destroyed);
+  void Keep(StackEntry& entry, const faults::Record& record);
+  bool IsKept(const StackEntry& entry) const;
   bool IsOlder(const Stack& stack, std::uint32_t cycle) const;
   static void PutBack(Stack& stack, std::uint64_t context);
   static void Miss(Stack& stack, const Site& pop);

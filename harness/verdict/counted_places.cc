@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <span>
 #include <utility>
 
 #include "harness/ledger/arguments.h"
+#include "harness/verdict/popped_contexts.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -35,50 +37,22 @@ class Union {
   std::vector<std::size_t> parent_;
 };
 
-// A context of the process's own, by process and handle.
-struct Made {
-  std::int64_t pushed = 0;  // pushes whose pop has not come yet
-  std::vector<std::pair<std::size_t, std::uint32_t>>
-      popped;  // steps that took it off the stack where its creation left it, and their threads
-};
-using Makes = std::map<std::pair<std::uint32_t, std::uint64_t>, Made>;
-
-// The thread lacks what its earlier pops took, so those pops were not in order.
-void MissPops(std::uint32_t tid, Makes* makes) {
-  for (auto& [context, made] : *makes) std::erase_if(made.popped, [&](const auto& pop) { return pop.second == tid; });
-}
-
 bool IsCounted(Kind kind) { return kind == Kind::PrimaryContext || kind == Kind::ContextStackEntry; }
 
 }  // namespace
 
 CountedPlaces::Steps CountedPlaces::StepsOf(const Evidence& run) {
   Steps all;
-  Makes makes;
-  std::map<std::uint32_t, std::pair<std::size_t, std::uint64_t>> popped;  // by thread: its last call, when that was a pop, and the context
+  PoppedContexts popped(*run.journal);
+  std::set<Thing> told_failed;  // given back, though the program was told that the call failed
   for (const std::uint32_t index : run.facts().calls) {
     const Record& record = run.record(index);
     const Effect effect = EffectOf(record);
-    const auto last = popped.find(record.tid);
-    if (last != popped.end()) {
-      const auto [step, context] = last->second;
-      if (effect == Effect::DestroysContext && record.argument[0] == context) all.steps[step].ended = true;
-      popped.erase(last);
-    }
+    popped.Take(record, all.steps.size());
     const bool entry = effect == Effect::PushesContext || effect == Effect::PopsContext;
     const bool reference = effect == Effect::RetainsPrimary || effect == Effect::ReleasesPrimary;
     const Outcome outcome = OutcomeOf(record);
-    if (effect == Effect::CreatesContext && outcome == Outcome::Succeeded) {
-      ++all.created;
-      makes[{record.pid, record.argument[0]}] = {};
-    }
-    if (Declined(record, outcome)) MissPops(record.tid, &makes);
-    if (effect == Effect::DestroysContext) {
-      const auto made = makes.find({record.pid, record.argument[0]});
-      if (made == makes.end()) continue;
-      for (const auto& [step, tid] : made->second.popped) all.steps[step].owned = true;
-      makes.erase(made);
-    }
+    if (effect == Effect::CreatesContext && outcome == Outcome::Succeeded) all.created.push_back(SiteOf(record));
     if (!entry && !reference) continue;
     Step step;
     step.kind = entry ? Kind::ContextStackEntry : Kind::PrimaryContext;
@@ -86,16 +60,17 @@ CountedPlaces::Steps CountedPlaces::StepsOf(const Evidence& run) {
     step.of = entry ? 0 : record.argument[step.gives ? 0 : 1];
     step.site = SiteOf(record);
     step.declined = step.gives && Declined(record, outcome);
-    if (step.gives && outcome == Outcome::After) ++all.after[{step.kind, step.of}];
-    if (outcome != Outcome::Succeeded && !step.declined) continue;
-    if (effect == Effect::PopsContext) popped[record.tid] = {all.steps.size(), record.context};
-    const auto made = entry ? makes.find({record.pid, step.gives ? record.context : record.argument[0]}) : makes.end();
-    if (made != makes.end() && !step.gives) ++made->second.pushed;
-    if (made != makes.end() && step.gives && --made->second.pushed < 0) {
-      made->second.pushed = 0;
-      made->second.popped.emplace_back(all.steps.size(), record.tid);
-    }
-    all.steps.push_back(step);
+    const Thing thing(step.kind, step.of);
+    if (step.gives && outcome == Outcome::After) told_failed.insert(thing);
+    if (!step.gives && outcome == Outcome::After) ++all.denied[thing];
+    // The program tries again in good faith. The driver has nothing left, however often it is asked.
+    const bool in_good_faith = step.declined && told_failed.count(thing) != 0;
+    if (outcome == Outcome::Succeeded || (step.declined && !in_good_faith)) all.steps.push_back(step);
+  }
+  for (const std::size_t step : popped.ended()) all.steps[step].ended = true;
+  for (const PoppedContexts::Owned& one : popped.owned()) {
+    all.steps[one.step].owned = true;
+    all.steps[one.step].created = one.created;
   }
   return all;
 }
@@ -161,7 +136,7 @@ CountedPlaces::Level CountedPlaces::LevelOf(Grain grain, const Evidence& run, co
 
 CountedPlaces::CountedPlaces(const Evidence& fault_free) {
   const Steps steps = StepsOf(fault_free);
-  created_ = steps.created;
+  for (const Site& site : steps.created) creations_.insert(SiteKey(*fault_free.journal, site));
   for (const Grain grain : kGrains) levels_[static_cast<std::size_t>(grain)] = LevelOf(grain, fault_free, steps);
 }
 
@@ -170,18 +145,17 @@ bool CountedPlaces::Compare(Grain grain, const Evidence& trial, Steps* steps, st
   std::vector<std::size_t> group_of(steps->steps.size(), kNowhere);
   std::vector<std::int64_t> taken(level.groups.size());
   std::vector<std::int64_t> given(level.groups.size());
-  std::map<Thing, std::int64_t> cover = steps->after;  // given back, and explained by something else
+  std::map<Thing, std::int64_t> cover = steps->denied;  // given back, and explained by something else
   bool strange = false;
   for (std::size_t i = 0; i < steps->steps.size(); ++i) {
     Step& step = steps->steps[i];
-    if (grain == Grain::None && (step.ended || (step.owned && step.unseen))) continue;
+    if ((grain == Grain::None && step.ended) || (step.owned && (step.strange || step.instead))) continue;
     const auto found = level.group_of.find({step.kind, step.of, KeyOf(grain, *trial.journal, step.site)});
     if (found != level.group_of.end()) {
       group_of[i] = found->second;
       ++(step.gives ? given : taken)[found->second];
     } else if (step.gives) {
       strange = step.strange = true;
-      step.unseen = grain == Grain::Caller;
     } else {
       step.strange = true;
     }
@@ -192,8 +166,6 @@ bool CountedPlaces::Compare(Grain grain, const Evidence& trial, Steps* steps, st
     if (step.gives || group_of[i] != kNowhere) continue;
     if (step.partner == kNowhere || group_of[step.partner] != kNowhere) ++cover[{step.kind, step.of}];
   }
-  // A context that the fault-free run does not make may be popped by whoever made it.
-  if (grain == Grain::None) cover[{Kind::ContextStackEntry, 0}] += std::max<std::int64_t>(0, steps->created - created_);
   std::map<Thing, std::int64_t> claims;
   std::vector<std::int64_t> owes(level.groups.size());
   std::vector<std::int64_t> left(level.groups.size());  // what the group may still give back
@@ -241,6 +213,7 @@ std::vector<Excess> CountedPlaces::Beyond(const Evidence& trial) const {
   Steps steps = StepsOf(trial);
   const bool any = std::any_of(steps.steps.begin(), steps.steps.end(), [](const Step& step) { return step.gives; });
   if (any) Pair(*trial.ledger, &steps);
+  for (Step& step : steps.steps) step.instead = step.owned && creations_.count(SiteKey(*trial.journal, step.created)) == 0;
   for (const Grain grain : kGrains) {
     if (!any || Compare(grain, trial, &steps, &excess)) break;
   }

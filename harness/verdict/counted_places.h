@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -64,17 +65,18 @@ class CountedPlaces {
     std::uint64_t of = 0;
     bool gives = false;
     bool declined = false;
-    bool ended = false;              // a pop of a context that the thread's next call destroys: its maker takes it away
-    bool owned = false;              // a pop of a context that the process made and destroys later; the thread did not lack it meanwhile
+    bool ended = false;              // a pop of a context that the thread's next call destroys (popped_contexts.h)
+    bool owned = false;              // a pop of a context that the process made and destroys later (popped_contexts.h)
+    bool instead = false;            // and which it made at a place where the fault-free run makes none
     bool strange = false;            // from a place that the fault-free run does not have
-    bool unseen = false;             // nor does it have the calling instruction
     std::size_t partner = kNowhere;  // the step that gives back what this one took, or took what this one gives back
     Site site;
+    Site created;  // of an owned context
   };
   struct Steps {
     std::vector<Step> steps;
-    std::map<Thing, std::int64_t> after;  // given back although the program was told that the call failed
-    std::int64_t created = 0;             // number of created contexts; each is on the stack without a push
+    std::vector<Site> created;             // contexts; each is on the stack without a push
+    std::map<Thing, std::int64_t> denied;  // taken, though the program was told that the call failed
   };
 
   static Steps StepsOf(const Evidence& run);
@@ -85,7 +87,7 @@ class CountedPlaces {
   bool Compare(Grain grain, const Evidence& trial, Steps* steps, std::vector<Excess>* excess) const;
 
   std::array<Level, kGrains.size()> levels_;
-  std::int64_t created_ = 0;
+  std::set<std::uint64_t> creations_;  // places where contexts are created
 };
 
 // True when the calls pop more contexts than they push, or release more references of a primary context than they retain.

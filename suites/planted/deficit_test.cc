@@ -94,6 +94,20 @@ CUAUDIT_CASE(Deficit, APopWithoutItsPushTakesWhatTheCallerPushed) {
 }
 CUAUDIT_CASE(Deficit, APopWithoutItsPushFindsNothing) { ExpectDeficit(PopsWithoutItsPush<Below::Nothing>, Kind::ContextStackEntry, 103); }
 CUAUDIT_CASE(Deficit, APopOfTheMadeContextThatTheThreadThenLacks) { ExpectDeficit(PopsWhatItMade, Kind::ContextStackEntry, 106); }
+CUAUDIT_CASE(Deficit, AHelperPopsAfterAFailedPushWhatTheCallerThenDestroys) {
+  ExpectDeficit(LeavesItsOwn<Leaves::AfterFailedPush>, Kind::ContextStackEntry, Deeper(1, 4, 12));
+}
+CUAUDIT_CASE(Deficit, AnErrorPathPopsAfterItsFailedPushWhatTheCallerThenDestroys) {
+  ExpectDeficit(LeavesItsOwn<Leaves::ByPopAfterPush>, Kind::ContextStackEntry, InHelper(1, 6));
+}
+CUAUDIT_CASE(Deficit, AHelperPopsTwiceWhatTheCallerThenDestroys) {
+  ExpectDeficit(LeavesItsOwn<Leaves::Twice>, Kind::ContextStackEntry, Deeper(1, 4, 12));
+}
+CUAUDIT_CASE(Deficit, AHelperPopsTheMadeContextThatTheThreadThenLacks) {
+  ExpectDeficit(LeavesItsOwn<Leaves::AndNeedsIt>, Kind::ContextStackEntry, InHelper(2, 12));
+}
+CUAUDIT_CASE(Deficit, APopBesidesAContextThatEveryRunTakesOff) { ExpectDeficit(TakesItOffAtOnce, Kind::ContextStackEntry, 109); }
+CUAUDIT_CASE(Deficit, AContextMadeInsteadExplainsNoOtherPop) { ExpectDeficit(MakesAContextInstead, Kind::ContextStackEntry, 103); }
 CUAUDIT_CASE(Deficit, PoppedTwiceOverTheCallersContext) { ExpectDeficit(PopsTwice, Kind::ContextStackEntry, 106); }
 
 CUAUDIT_CASE(Deficit, ADescriptorThatTheParentOpened) { ExpectDeficit(ClosesWhatItWasGiven, Kind::FileDescriptor, 105); }

@@ -6,6 +6,7 @@
 
 #include "suites/support/cases/case.h"
 #include "suites/support/cases/endings.h"
+#include "suites/support/cases/own_context.h"
 
 namespace cuaudit::testing::families_test {
 namespace {
@@ -73,6 +74,22 @@ CUAUDIT_CASE(Orphaned, InAContextOfItsOwnWithTheOption) {
 
 CUAUDIT_CASE(Leak, MemoryOfAUserObjectThatCouldNotBeMade) {
   ExpectFound(Noted(Sweep(Of<DestructorFrees<true>>("memory of a user object"))));
+}
+
+CUAUDIT_CASE(Deficit, AHelperLeavesTheCallersContextThatIsThenDestroyed) {
+  ExpectFound(Noted(Sweep(Of<LeavesItsOwnContext<Leaving::ThenDestroys, true>>("own context left by a helper, then destroyed"))));
+}
+
+CUAUDIT_CASE(Deficit, AHelperLeavesTheCallersContextThatIsThenTornDown) {
+  ExpectFound(Noted(Sweep(Of<LeavesItsOwnContext<Leaving::ThenTearsDown, true>>("own context left by a helper, then torn down"))));
+}
+
+CUAUDIT_CASE(Deficit, AHelperLeavesTheCallersContextWithWorkBeforeItsEnd) {
+  ExpectFound(Noted(Sweep(Of<LeavesItsOwnContext<Leaving::ThenWorksOn, true>>("own context left by a helper before more work"))));
+}
+
+CUAUDIT_CASE(ContextStack, APushThatStaysUnderANestedContext) {
+  ExpectFound(Noted(Sweep(Of<NestsAContext<true>>("context nested over a push"))));
 }
 
 CUAUDIT_CASE(Deficit, AScopeThatPopsTheCallersContext) {

@@ -129,6 +129,17 @@ CUAUDIT_CASE(Deficit, ACreatedContextIsPoppedByItsMaker) {
 // The same, and the program asks the driver for the text of the error in between.
 CUAUDIT_CASE(Deficit, ACreatedContextIsPoppedLongBeforeItIsDestroyed) { ExpectRight(PopsWhatItMade, Kind::ContextStackEntry); }
 
+// A helper that pops other contexts, too, takes the program's own context off before it is destroyed.
+CUAUDIT_CASE(Deficit, ACreatedContextIsPoppedByASharedHelper) {
+  ExpectRight(LeavesItsOwn<Leaves::AndDestroys>, Kind::ContextStackEntry);
+  ExpectRight(LeavesItsOwn<Leaves::AndTearsDown>, Kind::ContextStackEntry);
+  ExpectRight(LeavesItsOwn<Leaves::AndWorksOn>, Kind::ContextStackEntry);
+  ExpectRight(LeavesItsOwn<Leaves::AfterFailedPush>, Kind::ContextStackEntry);
+  ExpectRight(LeavesItsOwn<Leaves::ByPopAfterPush>, Kind::ContextStackEntry);
+  ExpectRight(LeavesItsOwn<Leaves::Twice>, Kind::ContextStackEntry);
+  ExpectRight(LeavesItsOwn<Leaves::AndNeedsIt>, Kind::ContextStackEntry);
+}
+
 // The program was told that the pop had failed, and tries again.
 CUAUDIT_CASE(Deficit, APopThatWasSaidToHaveFailed) {
   ExpectQuiet(Kind::ContextStackEntry, [](Run run) {
@@ -139,6 +150,46 @@ CUAUDIT_CASE(Deficit, APopThatWasSaidToHaveFailed) {
     if (run == Run::FaultFree) return t;
     pop.After(CUDA_ERROR_INVALID_CONTEXT);
     t.Pop(kCallers).Context(kCallers).Stack(104);
+    return t;
+  });
+}
+
+// The program was told that the release had failed, and tries three times more. The driver has nothing left.
+CUAUDIT_CASE(Deficit, APopThatWasSaidToHaveFailedIsTriedThreeTimes) {
+  ExpectQuiet(Kind::ContextStackEntry, [](Run run) {
+    Trace t;
+    t.Push(0xa).Context(0).Stack(101);
+    Step pop = t.Pop(0xa).Context(0xa).Stack(102);
+    if (run == Run::FaultFree) return t;
+    pop.After();
+    for (int i = 0; i < 3; ++i) t.Pop(0).Context(0).Stack(102).Fails(CUDA_ERROR_INVALID_CONTEXT);
+    return t;
+  });
+}
+CUAUDIT_CASE(Deficit, AReleaseThatWasSaidToHaveFailedIsTriedThreeTimes) {
+  ExpectQuiet(Kind::PrimaryContext, [](Run run) {
+    Trace t;
+    t.Retain().Stack(101);
+    Step release = t.ReleasePrimary().Stack(102);
+    if (run == Run::FaultFree) return t;
+    release.After();
+    for (int i = 0; i < 3; ++i) t.ReleasePrimary().Stack(102).Fails(CUDA_ERROR_INVALID_CONTEXT);
+    return t;
+  });
+}
+
+CUAUDIT_CASE(Deficit, ACreatedContextIsTakenOffAtOnceInEveryRun) { ExpectRight(TakesItOffAtOnce, Kind::ContextStackEntry); }
+CUAUDIT_CASE(Deficit, AContextIsMadeInsteadOfAPush) { ExpectRight(MakesAContextInstead, Kind::ContextStackEntry); }
+
+// The program was told that the push had failed. What it then takes off is what the push had put there, and not its own context.
+CUAUDIT_CASE(Deficit, ItPopsWhatAPushThatWasSaidToHaveFailedPutThere) {
+  ExpectQuiet(Kind::ContextStackEntry, [](Run run) {
+    Trace t;
+    t.Call(CallId::CtxCreate_v2).Out(0, 0xa).Context(0).Stack(101);
+    Step push = t.Push(0xb).Context(0xa).Stack(Deeper(1, 1, 11));
+    if (run != Run::FaultFree) push.After();
+    t.Pop(0xb).Context(0xb).Stack(run == Run::FaultFree ? Deeper(1, 2, 12) : InHelper(2, 12));
+    t.Call(CallId::CtxDestroy_v2).In(0, 0xa).Context(0xa).Stack(109);
     return t;
   });
 }
@@ -213,6 +264,17 @@ CUAUDIT_CASE(Deficit, ANumberThatWasNeverOpen) {
     Watch(&t);
     FailsToAllocate(&t, run);
     if (run != Run::FaultFree) t.Host(HostCall::DescriptorClose, 51).In(1, faults::kNotOpen).Stack(105);
+    return t;
+  });
+}
+
+// The driver's code closes a number that was open when the program began.
+CUAUDIT_CASE(Deficit, ADescriptorThatTheDriverCloses) {
+  ExpectQuiet(Kind::FileDescriptor, [](Run run) {
+    Trace t;
+    Watch(&t);
+    FailsToAllocate(&t, run);
+    if (run != Run::FaultFree) t.Host(HostCall::DescriptorClose, 4).Stack(kInDriver);
     return t;
   });
 }

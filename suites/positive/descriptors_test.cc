@@ -89,6 +89,17 @@ CUAUDIT_CASE(ClosedAfterImport, TheNumberIsAnotherFiles) {
   ExpectSilent(t);
 }
 
+// After its close the number belongs to files that the program opens past the wrappers: one is imported, the next one is closed.
+CUAUDIT_CASE(ClosedAfterImport, TheNumberIsThatOfFilesThatNobodySawOpened) {
+  Trace t = Watched();
+  t.Host(HostCall::DescriptorReceived, kFd);
+  t.Host(HostCall::DescriptorClose, kFd);
+  Import(t, CallId::ImportExternalMemory, kFd);
+  t.Host(HostCall::DescriptorClose, kFd);
+  t.Call(CallId::DestroyExternalMemory).In(0, kImported);
+  ExpectSilent(t);
+}
+
 // The driver closed it past the wrappers, so what has the number now is unknown.
 CUAUDIT_CASE(ClosedAfterImport, TheCensusSawItGone) {
   Trace t = Watched();

@@ -5,6 +5,7 @@
 
 #include "suites/support/cases/case.h"
 #include "suites/support/cases/endings.h"
+#include "suites/support/cases/own_context.h"
 
 namespace cuaudit::testing::families_test {
 namespace {
@@ -60,6 +61,20 @@ CUAUDIT_CASE(Orphaned, AContextOfItsOwnTakesTheRestAlong) { ExpectSilent(Of<OwnC
 CUAUDIT_CASE(Leak, ADestructorThatFreesWhenTheLaunchIsOver) { ExpectSilent(Of<DestructorFrees<false>>("memory of a user object")); }
 
 CUAUDIT_CASE(Deficit, AScopeThatPopsWhatItPushed) { ExpectSilent(Of<ScopedPush<false>>("scope over a push")); }
+
+CUAUDIT_CASE(Deficit, AHelperLeavesTheOwnContextThatIsThenDestroyed) {
+  ExpectSilent(Of<LeavesItsOwnContext<Leaving::ThenDestroys, false>>("own context left by a helper, then destroyed"));
+}
+
+CUAUDIT_CASE(Deficit, AHelperLeavesTheOwnContextThatIsThenTornDown) {
+  ExpectSilent(Of<LeavesItsOwnContext<Leaving::ThenTearsDown, false>>("own context left by a helper, then torn down"));
+}
+
+CUAUDIT_CASE(Deficit, AHelperLeavesTheOwnContextWithWorkBeforeItsEnd) {
+  ExpectSilent(Of<LeavesItsOwnContext<Leaving::ThenWorksOn, false>>("own context left by a helper before more work"));
+}
+
+CUAUDIT_CASE(ContextStack, AContextNestedOverAPush) { ExpectSilent(Of<NestsAContext<false>>("context nested over a push")); }
 
 CUAUDIT_CASE(Deficit, AScopeThatReleasesWhatItRetained) { ExpectSilent(Of<ScopedReference<false>>("scope over a reference")); }
 

@@ -42,8 +42,25 @@ bool WritesOutput(driver::CallId call) {
   return std::any_of(shape.parameter, shape.parameter + shape.count, [](const driver::Parameter& one) { return one.output; });
 }
 
+// True for a call after which the driver has a function of the program to call, with an argument. A program that is told that the call
+// failed gives the argument back, and has no reason to wait for a function that it believes will never run.
+bool HandsOverAFunction(driver::BaseId base) {
+  switch (base) {
+    case driver::BaseId::LaunchHostFunc:
+    case driver::BaseId::StreamAddCallback:
+    case driver::BaseId::GraphAddHostNode:
+    case driver::BaseId::GraphHostNodeSetParams:
+    case driver::BaseId::GraphExecHostNodeSetParams:
+      return true;
+    default:
+      return driver::EffectOf(base).kind == driver::Kind::Callback && !driver::IsRelease(driver::EffectOf(base).effect);
+  }
+}
+
+// The codes with which the call may fail in this way; none when it cannot.
 std::vector<CUresult> CodesFor(driver::BaseId base, faults::How how, bool all) {
   std::vector<CUresult> codes;
+  if (how == faults::How::After && HandsOverAFunction(base)) return codes;
   if (how == faults::How::Sticky) {
     for (const CUresult code : driver::LegalCodes(base)) {
       if (driver::IsSticky(code) && (all || codes.empty())) codes.push_back(code);

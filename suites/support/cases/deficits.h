@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // deficits.h: trials in which a program gives back what it did not take, and their repaired twins (`right`).
 //
-// Stack 105 is instruction 5 called from 1; stack 205 is the same instruction with another caller.
+// Stack 105 is instruction 5 called from 1; stack 205 is the same instruction with another caller. InHelper and Deeper name deeper stacks.
+// Stack 401 is in the driver.
 #pragma once
 
 #include "faults/journal/host_detail.h"
@@ -12,12 +13,28 @@ namespace cuaudit::testing {
 
 enum class Run { FaultFree, Wrong, Right };
 
+// The function whose own calls have the stacks 101 to 120 calls another one at its instruction `at`, which calls a third one at `inner`.
+inline constexpr std::uint32_t kInDriver = 401;
+inline constexpr std::uint32_t kMostCalls = 5;
+constexpr std::uint32_t InHelper(std::uint32_t at, std::uint32_t place) { return 1000 * at + place; }
+constexpr std::uint32_t Deeper(std::uint32_t at, std::uint32_t inner, std::uint32_t place) { return InHelper(at, place) + 100 * inner; }
+
 inline harness::Judgement JudgeRuns(const Trace& fault_free, const Trace& trial) {
   const auto with_stacks = [](JournalImage* image) {
-    image->Module("program");
+    image->Module("program").Module("/usr/lib/x86_64-linux-gnu/libcuda.so.1");
+    image->Stack(kInDriver, {JournalImage::Frame(1, 0x10), JournalImage::Frame(0, 0x1000)});
     for (std::uint32_t caller = 1; caller <= 3; ++caller) {
       for (std::uint32_t place = 1; place <= 20; ++place) {
         image->Stack(caller * 100 + place, {JournalImage::Frame(0, place * 16), JournalImage::Frame(0, 0x1000 * caller)});
+      }
+    }
+    for (std::uint32_t at = 1; at <= kMostCalls; ++at) {
+      for (std::uint32_t place = 1; place <= 20; ++place) {
+        const std::vector<std::uint64_t> callers = {JournalImage::Frame(0, 0x10000 * at), JournalImage::Frame(0, 0x1000)};
+        image->Stack(InHelper(at, place), {JournalImage::Frame(0, place * 16), callers[0], callers[1]});
+        for (std::uint32_t inner = 1; inner <= kMostCalls; ++inner)
+          image->Stack(Deeper(at, inner, place),
+                       {JournalImage::Frame(0, place * 16), JournalImage::Frame(0, 0x100000 * inner), callers[0], callers[1]});
       }
     }
   };
@@ -151,6 +168,88 @@ inline Trace PopsWhatItMade(Run run) {
   if (run == Run::Wrong) t.CreateStream(0x10).Context(0).Stack(107).Fails(CUDA_ERROR_INVALID_CONTEXT);
   if (run == Run::Right) t.Call(driver::CallId::GetErrorString).In(0, CUDA_ERROR_OUT_OF_MEMORY).Stack(108);
   t.Call(driver::CallId::CtxDestroy_v2).In(0, 0xa).Context(run == Run::FaultFree ? 0xa : 0).Stack(109);
+  return t;
+}
+
+// A program makes a context and calls a function that works in another one: the helpers enter() and leave() push and pop. When the work
+// fails, the right program takes its own context off by leave(), too, before it destroys it. In the wrong ones that pop is an accident.
+enum class Leaves {
+  AndDestroys,      // in the next call
+  AndTearsDown,     // in the next call, which another function makes
+  AndWorksOn,       // some calls later
+  AfterFailedPush,  // wrong: the work ends with leave(), though enter() failed
+  ByPopAfterPush,   // wrong: the same, by a pop of its own
+  Twice,            // wrong: the work ends with leave() twice
+  AndNeedsIt,       // wrong: the program needs the context that it took off
+};
+template <Leaves how>
+Trace LeavesItsOwn(Run run) {
+  constexpr std::uint32_t kEnter = 11;
+  constexpr std::uint32_t kLeave = 12;
+  constexpr std::uint64_t kOwn = 0xa;
+  constexpr bool kPushFails = how == Leaves::AfterFailedPush || how == Leaves::ByPopAfterPush;
+  const bool fails = run != Run::FaultFree;
+  const bool wrong = run == Run::Wrong;
+  Trace t;
+  t.Call(driver::CallId::CtxCreate_v2).Out(0, kOwn).Context(0).Stack(101);
+  Step push = t.Push(0xb).Context(kOwn).Stack(Deeper(1, 1, kEnter));
+  if (fails && kPushFails) push.Refused();
+  if (!fails || !kPushFails) {
+    Step alloc = t.Alloc(0x1000).Context(0xb).Stack(InHelper(1, 4));
+    if (fails) alloc.Refused();
+    if (!fails) t.Free(0x1000).Context(0xb).Stack(InHelper(1, 5));
+    t.Pop(0xb).Context(0xb).Stack(Deeper(1, fails ? 3 : 2, kLeave));
+  }
+  bool taken = false;
+  if (wrong && how != Leaves::AndNeedsIt) {
+    t.Pop(kOwn).Context(kOwn).Stack(how == Leaves::ByPopAfterPush ? InHelper(1, 6) : Deeper(1, 4, kLeave));
+    taken = true;
+  } else if (fails) {
+    t.Pop(kOwn).Context(kOwn).Stack(InHelper(2, kLeave));
+    taken = true;
+  }
+  if (fails && how == Leaves::AndWorksOn) {
+    t.Call(driver::CallId::GetErrorString).In(0, CUDA_ERROR_OUT_OF_MEMORY).Stack(108);
+    t.Push(0xb).Context(0).Stack(InHelper(3, kEnter));
+    t.Pop(0xb).Context(0xb).Stack(InHelper(4, kLeave));
+  }
+  if (wrong && how == Leaves::AndNeedsIt) t.CreateStream(0x10).Context(0).Stack(107).Fails(CUDA_ERROR_INVALID_CONTEXT);
+  const std::uint32_t destroyed = how == Leaves::AndTearsDown && fails ? InHelper(5, 13) : 109;
+  t.Call(driver::CallId::CtxDestroy_v2).In(0, kOwn).Context(taken ? 0 : kOwn).Stack(destroyed);
+  return t;
+}
+
+// Every run takes its own context off at once and destroys it. The failing path works in another one; the wrong one pops without its push.
+inline Trace TakesItOffAtOnce(Run run) {
+  Trace t;
+  t.Call(driver::CallId::CtxSetCurrent).In(0, kCallers).Context(0).Stack(101);
+  t.Call(driver::CallId::CtxCreate_v2).Out(0, 0xa).Context(kCallers).Stack(102);
+  t.Pop(0xa).Context(0xa).Stack(103);
+  t.Call(driver::CallId::CtxDestroy_v2).In(0, 0xa).Context(kCallers).Stack(104);
+  Step alloc = t.Alloc(0x1000).Context(kCallers).Stack(105);
+  if (run != Run::FaultFree) alloc.Refused();
+  if (run == Run::FaultFree) t.Free(0x1000).Context(kCallers).Stack(106);
+  if (run == Run::Right) t.Push(0xb).Context(kCallers).Stack(107);
+  if (run == Run::Right) t.Pop(0xb).Context(0xb).Stack(108);
+  if (run == Run::Wrong) t.Pop(kCallers).Context(kCallers).Stack(109);
+  return t;
+}
+
+// The push fails, and the program makes a context instead, which the pop of the push takes off. The wrong program has taken it off before.
+inline Trace MakesAContextInstead(Run run) {
+  Trace t;
+  t.Call(driver::CallId::CtxSetCurrent).In(0, kCallers).Context(0).Stack(101);
+  Step push = t.Push(0xa).Context(kCallers).Stack(102);
+  if (run == Run::FaultFree) {
+    t.Pop(0xa).Context(0xa).Stack(103);
+    return t;
+  }
+  push.Refused();
+  t.Call(driver::CallId::CtxCreate_v2).Out(0, 0xb).Context(kCallers).Stack(104);
+  if (run == Run::Wrong) t.Pop(0xb).Context(0xb).Stack(105);
+  const std::uint64_t popped = run == Run::Wrong ? kCallers : 0xb;
+  t.Pop(popped).Context(popped).Stack(103);
+  t.Call(driver::CallId::CtxDestroy_v2).In(0, 0xb).Context(run == Run::Wrong ? 0 : kCallers).Stack(106);
   return t;
 }
 

@@ -120,6 +120,22 @@ TEST_F(MakePlanTest, TriesEveryWayAndEveryCodeWhenAsked) {
   EXPECT_GT(Plan(options).faults.size(), 2U);
 }
 
+// The driver would call the function, though the program has given its argument back.
+TEST_F(MakePlanTest, NeverCarriesOutAndDeniesWhatHandsAFunctionOver) {
+  journal_.Call(CallId::LaunchHostFunc);
+  journal_.Call(CallId::StreamAddCallback);
+  journal_.Call(CallId::GraphAddHostNode);
+  journal_.Call(CallId::DeviceRegisterAsyncNotification);
+  journal_.Call(CallId::DeviceUnregisterAsyncNotification);
+  PlanOptions options;
+  options.hows = {"after"};
+  const PlannedFaults plan = Plan(options);
+  EXPECT_THAT(plan.faults, ElementsAre(StartsWith("cuDeviceUnregisterAsyncNotification#1")));
+  EXPECT_EQ(plan.possible, 1U) << "it is no way to fail that was left out";
+  options.hows = {"refuse"};
+  EXPECT_THAT(Plan(options).faults, SizeIs(5));
+}
+
 TEST_F(MakePlanTest, FillsGarbageOnlyWhereACallWritesOutput) {
   journal_.Call(CallId::MemAlloc_v2);
   journal_.Call(CallId::MemFree_v2);
