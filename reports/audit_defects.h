@@ -32,6 +32,7 @@ struct Tally {
   std::size_t expired = 0;  // of those that count: a suppression accepted them until a day that has passed
   std::size_t fixed = 0;
   std::size_t not_run = 0;         // of the base, and nobody looked for them
+  std::size_t missing = 0;         // reports of the base that this audit does not have
   std::size_t unproved = 0;        // cases that were not carried out as a whole, or have a report that proves nothing
   std::size_t cases = 0;           // with a name, that show the defects that count
   std::uint64_t over_budget = 0;   // trials that --budget left out
@@ -56,6 +57,9 @@ std::string WhyNotRun(const Case& one);
 
 // "player" or "player, sweep"; the mode alone for a case without a name.
 std::string NameOf(const Case& one, const Run& run);
+
+// The same of what was not run; "the report" when it has neither name nor mode.
+std::string NameOf(const NotProved& one);
 
 // "player, decoder and 3 more"; empty when no case has a name.
 std::string CasesOf(const Listed& listed);

@@ -84,6 +84,9 @@ void ReadIndex(const JsonNode& root, Index* index) {
     Comparison& read = index->audit.comparison.emplace();
     read.base = comparison["base"].Text();
     comparison["gone"].ForEach([&read](const JsonNode& gone) { read.gone.push_back(ReadGone(gone)); });
+    comparison.Maybe("not_run").ForEach([&read](const JsonNode& run) {
+      read.not_run.push_back({run["case"].Text(), ReadMode(run["mode"]), run["because"].Text()});
+    });
   }
   index->audit.unused_suppressions = root.Maybe("unused_suppressions").Texts();
   index->audit.generated = root["header"]["generated"].Text();

@@ -115,6 +115,7 @@ std::vector<NotProved> NothingProved(const Audit& audit) {
       if (std::string why = WhyNothingProved(run); !why.empty()) all.push_back({one.name, run.mode, std::move(why)});
     }
   }
+  if (audit.comparison) all.insert(all.end(), audit.comparison->not_run.begin(), audit.comparison->not_run.end());
   return all;
 }
 

@@ -14,12 +14,7 @@ namespace cuaudit::report {
 // Why a run says nothing about what it does not show: it was interrupted, failed, or was not exercised. Empty: it does.
 std::string WhyNothingProved(const Run& run);
 
-// A run, or a whole case, that says nothing about what it does not show.
-struct NotProved {
-  std::string case_name;
-  Mode mode = Mode::Unknown;  // Unknown: the case was not carried out
-  std::string why;
-};
+// Cases and runs of the audit that prove nothing, and then those of the base that the audit does not have.
 std::vector<NotProved> NothingProved(const Audit& audit);
 
 // Number of defects by change. Suppressed ones are in none of them.

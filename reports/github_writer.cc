@@ -97,6 +97,11 @@ void AddCases(const Audit& audit, Annotations* annotations) {
                             kMessageBytes));
     }
   }
+  if (audit.comparison) {
+    for (const NotProved& one : audit.comparison->not_run) {
+      annotations->Add(kWarning, "cuaudit: not run: " + NameOf(one), {}, Data("the base has it: " + one.why, kMessageBytes));
+    }
+  }
   for (const std::string& entry : audit.unused_suppressions) {
     annotations->Add(kWarning, "cuaudit: unused suppression", {}, Data(entry + ": no defect matches it", kMessageBytes));
   }

@@ -53,7 +53,7 @@ std::string_view ChangeOf(const Defect& defect) {
 void AppendComparison(const Audit& audit, Sheet* sheet) {
   if (!audit.comparison) return;
   const Comparison& comparison = *audit.comparison;
-  if (comparison.gone.empty()) {
+  if (comparison.gone.empty() && comparison.not_run.empty()) {
     sheet->Add("Compared with " + Code(comparison.base) + ": the base has no defect that this audit does not show.\n\n");
     return;
   }
@@ -62,6 +62,9 @@ void AppendComparison(const Audit& audit, Sheet* sheet) {
     const std::string title = gone.title.empty() ? std::string(words::Row(gone.rule).title) : gone.title;
     sheet->Add(fmt::format("| {} | {} | {} | {} |\n", words::Row(gone.change).title, Code(gone.case_name), Code(title),
                            gone.because.empty() ? "" : Code(gone.because)));
+  }
+  for (const NotProved& one : comparison.not_run) {
+    sheet->Add(fmt::format("| {} | {} | | {} |\n", words::Row(Change::NotRun).title, Code(NameOf(one)), Code(one.why)));
   }
   sheet->Add("\n");
 }

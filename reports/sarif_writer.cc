@@ -255,6 +255,10 @@ Json Invocations(const Audit& audit) {
                                                    (gone.because.empty() ? gone.title : gone.because)));
     }
   }
+  if (audit.comparison) {
+    for (const NotProved& one : audit.comparison->not_run)
+      beside.push_back(Notification("warning", "the base has " + NameOf(one) + ", and it was not run: " + one.why));
+  }
   for (const std::string& entry : audit.unused_suppressions)
     beside.push_back(Notification("note", "no defect matches the suppression " + entry));
   if (!beside.empty()) {

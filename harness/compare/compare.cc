@@ -117,11 +117,14 @@ std::string WhyNotSeen(const KnownDefect& defect, const report::Run& now) {
   return "fewer cycles were run: " + std::to_string(cycles) + ", and the base has " + std::to_string(shown.cycles);
 }
 
+std::string WhyNotThere(const report::Case* now, report::Mode mode) {
+  return now == nullptr ? "the case is gone" : "the case has no " + std::string(report::Name(mode));
+}
+
 std::string WhyNotLookedFor(const KnownDefect& defect, const report::Case* now, const report::Run* before) {
-  if (now == nullptr) return "the case is gone";
-  if (!now->not_run.empty()) return now->not_run;
+  if (now != nullptr && !now->not_run.empty()) return now->not_run;
   const report::Run* const run = RunOf(now, defect.mode);
-  if (run == nullptr) return "the case has no " + std::string(report::Name(defect.mode));
+  if (run == nullptr) return WhyNotThere(now, defect.mode);
   if (const std::string why = report::WhyNothingProved(*run); !why.empty()) return why;
   if (const std::string why = WhyNotSeen(defect, *run); !why.empty()) return why;
   return WhyNotTried(defect, *run, before);
@@ -205,32 +208,56 @@ report::Gone GoneOf(const KnownDefect& defect, std::string because) {
 }
 
 // A report of one program has a case without a name. It is compared with the only case of the other side.
-void NameTheOnlyCase(std::vector<KnownDefect>* before, report::Audit* earlier, const report::Audit& head) {
+void NameTheOnlyCase(Base* base, const report::Audit& head) {
   if (head.cases.size() != 1) return;
   const std::string& name = head.cases.front().name;
-  const bool one_case =
-      std::all_of(before->begin(), before->end(), [&](const KnownDefect& defect) { return defect.case_name == before->front().case_name; });
-  if (before->empty() || !one_case || before->front().case_name == name) return;
-  if (!name.empty() && !before->front().case_name.empty()) return;
-  for (KnownDefect& defect : *before) defect.case_name = name;
-  if (earlier != nullptr && earlier->cases.size() == 1) earlier->cases.front().name = name;
+  std::set<std::string_view> before;
+  for (const KnownDefect& defect : base->defects) before.insert(defect.case_name);
+  for (const KnownRun& run : base->runs) before.insert(run.case_name);
+  if (before.size() != 1 || *before.begin() == name || (!name.empty() && !before.begin()->empty())) return;
+  for (KnownDefect& defect : base->defects) defect.case_name = name;
+  std::set<KnownRun> runs;
+  for (const KnownRun& run : base->runs) runs.insert({name, run.mode});
+  base->runs = std::move(runs);
+  if (base->audit && base->audit->cases.size() == 1) base->audit->cases.front().name = name;
+}
+
+// Runs of the base that the head does not have. Those that it has and that prove nothing, and cases that say why they were not carried out,
+// are named by the head itself.
+std::vector<report::NotProved> NotRun(const std::set<KnownRun>& before, const report::Audit& head) {
+  std::vector<report::NotProved> missing;
+  for (const KnownRun& run : before) {
+    const report::Case* const now = CaseOf(head, run.case_name);
+    if (now != nullptr && (!now->not_run.empty() || RunOf(now, run.mode) != nullptr)) continue;
+    missing.push_back({run.case_name, run.mode, WhyNotThere(now, run.mode)});
+  }
+  return missing;
 }
 
 using Group = std::pair<std::string, report::Mode>;
 
 }  // namespace
 
-void CompareWith(const Base& base, report::Audit* head) {
-  std::vector<KnownDefect> known = base.defects;
-  report::Audit earlier = base.audit.value_or(report::Audit());
-  NameTheOnlyCase(&known, &earlier, *head);
+Base BaseOf(std::string name, report::Audit audit) {
+  Base base;
+  base.name = std::move(name);
+  base.defects = KnownDefects(audit);
+  base.runs = KnownRuns(audit);
+  base.audit = std::move(audit);
+  return base;
+}
+
+void CompareWith(Base base, report::Audit* head) {
+  NameTheOnlyCase(&base, *head);
+  const report::Audit earlier = base.audit ? std::move(*base.audit) : report::Audit();
   std::map<Group, std::vector<KnownDefect>> before;
-  for (KnownDefect& defect : known) {
+  for (KnownDefect& defect : base.defects) {
     Group group{defect.case_name, defect.mode};
     before[std::move(group)].push_back(std::move(defect));
   }
   report::Comparison comparison;
   comparison.base = base.name;
+  comparison.not_run = NotRun(base.runs, *head);
   std::set<std::pair<Group, std::size_t>> paired;
   for (report::Case& one : head->cases) {
     for (report::Run& run : one.runs) {

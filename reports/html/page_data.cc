@@ -121,6 +121,10 @@ std::string PageData(const Audit& audit, const SourceRoot* root) {
   if (audit.comparison) {
     for (const Gone& one : audit.comparison->gone) gone.push_back(GoneOf(one));
   }
+  Json missing = Json::array();
+  if (audit.comparison) {
+    for (const NotProved& one : audit.comparison->not_run) missing.push_back(Json{{"name", NameOf(one)}, {"because", one.why}});
+  }
   Json json = {{"tool", audit.tool_version}, {"generated", audit.generated}};
   json["base"] = audit.comparison ? Json(audit.comparison->base) : Json(nullptr);
   json["words"] = Json{{"rule", WordsOf(words::kRules)},
@@ -133,6 +137,7 @@ std::string PageData(const Audit& audit, const SourceRoot* root) {
   json["defects"] = std::move(defects);
   json["findings"] = std::move(findings);
   json["gone"] = std::move(gone);
+  json["missing"] = std::move(missing);
   json["unused"] = audit.unused_suppressions;
   json["frames"] = places.Frames();
   json["stacks"] = places.Stacks();

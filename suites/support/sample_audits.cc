@@ -65,6 +65,7 @@ Audit ReleaseAudit() {
       "releases/1.4",
       {Gone{Change::Fixed, "", "encoder", Mode::Sweep, "v1-00000000000000f1", Rule::Leak, "2 event, acquired by cuEventCreate"},
        Gone{Change::NotRun, "the case was not run", "decoder", Mode::Sweep, "v1-00000000000000f2", Rule::DoubleRelease, "1 stream"}}};
+  audit.comparison->not_run = {{"encoder", Mode::Cycles, "the case has no cycles"}};
   audit.unused_suppressions = {"suppressions.toml:21"};
   return audit;
 }
@@ -122,6 +123,7 @@ Audit AuditOfOneText(const std::string& text) {
   audit.comparison = report::Comparison{text,
                                         {Gone{Change::Fixed, text, text, Mode::Sweep, text, Rule::Leak, text},
                                          Gone{Change::NotRun, text, text, Mode::Sweep, text, Rule::Leak, text}}};
+  audit.comparison->not_run = {{text, Mode::Sweep, text}};
   audit.unused_suppressions = {text};
   audit.generated = text;
   audit.tool_version = text;

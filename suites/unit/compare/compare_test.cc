@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "harness/compare/baseline.h"
+#include "reports/comparison_text.h"
+#include "reports/message.h"
 #include "suites/unit/compare/small_audits.h"
 
 namespace cuaudit::harness::compare_test {
@@ -16,20 +18,12 @@ using namespace small_audits;  // NOLINT(google-build-using-namespace)
 using report::Audit;
 using report::Change;
 
-Base BaseOf(Audit audit) {
-  Base base;
-  base.name = "base";
-  base.defects = KnownDefects(audit);
-  base.audit = std::move(audit);
-  return base;
-}
+Base BaseOf(Audit audit) { return harness::BaseOf("base", std::move(audit)); }
 
 // The same, as a baseline file has it.
 Base FileOf(const Audit& audit) {
-  Base base;
-  base.name = "base.txt";
-  base.defects = *ParseBaseline(BaselineText(KnownDefects(audit)), base.name);
-  return base;
+  Baseline known = *ParseBaseline(BaselineText(BaselineOf(audit)), "base.txt");
+  return {"base.txt", std::move(known.defects), std::move(known.runs), {}};
 }
 
 std::vector<Change> ChangesOf(const Audit& audit) {
@@ -137,6 +131,61 @@ TEST(Compare, WhatNobodyLookedForIsNeverFixed) {
     EXPECT_EQ(Fate(base, AuditOf({Sweep({}, {elsewhere})})), base.audit ? "fixed" : way + " was not made to fail")
         << "only a report tells that main is the old open_device";
   }
+}
+
+// What was not run of the base, whether it has defects there or not, in words.
+std::string Missing(const Base& base, Audit head) {
+  CompareWith(base, &head);
+  std::string text;
+  for (const report::NotProved& one : head.comparison->not_run) {
+    text += one.case_name + ", " + std::string(report::Name(one.mode)) + ": " + one.why + "\n";
+  }
+  return text;
+}
+
+TEST(Compare, ACleanCaseOfTheBaseThatVanishesIsNotRun) {
+  Audit before = AuditOf({Sweep({}, {Tried("open_device")})});
+  before.cases.push_back(AuditOf({Sweep({Leak()})}, "decoder").cases[0]);
+  for (const Base& base : {BaseOf(before), FileOf(before)}) {
+    EXPECT_EQ(Missing(base, before), "");
+    EXPECT_EQ(Missing(base, AuditOf({Sweep({Leak()})}, "decoder")), "player, sweep: the case is gone\n");
+    EXPECT_EQ(Missing(base, Audit()), "decoder, sweep: the case is gone\nplayer, sweep: the case is gone\n");
+  }
+}
+
+TEST(Compare, ACleanModeOfTheBaseThatVanishesIsNotRun) {
+  report::Run cycles;
+  cycles.mode = report::Mode::Cycles;
+  cycles.outcome = report::Outcome::Clean;
+  const Audit before = AuditOf({Sweep({Leak()}), cycles});
+  Audit left_out = AuditOf({Sweep({Leak()})});
+  left_out.cases[0].not_run = "the budget has no time for its cycles";
+  report::Run unexercised = cycles;
+  unexercised.outcome = report::Outcome::NotExercised;
+  unexercised.message.told = "no driver call";
+  for (const Base& base : {BaseOf(before), FileOf(before)}) {
+    EXPECT_EQ(Missing(base, AuditOf({Sweep({Leak()})})), "player, cycles: the case has no cycles\n");
+    EXPECT_EQ(Missing(base, AuditOf({Sweep({Leak()})}, "")), ", cycles: the case has no cycles\n") << "the only case";
+    // The head itself says so of these; each is said once.
+    for (Audit head : {left_out, AuditOf({Sweep({Leak()}), unexercised})}) {
+      EXPECT_EQ(Missing(base, head), "");
+      CompareWith(base, &head);
+      EXPECT_EQ(report::NothingProved(head).size(), 1U);
+    }
+  }
+  EXPECT_EQ(Missing(BaseOf(AuditOf({Sweep({Leak()}), unexercised})), AuditOf({Sweep({Leak()})})), "")
+      << "what proved nothing before is no loss";
+}
+
+TEST(Compare, ABaselineOfVersionOneHasNoRuns) {
+  Baseline known = BaselineOf(AuditOf({Sweep({Leak()})}));
+  known.runs.clear();
+  std::string text = BaselineText(known);
+  text.replace(0, text.find('\n'), "cuaudit baseline 1");
+  const Result<Baseline> old = ParseBaseline(text, "base.txt");
+  ASSERT_TRUE(old.ok()) << old.status().message();
+  EXPECT_EQ(Missing({"base.txt", old->defects, old->runs, {}}, Audit()), "");
+  EXPECT_EQ(Fate({"base.txt", old->defects, old->runs, {}}, Audit()), "the case is gone");
 }
 
 // The failing call is tried in a function that the base had, too: it cannot be the one that is gone.
