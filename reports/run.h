@@ -350,7 +350,6 @@ struct Message {
   NothingPlanned nothing = NothingPlanned::No;
   NeverFired never_fired;
   std::optional<Part> chosen;     // trials of the possible faults; said when the outcome is clean
-  std::string clean_for = {};     // of a clean report that was read from a file: the same in words
   std::optional<Part> abandoned;  // trials abandoned at exit whose heap nobody looked at
   std::optional<Part> coverage;   // reached and wanted, in tenths of a percent
   std::optional<BadEnd> bad_end;
