@@ -79,7 +79,7 @@ void TryHows(std::string_view text) {
 void TrySuppressions(std::string_view text) {
   const Result<Suppressions> read = Suppressions::Parse(text, "s.toml");
   if (!read.ok()) {
-    CheckRefused(read.status(), "s.toml: line ");
+    CheckRefused(read.status(), "s.toml:");
     Require(read.status().message().find('\n') == std::string::npos, "in one line", read.status().message());
     return;
   }
