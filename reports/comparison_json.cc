@@ -3,6 +3,7 @@
 
 #include "reports/comparison_text.h"
 #include "reports/defect_words.h"
+#include "reports/json_findings.h"
 #include "reports/message.h"
 #include "reports/text_writer.h"
 
@@ -36,6 +37,7 @@ Ordered Compared(const std::string& case_name, const Run& run, const Defect& def
                {"blame", BlameOf(run, defect)},
                {"reproduce", root.reproduce}};
   if (!defect.was.empty()) json["was"] = defect.was;
+  if (!defect.taken_for.empty()) json["taken_for"] = TakenForToJson(defect.taken_for);
   if (const auto& one = defect.suppressed) {
     json["suppressed"] =
         Ordered{{"reason", one->reason}, {"owner", one->owner}, {"until", one->until}, {"expired", one->expired}, {"entry", one->entry}};

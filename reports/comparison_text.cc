@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "reports/defect_steps.h"
 #include "reports/defect_words.h"
 #include "reports/escape.h"
 #include "reports/message.h"
@@ -35,6 +36,7 @@ void AppendCompared(const Run& run, const Defect& defect, const std::string& wit
   }
   if (const std::string blame = BlameOf(run, defect); !blame.empty()) page->Line("     {}", page->Paint(kBold, ForTerminal(blame)));
   if (!defect.was.empty()) page->Line("     was: {}", ForTerminal(defect.was));
+  for (const TakenFor& one : defect.taken_for) page->Line("     {}", ForTerminal(Describe(one)));
   if (defect.suppressed) {
     const Suppressed& one = *defect.suppressed;
     page->Line("     {}", ForTerminal(one.expired ? fmt::format("its suppression expired on {}: {}, {} ({})", one.until, one.owner,
@@ -82,6 +84,26 @@ void AppendGone(const Comparison& comparison, const std::vector<NotProved>& not_
     page->Line("     {}", ForTerminal(gone.because));
     page->Line("     {}", page->Paint(kDim, "fingerprint " + ForTerminal(gone.fingerprint)));
   }
+}
+
+// Unchanged defects are only counted, but for those that are known by a guess: a person can check it.
+void AppendTaken(const Audit& audit, Page* page) {
+  constexpr std::size_t kMost = 20;
+  std::size_t count = 0;
+  for (const Case& one : audit.cases) {
+    for (const Run& run : one.runs) {
+      for (const Defect& defect : run.defects) {
+        const bool told = defect.change != Change::Unchanged || (defect.suppressed && defect.suppressed->expired);
+        if (told || defect.taken_for.empty() || ++count > kMost) continue;
+        if (count == 1) page->Line("");
+        if (count == 1) page->Line("unchanged, by another fingerprint:");
+        page->Line("  {}: {} {}", Within(one.name, run.mode), ForTerminal(Headline(run, defect)),
+                   page->Paint(kDim, ForTerminal(defect.fingerprint)));
+        for (const TakenFor& base : defect.taken_for) page->Line("     {}", ForTerminal(Describe(base)));
+      }
+    }
+  }
+  if (count > kMost) page->Line("  … and {} more (--format json has all)", count - kMost);
 }
 
 void AppendFixed(const Comparison& comparison, Page* page) {
@@ -156,6 +178,7 @@ bool WriteComparisonText(const Audit& audit, std::ostream& out, bool colour) {
   AppendExpired(audit, &number, &page);
   AppendGone(comparison, not_proved, &page);
   AppendFixed(comparison, &page);
+  AppendTaken(audit, &page);
   out.write(page.text.data(), static_cast<std::streamsize>(page.text.size()));
   out.flush();
   return out.good();

@@ -16,6 +16,7 @@
 
 #include "reports/course_words.h"
 #include "reports/defect_words.h"
+#include "reports/json_findings.h"
 #include "reports/message.h"
 #include "reports/reasons_json.h"
 #include "reports/sequence_json.h"
@@ -161,6 +162,7 @@ Json ToJson(const Run& run, const Defect& defect) {
             {"reproduce", root.reproduce}};
   if (defect.change != Change::None) json["change"] = words::Name(defect.change);
   if (!defect.was.empty()) json["was"] = defect.was;
+  if (!defect.taken_for.empty()) json["taken_for"] = TakenForToJson(defect.taken_for);
   if (const auto& one = defect.suppressed) {
     json["suppressed"] =
         Json{{"reason", one->reason}, {"owner", one->owner}, {"until", one->until}, {"expired", one->expired}, {"entry", one->entry}};

@@ -135,6 +135,7 @@ Json ResultOf(const Writer& writer, const Listed& listed) {
   Json properties{{"trials", defect.trials}, {"reproduce", root.reproduce}};
   if (!listed.cases.empty()) properties["cases"] = listed.cases;
   if (!defect.was.empty()) properties["was"] = defect.was;
+  for (const TakenFor& one : defect.taken_for) properties["takenFor"].push_back(Describe(one));
   result["properties"] = std::move(properties);
   return result;
 }

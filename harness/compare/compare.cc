@@ -234,6 +234,12 @@ std::vector<report::NotProved> NotRun(const std::set<KnownRun>& before, const re
   return missing;
 }
 
+// Whose defect it is: the blamed function, or the acquiring one.
+std::string FunctionOf(const KnownDefect& defect) {
+  if (!defect.blame.empty()) return defect.blame;
+  return defect.stack.empty() ? std::string() : defect.stack.front();
+}
+
 using Group = std::pair<std::string, report::Mode>;
 
 }  // namespace
@@ -272,6 +278,7 @@ void CompareWith(Base base, report::Audit* head) {
       for (report::Defect& defect : run.defects) {
         defect.change = Change::New;
         defect.was.clear();
+        defect.taken_for.clear();
       }
       std::vector<bool> taken(now.size());
       for (const auto& [old, fresh] : PairDefects(then, now, names)) {
@@ -280,15 +287,25 @@ void CompareWith(Base base, report::Audit* head) {
         const bool more = MoreThan(then[old], now[fresh]);
         run.defects[fresh].change = more ? Change::Changed : Change::Unchanged;
         if (more) run.defects[fresh].was = Was(then[old], now[fresh]);
+        if (then[old].fingerprint != now[fresh].fingerprint) {
+          run.defects[fresh].taken_for.push_back(WhyTaken(then[old], now[fresh], names));
+        }
       }
       // Only what is left over can be a part of another one, so that many renamed defects take no time here.
       for (std::size_t i = 0; i < now.size(); ++i) {
         const auto whole = [&](const KnownDefect& old) { return IsPartOf(now[i], old, false, names); };
-        if (!taken[i] && std::any_of(then.begin(), then.end(), whole)) run.defects[i].change = Change::Unchanged;
+        const auto found = taken[i] ? then.end() : std::find_if(then.begin(), then.end(), whole);
+        if (found == then.end()) continue;
+        run.defects[i].change = Change::Unchanged;
+        run.defects[i].taken_for.push_back({report::Taken::Part, FunctionOf(*found), found->fingerprint});
       }
       for (std::size_t i = 0; i < then.size(); ++i) {
         const auto whole = [&](const KnownDefect& fresh) { return IsPartOf(then[i], fresh, true, names); };
-        if (!paired.contains({group, i}) && std::any_of(now.begin(), now.end(), whole)) paired.insert({group, i});
+        const auto found = paired.contains({group, i}) ? now.end() : std::find_if(now.begin(), now.end(), whole);
+        if (found == now.end()) continue;
+        paired.insert({group, i});
+        run.defects[static_cast<std::size_t>(found - now.begin())].taken_for.push_back(
+            {report::Taken::Whole, FunctionOf(then[i]), then[i].fingerprint});
       }
     }
   }

@@ -125,6 +125,25 @@ double Likeness(const KnownDefect& before, const KnownDefect& after, const Funct
   return most == 0 ? 1 : sum / most;
 }
 
+report::TakenFor WhyTaken(const KnownDefect& before, const KnownDefect& after, const FunctionNames& names) {
+  using report::Taken;
+  const FunctionLikeness alike{names};
+  const auto why = [&](const std::string& was, const std::string& is) {
+    const double likeness = alike(was, is);
+    if (likeness > 0) return likeness == kMoved ? Taken::Moved : Taken::Renamed;
+    return Inlined(was, before.stack, is, after.stack, names) > 0 ? Taken::Inlined : Taken::Alike;
+  };
+  const std::string by_before = before.stack.empty() ? "" : before.stack.front();
+  const std::string by_after = after.stack.empty() ? "" : after.stack.front();
+  if (by_before != by_after) return {why(by_before, by_after), by_before, before.fingerprint};
+  if (before.blame != after.blame) {
+    const Taken blamed = why(before.blame, after.blame);
+    return {blamed == Taken::Alike ? Taken::Blamed : blamed, before.blame, before.fingerprint};
+  }
+  const bool numbered = WithoutNumber(before.fingerprint) == WithoutNumber(after.fingerprint);
+  return {numbered ? Taken::Numbered : Taken::Alike, by_before, before.fingerprint};
+}
+
 bool IsPartOf(const KnownDefect& part, const KnownDefect& whole, bool part_is_before, const FunctionNames& names) {
   if (!SameLoss(part.rule, whole.rule) || WithoutVersion(part.call) != WithoutVersion(whole.call)) return false;
   if (part.failing.empty() || part.stack.empty() || whole.stack.empty()) return false;

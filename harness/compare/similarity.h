@@ -34,6 +34,9 @@ struct FunctionNames {
 // 0 to 1.
 double Likeness(const KnownDefect& before, const KnownDefect& after, const FunctionNames& names);
 
+// Why `after` is taken for `before`, of a pair whose fingerprints differ.
+report::TakenFor WhyTaken(const KnownDefect& before, const KnownDefect& after, const FunctionNames& names);
+
 // True when everything that `part` loses `whole` loses, too, from the same function when the same calls fail in the same functions. Who is
 // blamed may change with a wrapper around a release, and then one defect becomes two, or two become one.
 // `part_is_before`: it is of the earlier report.
