@@ -133,6 +133,17 @@ std::string WhyNotRun(const Case& one) {
   return one.runs.empty() ? "it has no report" : "";
 }
 
+bool FailsOn(const Audit& audit, Change change) {
+  static const Comparison by_default;
+  return (audit.comparison ? *audit.comparison : by_default).fail_on.contains(change);
+}
+
+bool Fails(const Audit& audit, const Defect& defect) {
+  if (IsSuppressed(defect)) return false;
+  if (defect.change == Change::None || FailsOn(audit, defect.change)) return true;
+  return defect.suppressed && (!audit.comparison || !audit.comparison->fail_on.empty());
+}
+
 bool Proves(const Run& run) { return run.outcome == Outcome::Clean || run.outcome == Outcome::Findings || run.outcome == Outcome::Left; }
 
 std::string NameOf(const Case& one, const Run& run) {

@@ -43,6 +43,13 @@ Tally TallyOf(const Audit& audit, const std::vector<Listed>& defects);
 // "3 defects in 2 cases: 1 new, 2 unchanged; 1 suppressed; 2 fixed, 1 not run". Without defects: "no defects".
 std::string Headline(const Audit& audit, const Tally& tally);
 
+// True for what makes the comparison fail (--fail-on), or would by default.
+bool FailsOn(const Audit& audit, Change change);
+
+// True for a defect that counts: no suppression accepts it, and the policy fails on what the comparison says of it. A suppression that has
+// expired fails under every policy but none: somebody promised to look at it.
+bool Fails(const Audit& audit, const Defect& defect);
+
 // True when the report says something about the program: clean, findings or left.
 bool Proves(const Run& run);
 

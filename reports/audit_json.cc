@@ -33,7 +33,13 @@ Json OfComparison(const Comparison& comparison) {
   for (const NotProved& one : comparison.not_run) {
     not_run.push_back({{"case", one.case_name}, {"mode", Name(one.mode)}, {"because", one.why}});
   }
-  return {{"base", comparison.base}, {"gone", std::move(gone)}, {"not_run", std::move(not_run)}};
+  Json fail_on = Json::array();
+  for (const Change change : comparison.fail_on) fail_on.push_back(words::Name(change));
+  return {{"base", comparison.base},
+          {"base_guid", comparison.base_guid},
+          {"fail_on", std::move(fail_on)},
+          {"gone", std::move(gone)},
+          {"not_run", std::move(not_run)}};
 }
 
 }  // namespace

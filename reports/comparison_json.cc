@@ -12,7 +12,7 @@ namespace {
 
 using Ordered = nlohmann::ordered_json;
 
-Ordered CountsOf(const Changes& changes, std::size_t not_proved) {
+Ordered CountsOf(const Changes& changes, std::uint64_t not_proved) {
   Ordered counts = Ordered::object();
   for (const Change change : {Change::New, Change::Changed, Change::Unchanged, Change::Fixed, Change::NotRun}) {
     const auto found = changes.defects.find(change);
@@ -62,6 +62,14 @@ bool WriteComparisonJson(const Audit& audit, std::ostream& out) {
   const std::vector<NotProved> not_proved = NothingProved(audit);
   Ordered json{{"schema", kComparisonSchema}, {"base", audit.comparison ? audit.comparison->base : ""}};
   json["counts"] = CountsOf(CountChanges(audit), not_proved.size());
+  json["cases"] = Ordered::array();
+  for (const CaseChanges& one : CountChangesOfCases(audit)) {
+    json["cases"].push_back({{"case", one.case_name}, {"counts", CountsOf(one.changes, one.not_proved)}});
+  }
+  json["fail_on"] = Ordered::array();
+  if (audit.comparison) {
+    for (const Change change : audit.comparison->fail_on) json["fail_on"].push_back(words::Name(change));
+  }
   json["defects"] = Ordered::array();
   for (const Case& one : audit.cases) {
     for (const Run& run : one.runs) {

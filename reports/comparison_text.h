@@ -6,6 +6,7 @@
 #include <map>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "reports/audit.h"
 
@@ -23,6 +24,14 @@ struct Changes {
   std::uint64_t suppressed = 0;
 };
 Changes CountChanges(const Audit& audit);
+
+// The same for each case: those of the audit in their order, then those that only the base has.
+struct CaseChanges {
+  std::string case_name;
+  Changes changes;
+  std::uint64_t not_proved = 0;  // of its reports
+};
+std::vector<CaseChanges> CountChangesOfCases(const Audit& audit);
 
 // Text for people: what is new first, then what changed and what nobody looked for, and the numbers of the rest. False when the stream
 // failed.

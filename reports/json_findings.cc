@@ -99,8 +99,8 @@ Defect ReadDefect(const JsonNode& node, FindingsByName* findings) {
   defect.was = node.Maybe("was").Text();
   node.Maybe("taken_for").ForEach([&defect](const JsonNode& one) {
     const JsonNode why = one["why"];
-    defect.taken_for.push_back({Worded<Taken>(why, why.Text(), "why it is taken for one of the base (renamed, moved, ...)"), one["function"].Text(),
-                                one["fingerprint"].Text()});
+    defect.taken_for.push_back({Worded<Taken>(why, why.Text(), "why it is taken for one of the base (renamed, moved, ...)"),
+                                one["function"].Text(), one["fingerprint"].Text()});
   });
   if (const JsonNode suppressed = node.Maybe("suppressed"); suppressed.present()) defect.suppressed = ReadSuppressed(suppressed);
   const JsonNode members = node["members"];

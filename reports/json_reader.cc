@@ -206,7 +206,8 @@ std::string ReadJson(std::string_view text, Run* run) {
   const std::string schema = root["schema"].Text();
   if (schema != kJsonSchema) root["schema"].Expected("\"" + std::string(kJsonSchema) + "\": a report of cuaudit");
   // Reports had reasons as sentences only before they had this key. What a sentence means is not guessed.
-  else if (!root.Maybe("why").present()) root["why"].Expected("this key: an older cuaudit wrote the report; make it anew with this one");
+  else if (!root.Maybe("why").present())
+    root.Maybe("why").Expected("this key: an older cuaudit wrote the report; make it anew with this one");
   *run = Run();
   if (failure.line.empty()) ReadRun(root, run);
   return failure.line;

@@ -186,14 +186,15 @@ void WriteList(std::string_view name, const Entries& entries, const ToText& text
 Json ToJson(const Coverage& coverage) {
   Json rows = Json::array();
   for (const NotReached& row : coverage.not_reached) {
-    rows.push_back(Json{{"call", row.call},
-                        {"code", row.code},
-                        {"how", row.how},
-                        {"phase", row.phase.empty() ? "any" : row.phase},
-                        {"unwinding", row.unwinding},
-                        {"why", Words(row)},
-                        {row.why == Reason::None ? "missed" : "reason", row.why == Reason::None ? words::Name(row.missed) : words::Name(row.why)},
-                        {"stack", Stack(row.stack)}});
+    rows.push_back(
+        Json{{"call", row.call},
+             {"code", row.code},
+             {"how", row.how},
+             {"phase", row.phase.empty() ? "any" : row.phase},
+             {"unwinding", row.unwinding},
+             {"why", Words(row)},
+             {row.why == Reason::None ? "missed" : "reason", row.why == Reason::None ? words::Name(row.missed) : words::Name(row.why)},
+             {"stack", Stack(row.stack)}});
   }
   Json json{{"reachable", coverage.reachable},
             {"reached", coverage.reached},
@@ -251,12 +252,8 @@ Json MetersOf(const Meters& meters) {
   }
   Json absent = Json::object();
   for (const auto& [name, why] : meters.absent) absent[name] = words::Words(why);
-  return Json{{"warm_up", meters.warm_up},
-              {"asked_bytes_per_cycle", meters.asked},
-              {"of_runs", meters.of_runs},
-              {"rows", rows},
-              {"absent", absent},
-              {"absent_by_id", ReasonsToJson(meters.absent)}};
+  return Json{{"warm_up", meters.warm_up}, {"asked_bytes_per_cycle", meters.asked},       {"of_runs", meters.of_runs}, {"rows", rows},
+              {"absent", absent},          {"absent_by_id", ReasonsToJson(meters.absent)}};
 }
 
 Json FaultsOf(const Run& run) {

@@ -153,7 +153,8 @@ Message MessageFromJson(const JsonNode& node) {
   message.abandoned = ReadPart(node.Maybe("abandoned"));
   message.coverage = ReadPart(node.Maybe("coverage"));
   if (const JsonNode end = node.Maybe("bad_end"); end.present()) message.bad_end = ReadBadEnd(end);
-  if (const JsonNode one = node.Maybe("undecided"); one.present()) message.undecided = Undecided{one["places"].Count(), one["cycles"].Count()};
+  if (const JsonNode one = node.Maybe("undecided"); one.present())
+    message.undecided = Undecided{one["places"].Count(), one["cycles"].Count()};
   return message;
 }
 

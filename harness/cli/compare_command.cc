@@ -136,6 +136,7 @@ Exit CompareCommand(const Options& options) {
   const Status suppressed = AcceptIn(options.suppressions, &*head);
   if (!suppressed.ok()) return Refuse(suppressed);
   CompareWith(std::move(*base), &*head);
+  head->comparison->fail_on = *policy;
   Exit exit = PolicyExit(*policy, *head);
   for (const Output& output : options.outputs) {
     const Status written = WriteComparison(*head, output);

@@ -59,6 +59,7 @@ Audit ReleaseAudit() {
   Run again = SweepWithFindings();  // the leak of `player`, seen by another case that the base has, too
   again.defects.resize(1);
   again.defects[0].change = Change::Unchanged;
+  again.defects[0].taken_for = {{report::Taken::Renamed, "make_picture", "v1-00000000000000a0"}};
   audit.cases.push_back({"thumbnail", {}, {std::move(again)}, ""});
   audit.cases.push_back({"probe", {}, {suites::NotExercised()}, ""});
   audit.comparison = report::Comparison{
@@ -109,6 +110,7 @@ Audit AuditOfOneText(const std::string& text) {
     defect.blame = report::Blame{stack.front(), report::BlamedBecause::HeldIt};
     defect.change = Change::Changed;
     defect.was = text;
+    defect.taken_for = {{report::Taken::Part, text, text}};
   }
   run.defects.front().suppressed = report::Suppressed{text, text, text, true, text};
   run.defects.back().suppressed = report::Suppressed{text, text, text, false, text};
