@@ -3,9 +3,9 @@
 //
 //   Errors    one line with the file, the line and what was expected.
 //
-// The first line says what the file is. Each further line is a JSON object: a run that proved something, {"case":"player","mode":"sweep"}, or a
-// defect in one. They are sorted by case, mode and fingerprint, so that two branches that add some merge line by line. Lines about one defect,
-// as a merge may leave them, are taken together. A file of version 1 has no lines for runs, and is still read.
+// The first line says what the file is. Each further line is a JSON object: a run that proved something, {"case":"player","mode":"sweep"},
+// or a defect in one. They are sorted by case, mode and fingerprint, so that two branches that add some merge line by line. Lines about one
+// defect, as a merge may leave them, are taken together. A file of version 1 has no lines for runs, and is still read.
 #pragma once
 
 #include <set>

@@ -53,7 +53,7 @@ std::vector<std::string> AllRules() {
 
 // Objects, and what meters see where no object is known.
 std::vector<std::string> AllKinds() {
-  std::vector<std::string> names = {"loaded_object"};
+  std::vector<std::string> names = {"loaded_object", "device_bytes"};
   for (const driver::KindRow& row : driver::kKinds) {
     if (!row.json_name.empty()) names.emplace_back(row.json_name);
   }
@@ -71,8 +71,9 @@ class EntryReader {
     const std::vector<std::string> keys = AllKeys();
     for (const TomlEntry& one : table_.entries) {
       if (std::find(keys.begin(), keys.end(), one.key) == keys.end()) {
-        return Wrong(one.line, one.column,
-                     report::ForTerminal(one.key) + ": no such key, expected a key of a suppression: " + Joined(keys) + DidYouMean(one.key, keys));
+        return Wrong(
+            one.line, one.column,
+            report::ForTerminal(one.key) + ": no such key, expected a key of a suppression: " + Joined(keys) + DidYouMean(one.key, keys));
       }
       Status read = one.key == kUntil ? ReadDay(one, &entry->until) : ReadText(one, MemberOf(one.key), entry);
       if (!read.ok()) return read;
@@ -123,7 +124,8 @@ class EntryReader {
     const std::string last = LastDay(Today());
     if (!day) return Wrong(one.value.line, one.value.column, wrong + "a day such as 2027-03-31");
     if (one.value.text > last) {
-      return Wrong(one.value.line, one.value.column, one.key + ": found " + one.value.text + ", expected a day at most two years ahead, up to " + last);
+      return Wrong(one.value.line, one.value.column,
+                   one.key + ": found " + one.value.text + ", expected a day at most two years ahead, up to " + last);
     }
     *until = one.value.text;
     return {};
@@ -167,7 +169,8 @@ Result<std::vector<Entry>> EntriesOf(const TomlValue& root, const std::string& n
     const std::string place = PlaceOf(name, list.line, list.column) + ": ";
     if (list.key != "suppression") {
       const std::vector<std::string> known = {"suppression"};
-      return Status(Exit::Usage, place + report::ForTerminal(list.key) + ": no such key, expected [[suppression]]" + DidYouMean(list.key, known));
+      return Status(Exit::Usage,
+                    place + report::ForTerminal(list.key) + ": no such key, expected [[suppression]]" + DidYouMean(list.key, known));
     }
     const bool tables = list.value.sort == Sort::List && std::all_of(list.value.items.begin(), list.value.items.end(),
                                                                      [](const TomlValue& one) { return one.sort == Sort::Table; });

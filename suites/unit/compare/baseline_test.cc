@@ -14,9 +14,7 @@ namespace {
 
 using namespace small_audits;  // NOLINT(google-build-using-namespace)
 
-Baseline Two() {
-  return BaselineOf(AuditOf({Sweep({Leak(), {"load", "event", {"cuMemAlloc", "cuMemAlloc"}, "main", "cuEventCreate"}})}));
-}
+Baseline Two() { return BaselineOf(AuditOf({Sweep({Leak(), {"load", "event", {"cuMemAlloc", "cuMemAlloc"}, "main", "cuEventCreate"}})})); }
 
 std::string Expected(const std::string& text) {
   const Result<Baseline> known = ParseBaseline(text, "base");
@@ -93,7 +91,8 @@ TEST(Baseline, SaysTheLineAndWhatWasExpected) {
   EXPECT_EQ(Expected("cuaudit baseline 3\n"), "base: line 1: expected 'cuaudit baseline 2'");
   EXPECT_EQ(Expected("cuaudit baseline 2\n<<<<<<< ours\n"), "base: line 2: expected a run or a defect as a JSON object");
   EXPECT_EQ(Expected("cuaudit baseline 2\n{\"case\":\"a\"}\n"), "base: line 2: mode: expected this key");
-  EXPECT_EQ(Expected("cuaudit baseline 2\n{\"case\":\"a\",\"mode\":\"swept\"}\n"), "base: line 2: mode: expected sweep, cycles, run or replay");
+  EXPECT_EQ(Expected("cuaudit baseline 2\n{\"case\":\"a\",\"mode\":\"swept\"}\n"),
+            "base: line 2: mode: expected sweep, cycles, run or replay");
   EXPECT_EQ(Expected("cuaudit baseline 2\n{\"case\":7,\"mode\":\"sweep\"}\n"), "base: line 2: case: expected a string");
   EXPECT_EQ(Expected("cuaudit baseline 2\n[]\n"), "base: line 2: expected an object");
   EXPECT_EQ(Expected("cuaudit baseline 2\n{\"case\":\"a\",\"mode\":\"sweep\",\"title\":\"a leak\"}\n"),

@@ -6,43 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "harness/compare/baseline.h"
-#include "reports/comparison_text.h"
-#include "reports/message.h"
-#include "suites/unit/compare/small_audits.h"
+#include "reports/defect_words.h"
+#include "suites/unit/compare/small_bases.h"
 
 namespace cuaudit::harness::compare_test {
 namespace {
 
-using namespace small_audits;  // NOLINT(google-build-using-namespace)
-using report::Audit;
-using report::Change;
-
-Base BaseOf(Audit audit) { return harness::BaseOf("base", std::move(audit)); }
-
-// The same, as a baseline file has it.
-Base FileOf(const Audit& audit) {
-  Baseline known = *ParseBaseline(BaselineText(BaselineOf(audit)), "base.txt");
-  return {"base.txt", std::move(known.defects), std::move(known.runs), {}};
-}
-
-std::vector<Change> ChangesOf(const Audit& audit) {
-  std::vector<Change> changes;
-  for (const report::Case& one : audit.cases) {
-    for (const report::Run& run : one.runs) {
-      for (const report::Defect& defect : run.defects) changes.push_back(defect.change);
-    }
-  }
-  return changes;
-}
-
-// Why the only defect of `before` was not run; "fixed" when it is fixed.
-std::string Fate(const Base& base, Audit head) {
-  CompareWith(base, &head);
-  if (head.comparison->gone.size() != 1) return std::to_string(head.comparison->gone.size()) + " are gone";
-  const report::Gone& gone = head.comparison->gone[0];
-  return gone.change == Change::Fixed ? "fixed" + gone.because : gone.because;
-}
+using namespace small_bases;  // NOLINT(google-build-using-namespace)
 
 TEST(Compare, TheSameDefectIsUnchanged) {
   for (const Base& base : {BaseOf(AuditOf({Sweep({Leak()})})), FileOf(AuditOf({Sweep({Leak()})}))}) {
@@ -133,61 +103,6 @@ TEST(Compare, WhatNobodyLookedForIsNeverFixed) {
   }
 }
 
-// What was not run of the base, whether it has defects there or not, in words.
-std::string Missing(const Base& base, Audit head) {
-  CompareWith(base, &head);
-  std::string text;
-  for (const report::NotProved& one : head.comparison->not_run) {
-    text += one.case_name + ", " + std::string(report::Name(one.mode)) + ": " + one.why + "\n";
-  }
-  return text;
-}
-
-TEST(Compare, ACleanCaseOfTheBaseThatVanishesIsNotRun) {
-  Audit before = AuditOf({Sweep({}, {Tried("open_device")})});
-  before.cases.push_back(AuditOf({Sweep({Leak()})}, "decoder").cases[0]);
-  for (const Base& base : {BaseOf(before), FileOf(before)}) {
-    EXPECT_EQ(Missing(base, before), "");
-    EXPECT_EQ(Missing(base, AuditOf({Sweep({Leak()})}, "decoder")), "player, sweep: the case is gone\n");
-    EXPECT_EQ(Missing(base, Audit()), "decoder, sweep: the case is gone\nplayer, sweep: the case is gone\n");
-  }
-}
-
-TEST(Compare, ACleanModeOfTheBaseThatVanishesIsNotRun) {
-  report::Run cycles;
-  cycles.mode = report::Mode::Cycles;
-  cycles.outcome = report::Outcome::Clean;
-  const Audit before = AuditOf({Sweep({Leak()}), cycles});
-  Audit left_out = AuditOf({Sweep({Leak()})});
-  left_out.cases[0].not_run = "the budget has no time for its cycles";
-  report::Run unexercised = cycles;
-  unexercised.outcome = report::Outcome::NotExercised;
-  unexercised.message.told = "no driver call";
-  for (const Base& base : {BaseOf(before), FileOf(before)}) {
-    EXPECT_EQ(Missing(base, AuditOf({Sweep({Leak()})})), "player, cycles: the case has no cycles\n");
-    EXPECT_EQ(Missing(base, AuditOf({Sweep({Leak()})}, "")), ", cycles: the case has no cycles\n") << "the only case";
-    // The head itself says so of these; each is said once.
-    for (Audit head : {left_out, AuditOf({Sweep({Leak()}), unexercised})}) {
-      EXPECT_EQ(Missing(base, head), "");
-      CompareWith(base, &head);
-      EXPECT_EQ(report::NothingProved(head).size(), 1U);
-    }
-  }
-  EXPECT_EQ(Missing(BaseOf(AuditOf({Sweep({Leak()}), unexercised})), AuditOf({Sweep({Leak()})})), "")
-      << "what proved nothing before is no loss";
-}
-
-TEST(Compare, ABaselineOfVersionOneHasNoRuns) {
-  Baseline known = BaselineOf(AuditOf({Sweep({Leak()})}));
-  known.runs.clear();
-  std::string text = BaselineText(known);
-  text.replace(0, text.find('\n'), "cuaudit baseline 1");
-  const Result<Baseline> old = ParseBaseline(text, "base.txt");
-  ASSERT_TRUE(old.ok()) << old.status().message();
-  EXPECT_EQ(Missing({"base.txt", old->defects, old->runs, {}}, Audit()), "");
-  EXPECT_EQ(Fate({"base.txt", old->defects, old->runs, {}}, Audit()), "the case is gone");
-}
-
 // The failing call is tried in a function that the base had, too: it cannot be the one that is gone.
 TEST(Compare, AFunctionThatIsLeftOutIsNotRenamed) {
   const Audit before = AuditOf({Sweep({Leak()}, {Tried("other")})});
@@ -211,6 +126,12 @@ TEST(Compare, ARenamedFunctionHasTheSameDefect) {
     CompareWith(base, &head);
     EXPECT_EQ(ChangesOf(head), std::vector<Change>{Change::Unchanged});
     EXPECT_TRUE(head.comparison->gone.empty());
+    const std::vector<report::TakenFor>& taken = head.cases[0].runs[0].defects[0].taken_for;
+    ASSERT_EQ(taken.size(), 1U);
+    EXPECT_EQ(report::Describe(taken[0]), "taken for open_device of the base (function renamed), " + base.defects[0].fingerprint);
+    Audit same = AuditOf({Sweep({Leak()})});
+    CompareWith(base, &same);
+    EXPECT_TRUE(same.cases[0].runs[0].defects[0].taken_for.empty()) << "its fingerprint is the same";
   }
 }
 

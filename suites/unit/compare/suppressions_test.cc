@@ -150,7 +150,8 @@ TEST(Suppressions, SaysThePlaceAndWhatWasExpected) {
   EXPECT_EQ(Expected(Entry("rule = ''")), "s.toml:2:8: rule: found '', expected a text that is not empty");
   EXPECT_EQ(Expected(Entry("rule = 7")), "s.toml:2:8: rule: found a number, expected a text that is not empty");
   EXPECT_EQ(Expected(Entry("blame = 'main'")),
-            "s.toml:2:1: blame: no such key, expected a key of a suppression: fingerprint, rule, kind, module, acquired_in, failing_call, blamed, "
+            "s.toml:2:1: blame: no such key, expected a key of a suppression: fingerprint, rule, kind, module, acquired_in, failing_call, "
+            "blamed, "
             "reason, owner, until, did you mean blamed?");
   EXPECT_EQ(Expected(Entry("rule = 'leak'", "reason = 'r'\nowner = 'o'\nuntil = 'soon'")),
             "s.toml:5:9: until: found 'soon', expected a day such as 2027-03-31");
@@ -158,8 +159,7 @@ TEST(Suppressions, SaysThePlaceAndWhatWasExpected) {
             "s.toml:5:9: until: found '2027-02-29', expected a day such as 2027-03-31");
   EXPECT_EQ(Expected("suppression = 3\n"), "s.toml:1:1: suppression: found a number, expected [[suppression]]");
   EXPECT_EQ(Expected("suppression = [3]\n"), "s.toml:1:1: suppression: found a list, expected [[suppression]]");
-  EXPECT_EQ(Expected("\n[suppressions]\n"),
-            "s.toml:2:2: suppressions: no such key, expected [[suppression]], did you mean suppression?");
+  EXPECT_EQ(Expected("\n[suppressions]\n"), "s.toml:2:2: suppressions: no such key, expected [[suppression]], did you mean suppression?");
   EXPECT_TRUE(Expected("a = \n").starts_with("s.toml:1:")) << Expected("a = \n");
   EXPECT_NE(Expected("a = \n").find(": expected TOML: "), std::string::npos);
 }
@@ -171,7 +171,8 @@ TEST(Suppressions, ARuleAndAKindAreOnesThatThereAre) {
   EXPECT_EQ(Expected(Entry("kind = 'streem'")),
             "s.toml:2:8: kind: found 'streem', expected a kind, or a pattern that fits one (cuaudit list kinds), did you mean stream?");
   EXPECT_NE(Expected(Entry("rule = 'grw*'")), "");
-  for (const char* const right : {"rule = 'gro*'", "kind = 'host_*'", "kind = 'resident_bytes'", "kind = 'loaded_object'", "kind = 'mutex'"}) {
+  for (const char* const right : {"rule = 'gro*'", "kind = 'host_*'", "kind = 'resident_bytes'", "kind = 'loaded_object'",
+                                  "kind = 'device_bytes'", "kind = 'mutex'"}) {
     EXPECT_EQ(Expected(Entry(right)), "") << right;
   }
 }
@@ -186,10 +187,16 @@ TEST(Suppressions, AnEntryThatAcceptsEverythingIsRefused) {
 
 TEST(Suppressions, HostileFilesGetOneLine) {
   const std::string good = Entry("rule = 'leak'");
-  std::vector<std::string> texts = {"a = '\xff'", std::string("a = ") + std::string(100000, '['), std::string("\0\0", 2),
-                                    "[[suppression]]\n\"a\\nb\\u001b\" = 1\n", Entry("rule = \"l\\nk\\u001b[31m\""),
-                                    Entry("\"" + std::string(10000, 'x') + "\" = 1"), Entry("rule = '" + std::string(10000, 'x') + "'"),
-                                    "[[suppression.suppression]]\n", "suppression = [[]]\n", Entry("rule = 'leak'\nrule = 'leak'")};
+  std::vector<std::string> texts = {"a = '\xff'",
+                                    std::string("a = ") + std::string(100000, '['),
+                                    std::string("\0\0", 2),
+                                    "[[suppression]]\n\"a\\nb\\u001b\" = 1\n",
+                                    Entry("rule = \"l\\nk\\u001b[31m\""),
+                                    Entry("\"" + std::string(10000, 'x') + "\" = 1"),
+                                    Entry("rule = '" + std::string(10000, 'x') + "'"),
+                                    "[[suppression.suppression]]\n",
+                                    "suppression = [[]]\n",
+                                    Entry("rule = 'leak'\nrule = 'leak'")};
   for (std::size_t size = 20; size + 1 < good.size(); size += 7) texts.push_back(good.substr(0, size));
   for (const std::string& text : texts) {
     const std::string expected = Expected(text);
