@@ -99,6 +99,16 @@ TEST_F(Releases, AFilterMakesNothingFixed) {
   EXPECT_EQ(gone["because"], "cuEventCreate=OUT_OF_MEMORY,refuse in open_decoder was not made to fail");
 }
 
+TEST_F(Releases, AReportThatVanishesFailsThePolicyWhetherItHasDefectsOrNot) {
+  ASSERT_EQ(Run({"run", "--driver=sim", "--format=json=" + File("run.json"), "--", Program("releases"), "repaired"}).exit, 0);
+  ASSERT_EQ(Run({"baseline", "write", Report("repaired"), File("clean.txt")}).exit, 0);
+  for (const std::string& base : {Report("repaired"), File("clean.txt")}) {
+    EXPECT_EQ(Counts(base, File("run.json"), 1), "not_proved 1");
+    EXPECT_EQ(Run({"compare", base, File("run.json"), "--fail-on=new,changed"}).exit, 0);
+    EXPECT_THAT(Run({"compare", base, File("run.json")}).out, HasSubstr("not run:\n  sweep: the case has no sweep\n"));
+  }
+}
+
 // The ways back are made to fail, too, but not after every first fault.
 TEST_F(Releases, ALimitMakesNoDefectOfTwoFaultsFixed) {
   const auto sweep = [](const std::string& name, std::vector<std::string> options) {
