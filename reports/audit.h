@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,9 +35,19 @@ struct Gone {
   std::string title;  // the line that the base has for it
 };
 
+// A run, or a whole case, that says nothing about what it does not show.
+struct NotProved {
+  std::string case_name;
+  Mode mode = Mode::Unknown;  // Unknown: the case was not carried out
+  std::string why;            // in words
+};
+
 struct Comparison {
   std::string base;  // as the user named it
   std::vector<Gone> gone;
+  std::string base_guid = {};                                                 // of its results (result_guid.h); empty: unknown
+  std::set<Change> fail_on = {Change::New, Change::Changed, Change::NotRun};  // what makes the comparison fail
+  std::vector<NotProved> not_run = {};  // runs that prove something in the base and are not in this audit, whether they have defects or not
 };
 
 struct Audit {

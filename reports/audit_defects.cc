@@ -83,6 +83,7 @@ Tally TallyOf(const Audit& audit, const std::vector<Listed>& defects) {
   }
   if (audit.comparison) {
     for (const Gone& gone : audit.comparison->gone) ++(gone.change == Change::Fixed ? tally.fixed : tally.not_run);
+    tally.missing = audit.comparison->not_run.size();
   }
   for (const Case& one : audit.cases) {
     if (!NotRun(one).empty() || !std::all_of(one.runs.begin(), one.runs.end(), Proves)) ++tally.unproved;
@@ -113,6 +114,7 @@ std::string Headline(const Audit& audit, const Tally& tally) {
   Add(", ", tally.not_run, "not run", &gone);
   if (!beside.empty()) text += "; " + beside;
   if (!gone.empty()) text += "; " + gone;
+  if (tally.missing != 0) text += fmt::format("; {} of the base missing", Plural(tally.missing, "report"));
   // An audit of one report without a name says in its outcome that it proves nothing.
   if (tally.unproved != 0) text += fmt::format("; {} proved nothing", Plural(tally.unproved, "case"));
   if (const std::string cut = CutShort(tally.over_budget, tally.beyond_limit); !cut.empty()) text += "; " + cut;
@@ -131,11 +133,28 @@ std::string WhyNotRun(const Case& one) {
   return one.runs.empty() ? "it has no report" : "";
 }
 
+bool FailsOn(const Audit& audit, Change change) {
+  static const Comparison by_default;
+  return (audit.comparison ? *audit.comparison : by_default).fail_on.contains(change);
+}
+
+bool Fails(const Audit& audit, const Defect& defect) {
+  if (IsSuppressed(defect)) return false;
+  if (defect.change == Change::None || FailsOn(audit, defect.change)) return true;
+  return defect.suppressed && (!audit.comparison || !audit.comparison->fail_on.empty());
+}
+
 bool Proves(const Run& run) { return run.outcome == Outcome::Clean || run.outcome == Outcome::Findings || run.outcome == Outcome::Left; }
 
 std::string NameOf(const Case& one, const Run& run) {
   if (one.name.empty()) return std::string(Name(run.mode));
   return one.runs.size() == 1 ? one.name : one.name + ", " + std::string(Name(run.mode));
+}
+
+std::string NameOf(const NotProved& one) {
+  std::string name = one.case_name;
+  if (one.mode != Mode::Unknown) name += (name.empty() ? "" : ", ") + std::string(Name(one.mode));
+  return name.empty() ? "the report" : name;
 }
 
 std::string CasesOf(const Listed& listed) {

@@ -32,6 +32,7 @@ struct Tally {
   std::size_t expired = 0;  // of those that count: a suppression accepted them until a day that has passed
   std::size_t fixed = 0;
   std::size_t not_run = 0;         // of the base, and nobody looked for them
+  std::size_t missing = 0;         // reports of the base that this audit does not have
   std::size_t unproved = 0;        // cases that were not carried out as a whole, or have a report that proves nothing
   std::size_t cases = 0;           // with a name, that show the defects that count
   std::uint64_t over_budget = 0;   // trials that --budget left out
@@ -41,6 +42,13 @@ Tally TallyOf(const Audit& audit, const std::vector<Listed>& defects);
 
 // "3 defects in 2 cases: 1 new, 2 unchanged; 1 suppressed; 2 fixed, 1 not run". Without defects: "no defects".
 std::string Headline(const Audit& audit, const Tally& tally);
+
+// True for what makes the comparison fail (--fail-on), or would by default.
+bool FailsOn(const Audit& audit, Change change);
+
+// True for a defect that counts: no suppression accepts it, and the policy fails on what the comparison says of it. A suppression that has
+// expired fails under every policy but none: somebody promised to look at it.
+bool Fails(const Audit& audit, const Defect& defect);
 
 // True when the report says something about the program: clean, findings or left.
 bool Proves(const Run& run);
@@ -56,6 +64,9 @@ std::string WhyNotRun(const Case& one);
 
 // "player" or "player, sweep"; the mode alone for a case without a name.
 std::string NameOf(const Case& one, const Run& run);
+
+// The same of what was not run; "the report" when it has neither name nor mode.
+std::string NameOf(const NotProved& one);
 
 // "player, decoder and 3 more"; empty when no case has a name.
 std::string CasesOf(const Listed& listed);

@@ -29,7 +29,17 @@ Json OfComparison(const Comparison& comparison) {
     row["title"] = one.title;
     gone.push_back(std::move(row));
   }
-  return {{"base", comparison.base}, {"gone", std::move(gone)}};
+  Json not_run = Json::array();
+  for (const NotProved& one : comparison.not_run) {
+    not_run.push_back({{"case", one.case_name}, {"mode", Name(one.mode)}, {"because", one.why}});
+  }
+  Json fail_on = Json::array();
+  for (const Change change : comparison.fail_on) fail_on.push_back(words::Name(change));
+  return {{"base", comparison.base},
+          {"base_guid", comparison.base_guid},
+          {"fail_on", std::move(fail_on)},
+          {"gone", std::move(gone)},
+          {"not_run", std::move(not_run)}};
 }
 
 }  // namespace

@@ -58,6 +58,15 @@ Gone ReadGone(const JsonNode& node) {
   return gone;
 }
 
+std::set<Change> ReadChanges(const JsonNode& node) {
+  std::set<Change> changes;
+  node.ForEach([&changes](const JsonNode& one) {
+    if (const std::optional<Change> change = words::Named<Change>(one.Text())) changes.insert(*change);
+    else one.Expected("new, changed, unchanged, fixed or not_run");
+  });
+  return changes;
+}
+
 struct Index {
   Audit audit;
   std::vector<std::vector<std::string>> files;  // of each case
@@ -84,6 +93,11 @@ void ReadIndex(const JsonNode& root, Index* index) {
     Comparison& read = index->audit.comparison.emplace();
     read.base = comparison["base"].Text();
     comparison["gone"].ForEach([&read](const JsonNode& gone) { read.gone.push_back(ReadGone(gone)); });
+    read.base_guid = comparison.Maybe("base_guid").Text();
+    if (const JsonNode fail_on = comparison.Maybe("fail_on"); fail_on.present()) read.fail_on = ReadChanges(fail_on);
+    comparison.Maybe("not_run").ForEach([&read](const JsonNode& run) {
+      read.not_run.push_back({run["case"].Text(), ReadMode(run["mode"]), run["because"].Text()});
+    });
   }
   index->audit.unused_suppressions = root.Maybe("unused_suppressions").Texts();
   index->audit.generated = root["header"]["generated"].Text();

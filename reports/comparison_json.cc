@@ -3,6 +3,7 @@
 
 #include "reports/comparison_text.h"
 #include "reports/defect_words.h"
+#include "reports/json_findings.h"
 #include "reports/message.h"
 #include "reports/text_writer.h"
 
@@ -11,7 +12,7 @@ namespace {
 
 using Ordered = nlohmann::ordered_json;
 
-Ordered CountsOf(const Changes& changes, std::size_t not_proved) {
+Ordered CountsOf(const Changes& changes, std::uint64_t not_proved) {
   Ordered counts = Ordered::object();
   for (const Change change : {Change::New, Change::Changed, Change::Unchanged, Change::Fixed, Change::NotRun}) {
     const auto found = changes.defects.find(change);
@@ -36,6 +37,7 @@ Ordered Compared(const std::string& case_name, const Run& run, const Defect& def
                {"blame", BlameOf(run, defect)},
                {"reproduce", root.reproduce}};
   if (!defect.was.empty()) json["was"] = defect.was;
+  if (!defect.taken_for.empty()) json["taken_for"] = TakenForToJson(defect.taken_for);
   if (const auto& one = defect.suppressed) {
     json["suppressed"] =
         Ordered{{"reason", one->reason}, {"owner", one->owner}, {"until", one->until}, {"expired", one->expired}, {"entry", one->entry}};
@@ -60,6 +62,14 @@ bool WriteComparisonJson(const Audit& audit, std::ostream& out) {
   const std::vector<NotProved> not_proved = NothingProved(audit);
   Ordered json{{"schema", kComparisonSchema}, {"base", audit.comparison ? audit.comparison->base : ""}};
   json["counts"] = CountsOf(CountChanges(audit), not_proved.size());
+  json["cases"] = Ordered::array();
+  for (const CaseChanges& one : CountChangesOfCases(audit)) {
+    json["cases"].push_back({{"case", one.case_name}, {"counts", CountsOf(one.changes, one.not_proved)}});
+  }
+  json["fail_on"] = Ordered::array();
+  if (audit.comparison) {
+    for (const Change change : audit.comparison->fail_on) json["fail_on"].push_back(words::Name(change));
+  }
   json["defects"] = Ordered::array();
   for (const Case& one : audit.cases) {
     for (const Run& run : one.runs) {

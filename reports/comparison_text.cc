@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "reports/defect_steps.h"
 #include "reports/defect_words.h"
 #include "reports/escape.h"
 #include "reports/message.h"
@@ -35,6 +36,7 @@ void AppendCompared(const Run& run, const Defect& defect, const std::string& wit
   }
   if (const std::string blame = BlameOf(run, defect); !blame.empty()) page->Line("     {}", page->Paint(kBold, ForTerminal(blame)));
   if (!defect.was.empty()) page->Line("     was: {}", ForTerminal(defect.was));
+  for (const TakenFor& one : defect.taken_for) page->Line("     {}", ForTerminal(Describe(one)));
   if (defect.suppressed) {
     const Suppressed& one = *defect.suppressed;
     page->Line("     {}", ForTerminal(one.expired ? fmt::format("its suppression expired on {}: {}, {} ({})", one.until, one.owner,
@@ -69,6 +71,26 @@ void AppendExpired(const Audit& audit, std::size_t* number, Page* page) {
   }
 }
 
+// Numbers for each case, as in the first line. One case has that line for its own.
+void AppendCounts(const std::vector<CaseChanges>& cases, Page* page) {
+  constexpr std::size_t kNameBytes = 40;
+  if (cases.size() < 2) return;
+  std::size_t width = 4;
+  for (const CaseChanges& one : cases) width = std::max(width, std::min(one.case_name.size(), kNameBytes));
+  page->Line("");
+  page->Line("  {:<{}}  {:>6}  {:>7}  {:>7}  {:>6}  {:>9}  {:>10}", "case", width, "new", "changed", "not run", "fixed", "unchanged",
+             "suppressed");
+  for (const CaseChanges& one : cases) {
+    const auto number = [&one](Change change) {
+      const auto found = one.changes.defects.find(change);
+      return found == one.changes.defects.end() ? 0 : found->second;
+    };
+    page->Line("  {:<{}}  {:>6}  {:>7}  {:>7}  {:>6}  {:>9}  {:>10}", Shortened(one.case_name, kNameBytes), width, number(Change::New),
+               number(Change::Changed), number(Change::NotRun) + one.not_proved, number(Change::Fixed), number(Change::Unchanged),
+               one.changes.suppressed);
+  }
+}
+
 void AppendGone(const Comparison& comparison, const std::vector<NotProved>& not_proved, Page* page) {
   const bool some =
       std::any_of(comparison.gone.begin(), comparison.gone.end(), [](const Gone& gone) { return gone.change == Change::NotRun; });
@@ -82,6 +104,26 @@ void AppendGone(const Comparison& comparison, const std::vector<NotProved>& not_
     page->Line("     {}", ForTerminal(gone.because));
     page->Line("     {}", page->Paint(kDim, "fingerprint " + ForTerminal(gone.fingerprint)));
   }
+}
+
+// Unchanged defects are only counted, but for those that are known by a guess: a person can check it.
+void AppendTaken(const Audit& audit, Page* page) {
+  constexpr std::size_t kMost = 20;
+  std::size_t count = 0;
+  for (const Case& one : audit.cases) {
+    for (const Run& run : one.runs) {
+      for (const Defect& defect : run.defects) {
+        const bool told = defect.change != Change::Unchanged || (defect.suppressed && defect.suppressed->expired);
+        if (told || defect.taken_for.empty() || ++count > kMost) continue;
+        if (count == 1) page->Line("");
+        if (count == 1) page->Line("unchanged, by another fingerprint:");
+        page->Line("  {}: {} {}", Within(one.name, run.mode), ForTerminal(Headline(run, defect)),
+                   page->Paint(kDim, ForTerminal(defect.fingerprint)));
+        for (const TakenFor& base : defect.taken_for) page->Line("     {}", ForTerminal(Describe(base)));
+      }
+    }
+  }
+  if (count > kMost) page->Line("  … and {} more (--format json has all)", count - kMost);
 }
 
 void AppendFixed(const Comparison& comparison, Page* page) {
@@ -115,22 +157,42 @@ std::vector<NotProved> NothingProved(const Audit& audit) {
       if (std::string why = WhyNothingProved(run); !why.empty()) all.push_back({one.name, run.mode, std::move(why)});
     }
   }
+  if (audit.comparison) all.insert(all.end(), audit.comparison->not_run.begin(), audit.comparison->not_run.end());
   return all;
 }
 
 Changes CountChanges(const Audit& audit) {
-  Changes changes;
+  Changes all;
+  for (const CaseChanges& one : CountChangesOfCases(audit)) {
+    for (const auto& [change, count] : one.changes.defects) all.defects[change] += count;
+    all.suppressed += one.changes.suppressed;
+  }
+  return all;
+}
+
+std::vector<CaseChanges> CountChangesOfCases(const Audit& audit) {
+  std::vector<CaseChanges> cases;
+  std::map<std::string_view, std::size_t> places;
+  const auto of = [&](const std::string& name) -> CaseChanges& {
+    const auto [place, fresh] = places.try_emplace(name, cases.size());
+    if (fresh) cases.push_back({name, {}, 0});
+    return cases[place->second];
+  };
   for (const Case& one : audit.cases) {
+    CaseChanges& mine = of(one.name);
     for (const Run& run : one.runs) {
       for (const Defect& defect : run.defects) {
-        if (IsSuppressed(defect)) ++changes.suppressed;
-        else ++changes.defects[defect.change];
+        if (IsSuppressed(defect)) ++mine.changes.suppressed;
+        else ++mine.changes.defects[defect.change];
       }
     }
   }
-  if (!audit.comparison) return changes;
-  for (const Gone& gone : audit.comparison->gone) ++changes.defects[gone.change];
-  return changes;
+  if (audit.comparison) {
+    for (const Gone& gone : audit.comparison->gone) ++of(gone.case_name).changes.defects[gone.change];
+    for (const NotProved& one : audit.comparison->not_run) of(one.case_name);
+  }
+  for (const NotProved& one : NothingProved(audit)) ++cases[places.find(one.case_name)->second].not_proved;
+  return cases;
 }
 
 bool WriteComparisonText(const Audit& audit, std::ostream& out, bool colour) {
@@ -149,12 +211,14 @@ bool WriteComparisonText(const Audit& audit, std::ostream& out, bool colour) {
   if (changes.suppressed != 0) counts += fmt::format(", {} suppressed", changes.suppressed);
   page.Line("cuaudit compare: {}", counts);
   page.Line("  base     {}", ForTerminal(comparison.base));
+  AppendCounts(CountChangesOfCases(audit), &page);
   std::size_t number = 0;
   AppendChanged(audit, Change::New, &number, &page);
   AppendChanged(audit, Change::Changed, &number, &page);
   AppendExpired(audit, &number, &page);
   AppendGone(comparison, not_proved, &page);
   AppendFixed(comparison, &page);
+  AppendTaken(audit, &page);
   out.write(page.text.data(), static_cast<std::streamsize>(page.text.size()));
   out.flush();
   return out.good();

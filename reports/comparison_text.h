@@ -6,6 +6,7 @@
 #include <map>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "reports/audit.h"
 
@@ -14,12 +15,7 @@ namespace cuaudit::report {
 // Why a run says nothing about what it does not show: it was interrupted, failed, or was not exercised. Empty: it does.
 std::string WhyNothingProved(const Run& run);
 
-// A run, or a whole case, that says nothing about what it does not show.
-struct NotProved {
-  std::string case_name;
-  Mode mode = Mode::Unknown;  // Unknown: the case was not carried out
-  std::string why;
-};
+// Cases and runs of the audit that prove nothing, and then those of the base that the audit does not have.
 std::vector<NotProved> NothingProved(const Audit& audit);
 
 // Number of defects by change. Suppressed ones are in none of them.
@@ -28,6 +24,14 @@ struct Changes {
   std::uint64_t suppressed = 0;
 };
 Changes CountChanges(const Audit& audit);
+
+// The same for each case: those of the audit in their order, then those that only the base has.
+struct CaseChanges {
+  std::string case_name;
+  Changes changes;
+  std::uint64_t not_proved = 0;  // of its reports
+};
+std::vector<CaseChanges> CountChangesOfCases(const Audit& audit);
 
 // Text for people: what is new first, then what changed and what nobody looked for, and the numbers of the rest. False when the stream
 // failed.

@@ -88,6 +88,13 @@ std::string_view Name(BlamedBecause because) {
   return kNames[static_cast<std::size_t>(because)];
 }
 
+std::string Describe(const TakenFor& one) {
+  std::string text = "taken for " + (one.function.empty() ? one.fingerprint : one.function) + " of the base (";
+  text += std::string(words::Row(one.why).title) + ")";
+  if (!one.function.empty() && !one.fingerprint.empty()) text += ", " + one.fingerprint;
+  return text;
+}
+
 std::uint64_t ObjectsLeft(const Run& run) {
   std::uint64_t objects = 0;
   for (const Finding& finding : run.findings) objects += finding.rule == Rule::LeftAtExit ? finding.count : 0;

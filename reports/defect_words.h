@@ -41,6 +41,9 @@ std::string SuppressedCount(const Run& run);
 // fits.
 std::string SuppressionOf(const Defect& defect);
 
+// "taken for open_device of the base (function renamed), v2-0123456789abcdef"
+std::string Describe(const TakenFor& one);
+
 // Driver objects of left_at_exit.
 std::uint64_t ObjectsLeft(const Run& run);
 

@@ -59,10 +59,10 @@ struct Annotations {
   }
 };
 
-void AddDefect(const SourceRoot& root, const Listed& listed, Annotations* annotations) {
+// `fails`: it makes the comparison fail.
+void AddDefect(const SourceRoot& root, const Listed& listed, bool fails, Annotations* annotations) {
   const Run& run = *listed.run;
   const Defect& defect = *listed.defect;
-  const bool old = defect.change == Change::Unchanged && !defect.suppressed;
   std::string title = "cuaudit";
   if (defect.change != Change::None) title += ", " + std::string(words::Row(defect.change).title);
   title += ": " + RulesOf(run, defect);
@@ -73,7 +73,7 @@ void AddDefect(const SourceRoot& root, const Listed& listed, Annotations* annota
   if (!place && frame != nullptr) text += "%0Aat " + Data(Qualified(*frame), kMessageBytes);
   if (defect.suppressed) text += "%0A" + Data(SuppressionOf(defect), kMessageBytes);
   if (const std::string& command = RootOf(run, defect).reproduce; !command.empty()) text += "%0Areproduce: " + Data(command, kCommandBytes);
-  annotations->Add(old ? kNotice : kError, title, place, text);
+  annotations->Add(fails ? kError : kNotice, title, place, text);
 }
 
 void AddCases(const Audit& audit, Annotations* annotations) {
@@ -97,6 +97,11 @@ void AddCases(const Audit& audit, Annotations* annotations) {
                             kMessageBytes));
     }
   }
+  if (audit.comparison) {
+    for (const NotProved& one : audit.comparison->not_run) {
+      annotations->Add(kWarning, "cuaudit: not run: " + NameOf(one), {}, Data("the base has it: " + one.why, kMessageBytes));
+    }
+  }
   for (const std::string& entry : audit.unused_suppressions) {
     annotations->Add(kWarning, "cuaudit: unused suppression", {}, Data(entry + ": no defect matches it", kMessageBytes));
   }
@@ -108,7 +113,7 @@ bool WriteGithub(const Audit& audit, const SourceRoot& root, std::ostream& out) 
   Annotations annotations;
   const std::vector<Listed> defects = ListDefects(audit);
   for (const Listed& listed : defects) {
-    if (!IsSuppressed(*listed.defect)) AddDefect(root, listed, &annotations);
+    if (!IsSuppressed(*listed.defect)) AddDefect(root, listed, Fails(audit, *listed.defect), &annotations);
   }
   AddCases(audit, &annotations);
   std::size_t missing = 0;

@@ -79,6 +79,9 @@ std::vector<Json> IssuesOf(const Audit& audit, const SourceRoot& root) {
     for (const Gone& gone : audit.comparison->gone) {
       if (gone.change == Change::NotRun) add(Issue(gone));
     }
+    for (const NotProved& one : audit.comparison->not_run) {
+      add(Aside("The base has it, and it was not run: " + NameOf(one) + ": " + one.why, "not_run", "cuaudit: not run: " + NameOf(one)));
+    }
   }
   return issues;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <unordered_map>
 #include <utility>
 
@@ -96,6 +97,11 @@ Defect ReadDefect(const JsonNode& node, FindingsByName* findings) {
     defect.change = Worded<Change>(change, change.Text(), "how a defect has changed (new, changed, unchanged)");
   }
   defect.was = node.Maybe("was").Text();
+  node.Maybe("taken_for").ForEach([&defect](const JsonNode& one) {
+    const JsonNode why = one["why"];
+    defect.taken_for.push_back({Worded<Taken>(why, why.Text(), "why it is taken for one of the base (renamed, moved, ...)"),
+                                one["function"].Text(), one["fingerprint"].Text()});
+  });
   if (const JsonNode suppressed = node.Maybe("suppressed"); suppressed.present()) defect.suppressed = ReadSuppressed(suppressed);
   const JsonNode members = node["members"];
   members.ForEach([&](const JsonNode& one) {
@@ -126,6 +132,14 @@ std::vector<Frame> ReadStack(const JsonNode& node) {
 }
 
 Acquired ReadPlace(const JsonNode& node) { return {node["call"].Text(), ReadStack(node["stack"])}; }
+
+nlohmann::ordered_json TakenForToJson(const std::vector<TakenFor>& defects) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const TakenFor& one : defects) {
+    list.push_back({{"why", words::Name(one.why)}, {"function", one.function}, {"fingerprint", one.fingerprint}});
+  }
+  return list;
+}
 
 Finding ReadFinding(const JsonNode& node) {
   Finding finding;

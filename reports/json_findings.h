@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +35,9 @@ E Worded(const JsonNode& node, std::string_view text, std::string_view what) {
 std::vector<Frame> ReadStack(const JsonNode& node);
 Acquired ReadPlace(const JsonNode& node);
 Finding ReadFinding(const JsonNode& node);
+
+// [{"why": "renamed", "function": "open_device", "fingerprint": "v2-..."}]
+nlohmann::ordered_json TakenForToJson(const std::vector<TakenFor>& defects);
 
 // Of a run whose findings are read already.
 void ReadDefects(const JsonNode& node, Run* run);

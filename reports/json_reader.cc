@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -15,63 +13,19 @@
 #include "reports/json_node.h"
 #include "reports/json_writer.h"
 #include "reports/message.h"
-#include "reports/plus.h"
+#include "reports/reasons_json.h"
 #include "reports/sequence_json.h"
 
 namespace cuaudit::report {
 namespace {
 
-// The reason whose text this is. Of several the one with the longest text of its own; a text without a row is that of the row "{}".
-Because ReasonOf(const std::string& text) {
-  if (text.empty()) return {};
-  Because because;
-  std::size_t own = 0;
-  for (std::size_t i = 0; i < std::size(words::kReasons); ++i) {
-    const std::string_view row = words::kReasons[i].text;
-    const std::size_t gap = row.find("{}");
-    const std::size_t fixed = gap == std::string_view::npos ? row.size() : row.size() - 2;
-    if (because.reason != Reason::None && fixed <= own) continue;
-    if (gap == std::string_view::npos) {
-      if (row != text) continue;
-      because = {static_cast<Reason>(i), {}};
-    } else {
-      if (text.size() < fixed || !text.starts_with(row.substr(0, gap)) || !text.ends_with(row.substr(gap + 2))) continue;
-      because = {static_cast<Reason>(i), text.substr(gap, text.size() - fixed)};
-    }
-    own = fixed;
-  }
-  return because;
-}
-
-Counted CountsByReason(const JsonNode& node) {
-  Counted counts;
-  node.ForEachKey([&counts](const std::string& text, const JsonNode& count) {
-    std::uint64_t& sum = counts[ReasonOf(text)];
-    sum = Plus(sum, count.Count());
-  });
-  return counts;
-}
-
-std::map<std::string, Because> Reasons(const JsonNode& node) {
-  std::map<std::string, Because> reasons;
-  node.ForEachKey([&reasons](const std::string& key, const JsonNode& why) { reasons[key] = ReasonOf(why.Text()); });
-  return reasons;
-}
-
-// Rows of the tables of reasons have this text. Several may have it, and say the same.
+// Why no trial reached a way to fail: a reason, or what its trials missed.
 void ReadWhy(const JsonNode& node, NotReached* row) {
-  const std::string text = node.Text();
-  for (std::size_t i = 0; i < std::size(words::kMissed); ++i) {
-    if (words::kMissed[i].coverage != text) continue;
-    row->missed = static_cast<Missed>(i);
-    return;
+  if (const JsonNode missed = node.Maybe("missed"); missed.present()) {
+    row->missed = Worded<Missed>(missed, missed.Text(), "why a fault is missed (cuaudit list missed)");
+  } else {
+    row->why = Worded<Reason>(node["reason"], node["reason"].Text(), "a reason that this version knows (cuaudit list reasons)");
   }
-  for (std::size_t i = 0; i < std::size(words::kReasons); ++i) {
-    if (words::kReasons[i].coverage != text || text.empty()) continue;
-    row->why = static_cast<Reason>(i);
-    return;
-  }
-  node.Expected("a reason that this version knows (cuaudit list reasons, cuaudit list missed)");
 }
 
 Coverage ReadCoverage(const JsonNode& node) {
@@ -90,7 +44,7 @@ Coverage ReadCoverage(const JsonNode& node) {
     row.phase = one["phase"].Text();
     if (row.phase == "any") row.phase.clear();
     row.unwinding = one["unwinding"].Flag();
-    ReadWhy(one["why"], &row);
+    ReadWhy(one, &row);
     row.stack = ReadStack(one["stack"]);
     coverage.not_reached.push_back(std::move(row));
   });
@@ -150,22 +104,8 @@ Meters ReadMeters(const JsonNode& node) {
     row.windows = control["windows"].Count();
     meters.rows.push_back(std::move(row));
   });
-  meters.absent = Reasons(node["absent"]);
+  meters.absent = NamedReasonsFromJson(node["absent_by_id"]);
   return meters;
-}
-
-// "fork", or "spawn: " and one reason for each way that the trial could not run in.
-Ran RanOf(const std::string& text, const JsonNode& node) {
-  Ran ran;
-  const std::size_t colon = text.find(": ");
-  ran.in = Worded<Isolation>(node, text.substr(0, colon), "what a trial ran in");
-  if (colon == std::string::npos) return ran;
-  for (std::size_t at = colon + 2; at <= text.size();) {
-    const std::size_t end = std::min(text.find("; ", at), text.size());
-    ran.instead.push_back(ReasonOf(text.substr(at, end - at)));
-    at = end + 2;
-  }
-  return ran;
 }
 
 Totals ReadTotals(const JsonNode& node) {
@@ -177,14 +117,11 @@ Totals ReadTotals(const JsonNode& node) {
   node["verdicts"].ForEachKey([&totals](const std::string& name, const JsonNode& count) {
     totals.verdicts[Worded<Verdict>(count, name, "a verdict that this version knows (cuaudit list verdicts)")] = count.Count();
   });
-  totals.skipped = CountsByReason(node["skipped"]);
-  totals.pruned = CountsByReason(node.Maybe("pruned"));
+  totals.skipped = ReasonsFromJson(node["skipped_by_id"]);
+  totals.pruned = ReasonsFromJson(node.Maybe("pruned_by_id"));
   totals.recovered = node.Maybe("recovery_checked").Count();
   totals.shrinking = node.Maybe("shrinking_runs").Count();
-  node.Maybe("isolation").ForEachKey([&totals](const std::string& text, const JsonNode& count) {
-    std::uint64_t& sum = totals.isolation[RanOf(text, count)];
-    sum = Plus(sum, count.Count());
-  });
+  totals.isolation = IsolationFromJson(node.Maybe("isolation_by_id"));
   totals.forced = node.Maybe("forced_progress").Count();
   return totals;
 }
@@ -203,21 +140,6 @@ Driver ReadDriver(const JsonNode& node) {
     driver.kernels = Kernels{kernels["hosted"].Count(), kernels["idle"].Count(), kernels["mismatched"].Count()};
   }
   return driver;
-}
-
-// After all else: what a clean report says of its notes is in the notes.
-void ReadMessage(const JsonNode& node, Run* run) {
-  const std::string line = node.Text();
-  if (line.empty() || run->outcome == Outcome::Left || (run->interrupted && run->outcome != Outcome::Clean)) return;
-  if (run->outcome != Outcome::Clean) {
-    run->message.told = line;
-    return;
-  }
-  const std::string beside = BesideClean(*run);
-  std::string_view clean = line;
-  if (!beside.empty() && clean.ends_with(beside)) clean.remove_suffix(beside.size());
-  if (clean.size() != line.size() && clean.ends_with("; ")) clean.remove_suffix(2);
-  if (clean.size() == line.size() || clean != "clean") run->message.clean_for = clean;
 }
 
 // The calls of a sweep, and the ways back of its defects, which name places of theirs.
@@ -249,13 +171,14 @@ void ReadRun(const JsonNode& root, Run* run) {
   if (const JsonNode one = root.Maybe("interrupted"); one.present()) {
     run->interrupted = Interrupted{one["signal"].Text(), one["done"].Count(), one["planned"].Count(), one.Maybe("more").Flag()};
   }
+  run->message = MessageFromJson(root["why"]);
   run->command = root["command"].Texts();
   root.Maybe("faults").ForEach([run](const JsonNode& fault) {
     run->faults.push_back({fault["text"].Text(), fault["code_chosen"].Flag()});
   });
   run->scope = root["scope"].Text();
   run->host.probes = root["host"]["probes"].Texts();
-  run->host.left_out = Reasons(root["host"]["left_out"]);
+  run->host.left_out = NamedReasonsFromJson(root["host"]["left_out_by_id"]);
   run->totals = ReadTotals(root["totals"]);
   root["per_cycle"].ForEachKey([run](const std::string& kind, const JsonNode& growth) { run->per_cycle[kind] = growth.Number(); });
   ReadCycles(root["cycles"], run);
@@ -271,7 +194,6 @@ void ReadRun(const JsonNode& root, Run* run) {
   ReadSequence(root, run);
   run->generated = root["header"]["generated"].Text();
   run->tool_version = root["header"]["tool_version"].Text();
-  ReadMessage(root.Maybe("message"), run);
 }
 
 }  // namespace
@@ -283,6 +205,9 @@ std::string ReadJson(std::string_view text, Run* run) {
   const JsonNode root(&document, &failure);
   const std::string schema = root["schema"].Text();
   if (schema != kJsonSchema) root["schema"].Expected("\"" + std::string(kJsonSchema) + "\": a report of cuaudit");
+  // Reports had reasons as sentences only before they had this key. What a sentence means is not guessed.
+  else if (!root.Maybe("why").present())
+    root.Maybe("why").Expected("this key: an older cuaudit wrote the report; make it anew with this one");
   *run = Run();
   if (failure.line.empty()) ReadRun(root, run);
   return failure.line;

@@ -16,7 +16,9 @@
 
 #include "reports/course_words.h"
 #include "reports/defect_words.h"
+#include "reports/json_findings.h"
 #include "reports/message.h"
+#include "reports/reasons_json.h"
 #include "reports/sequence_json.h"
 
 namespace cuaudit::report {
@@ -160,6 +162,7 @@ Json ToJson(const Run& run, const Defect& defect) {
             {"reproduce", root.reproduce}};
   if (defect.change != Change::None) json["change"] = words::Name(defect.change);
   if (!defect.was.empty()) json["was"] = defect.was;
+  if (!defect.taken_for.empty()) json["taken_for"] = TakenForToJson(defect.taken_for);
   if (const auto& one = defect.suppressed) {
     json["suppressed"] =
         Json{{"reason", one->reason}, {"owner", one->owner}, {"until", one->until}, {"expired", one->expired}, {"entry", one->entry}};
@@ -183,13 +186,15 @@ void WriteList(std::string_view name, const Entries& entries, const ToText& text
 Json ToJson(const Coverage& coverage) {
   Json rows = Json::array();
   for (const NotReached& row : coverage.not_reached) {
-    rows.push_back(Json{{"call", row.call},
-                        {"code", row.code},
-                        {"how", row.how},
-                        {"phase", row.phase.empty() ? "any" : row.phase},
-                        {"unwinding", row.unwinding},
-                        {"why", Words(row)},
-                        {"stack", Stack(row.stack)}});
+    rows.push_back(
+        Json{{"call", row.call},
+             {"code", row.code},
+             {"how", row.how},
+             {"phase", row.phase.empty() ? "any" : row.phase},
+             {"unwinding", row.unwinding},
+             {"why", Words(row)},
+             {row.why == Reason::None ? "missed" : "reason", row.why == Reason::None ? words::Name(row.missed) : words::Name(row.why)},
+             {"stack", Stack(row.stack)}});
   }
   Json json{{"reachable", coverage.reachable},
             {"reached", coverage.reached},
@@ -247,11 +252,8 @@ Json MetersOf(const Meters& meters) {
   }
   Json absent = Json::object();
   for (const auto& [name, why] : meters.absent) absent[name] = words::Words(why);
-  return Json{{"warm_up", meters.warm_up},
-              {"asked_bytes_per_cycle", meters.asked},
-              {"of_runs", meters.of_runs},
-              {"rows", rows},
-              {"absent", absent}};
+  return Json{{"warm_up", meters.warm_up}, {"asked_bytes_per_cycle", meters.asked},       {"of_runs", meters.of_runs}, {"rows", rows},
+              {"absent", absent},          {"absent_by_id", ReasonsToJson(meters.absent)}};
 }
 
 Json FaultsOf(const Run& run) {
@@ -285,6 +287,7 @@ bool WriteJson(const Run& run, std::ostream& out) {
   }
   json["outcome"] = OutcomeName(run);
   if (const std::string message = MessageLine(run); !message.empty()) json["message"] = message;
+  json["why"] = MessageToJson(run.message);
   if (const auto& one = run.interrupted) {
     json["interrupted"] = Json{{"signal", one->signal}, {"done", one->done}, {"planned", one->planned}};
     if (one->more) json["interrupted"]["more"] = true;
@@ -294,17 +297,24 @@ bool WriteJson(const Run& run, std::ostream& out) {
   json["scope"] = run.scope;
   Json left_out = Json::object();
   for (const auto& [probe, why] : run.host.left_out) left_out[probe] = words::Words(why);
-  json["host"] = Json{{"probes", run.host.probes}, {"left_out", left_out}};
+  json["host"] = Json{{"probes", run.host.probes}, {"left_out", left_out}, {"left_out_by_id", ReasonsToJson(run.host.left_out)}};
   json["totals"] = Json{{"calls", run.totals.calls},
                         {"sites", run.totals.sites},
                         {"trials", run.totals.trials},
                         {"fired", run.totals.fired},
                         {"verdicts", Counts(Words(run.totals.verdicts))},
-                        {"skipped", Counts(Words(run.totals.skipped))}};
-  if (!run.totals.pruned.empty()) json["totals"]["pruned"] = Counts(Words(run.totals.pruned));
+                        {"skipped", Counts(Words(run.totals.skipped))},
+                        {"skipped_by_id", ReasonsToJson(run.totals.skipped)}};
+  if (!run.totals.pruned.empty()) {
+    json["totals"]["pruned"] = Counts(Words(run.totals.pruned));
+    json["totals"]["pruned_by_id"] = ReasonsToJson(run.totals.pruned);
+  }
   if (run.totals.recovered != 0) json["totals"]["recovery_checked"] = run.totals.recovered;
   if (run.totals.shrinking != 0) json["totals"]["shrinking_runs"] = run.totals.shrinking;
-  if (!run.totals.isolation.empty()) json["totals"]["isolation"] = Counts(Words(run.totals.isolation));
+  if (!run.totals.isolation.empty()) {
+    json["totals"]["isolation"] = Counts(Words(run.totals.isolation));
+    json["totals"]["isolation_by_id"] = IsolationToJson(run.totals.isolation);
+  }
   if (run.totals.forced != 0) json["totals"]["forced_progress"] = run.totals.forced;
   Json per_cycle = Json::object();
   for (const auto& [kind, growth] : run.per_cycle) per_cycle[kind] = Growth(growth);

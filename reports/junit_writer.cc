@@ -81,6 +81,7 @@ std::string Body(const Finding& finding) {
 std::string Body(const Run& run, const Defect& defect) {
   std::string text = BlameOf(run, defect);
   if (!text.empty()) text += "\n";
+  for (const TakenFor& one : defect.taken_for) text += Describe(one) + "\n";
   if (defect.suppressed && defect.suppressed->expired) text += SuppressionOf(defect) + "\n";
   if (!defect.released.call.empty()) {
     text += "without the fault " + defect.released.call + "\n";
@@ -142,15 +143,25 @@ struct Suite {
   }
 };
 
-void AppendOutcome(const Run& run, Suite* suite) {
+// What a run or a case that proves nothing is: in error where that fails, otherwise skipped, so that nothing says it passed.
+void AppendNothingProved(std::string_view type, std::string_view message, bool fails, pugi::xml_node test, Suite* suite) {
+  if (fails) {
+    ++suite->counter.errors;
+    pugi::xml_node error = test.append_child("error");
+    Set(error, "type", type);
+    Set(error, "message", message);
+  } else {
+    ++suite->counter.skipped;
+    Set(test.append_child("skipped"), "message", std::string(type) + ": " + std::string(message));
+  }
+}
+
+void AppendOutcome(const Run& run, const Audit& audit, Suite* suite) {
   const bool ended = run.outcome == Outcome::Clean || run.outcome == Outcome::Findings || run.outcome == Outcome::Left || !run.outcome;
   const std::string message = MessageLine(run);
   pugi::xml_node test = suite->Case(run.mode, "outcome", "outcome");
   if (!ended) {
-    ++suite->counter.errors;
-    pugi::xml_node error = test.append_child("error");
-    Set(error, "type", OutcomeName(run));
-    Set(error, "message", message.empty() ? OutcomeName(run) : message);
+    AppendNothingProved(OutcomeName(run), message.empty() ? OutcomeName(run) : message, FailsOn(audit, Change::NotRun), test, suite);
   } else {
     const bool told = run.outcome == Outcome::Clean || run.outcome == Outcome::Left;
     SetText(test.append_child("system-out"), told && !message.empty() ? message : OutcomeName(run));
@@ -161,8 +172,8 @@ void AppendOutcome(const Run& run, Suite* suite) {
   }
 }
 
-// A defect fails, but for one that a suppression accepts.
-void AppendDefect(const Run& run, const Defect& defect, Suite* suite) {
+// A defect fails, but for one that a suppression accepts, and one that the policy of the comparison does not fail on.
+void AppendDefect(const Run& run, const Defect& defect, bool fails, Suite* suite) {
   const Finding& root = RootOf(run, defect);
   pugi::xml_node test = suite->Case(run.mode, root.rule, root.kind, defect.fingerprint);
   if (IsSuppressed(defect)) {
@@ -171,16 +182,22 @@ void AppendDefect(const Run& run, const Defect& defect, Suite* suite) {
     SetText(test.append_child("system-out"), Body(run, defect));
     return;
   }
+  const std::string change = defect.change == Change::None ? "" : std::string(words::Row(defect.change).title) + ": ";
+  if (!fails) {
+    ++suite->counter.skipped;
+    Set(test.append_child("skipped"), "message", change + Headline(run, defect));
+    SetText(test.append_child("system-out"), Body(run, defect));
+    return;
+  }
   ++suite->counter.failures;
   pugi::xml_node failure = test.append_child("failure");
   Set(failure, "type", words::Name(root.rule));
-  const std::string change = defect.change == Change::None ? "" : std::string(words::Row(defect.change).title) + ": ";
   Set(failure, "message", change + Headline(run, defect));
   SetText(failure, Body(run, defect));
 }
 
-void AppendCases(const Run& run, Suite* suite) {
-  for (const Defect& defect : run.defects) AppendDefect(run, defect, suite);
+void AppendCases(const Run& run, const Audit& audit, Suite* suite) {
+  for (const Defect& defect : run.defects) AppendDefect(run, defect, Fails(audit, defect), suite);
   static constexpr std::array<Verdict, 4> kPassing = {Verdict::Pass, Verdict::Absorbed, Verdict::Benign, Verdict::RetainedForRetry};
   for (const Verdict verdict : kPassing) {
     const auto found = run.totals.verdicts.find(verdict);
@@ -255,7 +272,7 @@ std::string SuiteName(const Reported& part) {
   return "cuaudit " + std::string(Name(run.mode)) + (run.command.empty() ? "" : ": " + ForShell(run.command));
 }
 
-Counter AppendSuite(const Reported& part, pugi::xml_node root) {
+Counter AppendSuite(const Reported& part, const Audit& audit, pugi::xml_node root) {
   pugi::xml_node node = root.append_child("testsuite");
   Set(node, "name", SuiteName(part));
   pugi::xml_node properties = node.append_child("properties");
@@ -264,14 +281,11 @@ Counter AppendSuite(const Reported& part, pugi::xml_node root) {
   }
   Suite suite{node, part.case_name};
   for (const Run* const run : part.runs) {
-    AppendOutcome(*run, &suite);
-    AppendCases(*run, &suite);
+    AppendOutcome(*run, audit, &suite);
+    AppendCases(*run, audit, &suite);
   }
   if (!part.not_run.empty()) {
-    ++suite.counter.errors;
-    pugi::xml_node error = suite.Case(Mode::Unknown, "outcome", "outcome").append_child("error");
-    Set(error, "type", "not_run");
-    Set(error, "message", part.not_run);
+    AppendNothingProved("not_run", part.not_run, FailsOn(audit, Change::NotRun), suite.Case(Mode::Unknown, "outcome", "outcome"), &suite);
   }
   SetCounts(node, suite.counter);
   Set(node, "time", "0");
@@ -279,8 +293,9 @@ Counter AppendSuite(const Reported& part, pugi::xml_node root) {
   return suite.counter;
 }
 
-// What only the base has: a fixed defect passes, one that nobody looked for is skipped.
-Counter AppendComparison(const Comparison& comparison, pugi::xml_node root) {
+// What only the base has: a fixed defect passes, one that nobody looked for is skipped, unless the policy fails on them.
+Counter AppendComparison(const Audit& audit, pugi::xml_node root) {
+  const Comparison& comparison = *audit.comparison;
   static const std::string kName = "comparison";
   pugi::xml_node node = root.append_child("testsuite");
   Set(node, "name", "cuaudit comparison with " + comparison.base);
@@ -288,20 +303,33 @@ Counter AppendComparison(const Comparison& comparison, pugi::xml_node root) {
   for (const Gone& gone : comparison.gone) {
     const std::string of = gone.case_name.empty() ? "" : gone.case_name + " ";
     pugi::xml_node test = suite.Case(gone.mode, gone.rule, of + std::string(words::Name(gone.rule)), gone.fingerprint);
+    const std::string why = gone.change == Change::Fixed ? "fixed" : "not run: " + gone.because;
+    if (FailsOn(audit, gone.change)) {
+      ++suite.counter.failures;
+      pugi::xml_node failure = test.append_child("failure");
+      Set(failure, "type", words::Name(gone.change));
+      Set(failure, "message", why);
+      SetText(failure, gone.title);
+      continue;
+    }
     if (gone.change == Change::Fixed) {
       SetText(test.append_child("system-out"), "fixed: " + gone.title);
       continue;
     }
     ++suite.counter.skipped;
-    Set(test.append_child("skipped"), "message", "not run: " + gone.because);
+    Set(test.append_child("skipped"), "message", why);
     SetText(test.append_child("system-out"), gone.title);
+  }
+  for (const NotProved& one : comparison.not_run) {
+    AppendNothingProved("not_run", "the base has it: " + one.why, FailsOn(audit, Change::NotRun),
+                        suite.Case(one.mode, "outcome", one.case_name.empty() ? "outcome" : one.case_name), &suite);
   }
   SetCounts(node, suite.counter);
   Set(node, "time", "0");
   return suite.counter;
 }
 
-bool WriteParts(std::string_view name, const std::vector<Reported>& parts, const Comparison* comparison, std::ostream& out) {
+bool WriteParts(std::string_view name, const std::vector<Reported>& parts, const Audit& audit, std::ostream& out) {
   pugi::xml_document document;
   pugi::xml_node declaration = document.append_child(pugi::node_declaration);
   Set(declaration, "version", "1.0");
@@ -309,8 +337,8 @@ bool WriteParts(std::string_view name, const std::vector<Reported>& parts, const
   pugi::xml_node root = document.append_child("testsuites");
   Set(root, "name", name);
   Counter all;
-  for (const Reported& part : parts) all.Add(AppendSuite(part, root));
-  if (comparison != nullptr) all.Add(AppendComparison(*comparison, root));
+  for (const Reported& part : parts) all.Add(AppendSuite(part, audit, root));
+  if (audit.comparison) all.Add(AppendComparison(audit, root));
   SetCounts(root, all);
   StreamWriter writer(&out);
   document.save(writer, "  ", pugi::format_default, pugi::encoding_utf8);
@@ -320,7 +348,7 @@ bool WriteParts(std::string_view name, const std::vector<Reported>& parts, const
 
 }  // namespace
 
-bool WriteJunit(const Run& run, std::ostream& out) { return WriteParts("cuaudit", {Reported{"", {&run}, ""}}, nullptr, out); }
+bool WriteJunit(const Run& run, std::ostream& out) { return WriteParts("cuaudit", {Reported{"", {&run}, ""}}, Audit(), out); }
 
 bool WriteJunit(const Audit& audit, std::ostream& out) {
   std::vector<Reported> parts;
@@ -332,7 +360,7 @@ bool WriteJunit(const Audit& audit, std::ostream& out) {
   // A cause that several cases show fails in each of them, so the counts are larger than the number of defects.
   const bool alone = audit.cases.size() == 1 && audit.cases.front().name.empty();
   const std::string name = alone ? "cuaudit" : "cuaudit: " + Headline(audit, TallyOf(audit, ListDefects(audit)));
-  return WriteParts(name, parts, audit.comparison ? &*audit.comparison : nullptr, out);
+  return WriteParts(name, parts, audit, out);
 }
 
 }  // namespace cuaudit::report

@@ -17,8 +17,9 @@ namespace cuaudit::report {
 // forbids become U+FFFD. Returns false when the stream failed.
 bool WriteJunit(const Run& run, std::ostream& out);
 
-// One testsuite for each case, and one for what only the base of a comparison has. A suppressed defect, a case that was not run and a
-// defect that nobody looked for are skipped; a fixed one passes.
+// One testsuite for each case, and one for what only the base of a comparison has. After a comparison only that is a failure or in error on
+// which its policy fails (--fail-on). The rest is skipped, with its state in the message and its places in system-out; a fixed defect
+// passes. A suppressed defect is skipped.
 bool WriteJunit(const Audit& audit, std::ostream& out);
 
 }  // namespace cuaudit::report

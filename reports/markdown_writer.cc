@@ -53,7 +53,7 @@ std::string_view ChangeOf(const Defect& defect) {
 void AppendComparison(const Audit& audit, Sheet* sheet) {
   if (!audit.comparison) return;
   const Comparison& comparison = *audit.comparison;
-  if (comparison.gone.empty()) {
+  if (comparison.gone.empty() && comparison.not_run.empty()) {
     sheet->Add("Compared with " + Code(comparison.base) + ": the base has no defect that this audit does not show.\n\n");
     return;
   }
@@ -62,6 +62,9 @@ void AppendComparison(const Audit& audit, Sheet* sheet) {
     const std::string title = gone.title.empty() ? std::string(words::Row(gone.rule).title) : gone.title;
     sheet->Add(fmt::format("| {} | {} | {} | {} |\n", words::Row(gone.change).title, Code(gone.case_name), Code(title),
                            gone.because.empty() ? "" : Code(gone.because)));
+  }
+  for (const NotProved& one : comparison.not_run) {
+    sheet->Add(fmt::format("| {} | {} | | {} |\n", words::Row(Change::NotRun).title, Code(NameOf(one)), Code(one.why)));
   }
   sheet->Add("\n");
 }
@@ -125,6 +128,7 @@ std::string Fold(std::size_t number, const Listed& listed) {
   std::string text = fmt::format("<details><summary>{}. {}{}{}</summary>\n\nWhat: {}\n", number, change, change.empty() ? "" : ": ",
                                  MarkdownCode(Headline(run, defect), kCellBytes), MarkdownCode(Sentence(run, defect), kSentenceBytes));
   if (!defect.was.empty()) text += "\nIn the base: " + MarkdownCode(defect.was, kSentenceBytes) + "\n";
+  for (const TakenFor& one : defect.taken_for) text += "\nCompared: " + MarkdownCode(Describe(one), kSentenceBytes) + "\n";
   if (defect.suppressed) text += "\nSuppression: " + MarkdownCode(SuppressionOf(defect), kSentenceBytes) + "\n";
   std::string lines;
   for (const Step& step : StepsOf(run, defect)) {

@@ -49,7 +49,6 @@ std::string NeverFiredText(const NeverFired& never) {
 }
 
 std::string CleanFor(const Run& run) {
-  if (!run.message.clean_for.empty()) return run.message.clean_for;
   if (!run.message.chosen) return {};
   std::string text = "clean for " + HowMany(*run.message.chosen, "planned faults");
   std::uint64_t pruned = 0;

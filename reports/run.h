@@ -27,6 +27,7 @@ using words::Missed;
 using words::Outcome;
 using words::Reason;
 using words::Rule;
+using words::Taken;
 using words::Verdict;
 
 enum class Mode : std::uint8_t { Unknown, Run, Cycles, Sweep, Replay };
@@ -142,6 +143,13 @@ struct Unwinding {
   std::vector<std::uint32_t> missing;  // of these, the ones whose release this trial does not make
 };
 
+// A defect of the base that a comparison takes for this one although its fingerprint is another one.
+struct TakenFor {
+  Taken why{};
+  std::string function;     // as the base has it; empty: unknown
+  std::string fingerprint;  // in the base
+};
+
 // Findings with one cause: what a person reads and counts.
 struct Defect {
   std::vector<Member> members;  // the owner of the others first
@@ -151,6 +159,7 @@ struct Defect {
   std::string fingerprint;
   Change change = Change::None;  // compared with a base; never Fixed or NotRun, for this report has the defect
   std::string was = {};          // what the base says when it has `changed`, in words
+  std::vector<TakenFor> taken_for = {};
   std::optional<Suppressed> suppressed = {};
   std::vector<std::uint64_t> shown_by = {};  // numbers in the plan of the trials that show it
   std::optional<Unwinding> unwinding = {};   // of the first of them
@@ -350,7 +359,6 @@ struct Message {
   NothingPlanned nothing = NothingPlanned::No;
   NeverFired never_fired;
   std::optional<Part> chosen;     // trials of the possible faults; said when the outcome is clean
-  std::string clean_for = {};     // of a clean report that was read from a file: the same in words
   std::optional<Part> abandoned;  // trials abandoned at exit whose heap nobody looked at
   std::optional<Part> coverage;   // reached and wanted, in tenths of a percent
   std::optional<BadEnd> bad_end;

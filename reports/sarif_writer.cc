@@ -17,6 +17,7 @@
 #include "reports/json_text.h"
 #include "reports/markdown.h"
 #include "reports/message.h"
+#include "reports/result_guid.h"
 #include "reports/sarif_places.h"
 
 namespace cuaudit::report {
@@ -135,6 +136,7 @@ Json ResultOf(const Writer& writer, const Listed& listed) {
   Json properties{{"trials", defect.trials}, {"reproduce", root.reproduce}};
   if (!listed.cases.empty()) properties["cases"] = listed.cases;
   if (!defect.was.empty()) properties["was"] = defect.was;
+  for (const TakenFor& one : defect.taken_for) properties["takenFor"].push_back(Describe(one));
   result["properties"] = std::move(properties);
   return result;
 }
@@ -187,8 +189,15 @@ std::vector<Entry> EntriesOf(const Audit& audit, const std::vector<Listed>& defe
     }
   }
   if (!audit.comparison) return entries;
+  // A cause that another case still shows, or did not look for, is not absent. Cases that lose one cause are one result.
+  std::set<std::string_view> known;
+  for (const Listed& listed : defects) known.insert(listed.defect->fingerprint);
   for (const Gone& gone : audit.comparison->gone) {
-    if (gone.change == Change::Fixed) entries.push_back({nullptr, nullptr, &gone});
+    if (gone.change != Change::Fixed) known.insert(gone.fingerprint);
+  }
+  for (const Gone& gone : audit.comparison->gone) {
+    const bool fresh = gone.fingerprint.empty() || known.insert(gone.fingerprint).second;
+    if (gone.change == Change::Fixed && fresh) entries.push_back({nullptr, nullptr, &gone});
   }
   return entries;
 }
@@ -216,6 +225,14 @@ bool IsDate(std::string_view text) {
   constexpr std::string_view kShape = "dddd-dd-ddTdd:dd:ddZ";
   return text.size() == kShape.size() && std::equal(text.begin(), text.end(), kShape.begin(),
                                                     [](char c, char shape) { return shape == 'd' ? c >= '0' && c <= '9' : c == shape; });
+}
+
+// The same of an identifier.
+bool IsGuid(std::string_view text) {
+  constexpr std::string_view kShape = "xxxxxxxx-xxxx-5xxx-xxxx-xxxxxxxxxxxx";
+  return text.size() == kShape.size() && std::equal(text.begin(), text.end(), kShape.begin(), [](char c, char shape) {
+           return shape == 'x' ? (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') : c == shape;
+         });
 }
 
 Json Notification(std::string_view level, const std::string& says) { return Json{{"level", level}, {"message", sarif::Message(says)}}; }
@@ -254,6 +271,10 @@ Json Invocations(const Audit& audit) {
       beside.push_back(Notification("warning", "nobody looked for " + gone.fingerprint + " of the base in case " + gone.case_name + ": " +
                                                    (gone.because.empty() ? gone.title : gone.because)));
     }
+  }
+  if (audit.comparison) {
+    for (const NotProved& one : audit.comparison->not_run)
+      beside.push_back(Notification("warning", "the base has " + NameOf(one) + ", and it was not run: " + one.why));
   }
   for (const std::string& entry : audit.unused_suppressions)
     beside.push_back(Notification("note", "no defect matches the suppression " + entry));
@@ -295,8 +316,9 @@ bool WriteSarif(const Audit& audit, const SourceRoot& root, SarifProfile profile
   if (!audit.tool_version.empty()) out << ", \"semanticVersion\": " << OnOneLine(audit.tool_version);
   out << ",\n\"rules\": ";
   WriteEntries(writer.rules, RuleEntry, "\n  ", "\n]", out);
-  out << "}},\n\"automationDetails\": " << OnOneLine(Json{{"id", AutomationId(audit)}})
+  out << "}},\n\"automationDetails\": " << OnOneLine(Json{{"id", AutomationId(audit)}, {"guid", GuidOf(ResultKeysOf(audit))}})
       << ",\n\"originalUriBaseIds\": {\"%SRCROOT%\": {\"description\": {\"text\": \"the folder that --source-root names\"}}}";
+  if (audit.comparison && IsGuid(audit.comparison->base_guid)) out << ",\n\"baselineGuid\": " << OnOneLine(audit.comparison->base_guid);
   if (const Json invocations = Invocations(audit); !invocations.empty()) {
     out << ",\n\"invocations\": ";
     WriteEntries(

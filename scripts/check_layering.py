@@ -25,7 +25,7 @@ THIRD_PARTY = {
     r"^archive(_entry)?\.h$": ["harness/compare"],
     r"^nlohmann/": ["harness/cli", "harness/compare", "harness/project", "harness/sweep", "reports", "suites"],
     r"^pugixml": ["reports", "suites"],
-    r"^toml\+\+/": ["harness/compare", "harness/project"],
+    r"^toml\+\+/": ["harness/process"],
     r"^(elfutils/|dwarf\.h|libelf)": ["harness/symbols"],
     r"^(gtest/|gmock/)": ["include/cuaudit/gtest.h", "include/cuaudit/neutrality_listener.h", "suites"],
     r"^benchmark/": ["suites/bench"],

@@ -18,7 +18,6 @@
 #include "harness/cli/driver_choice.h"
 #include "harness/cli/session.h"
 #include "harness/cli/test_cases.h"
-#include "harness/compare/suppressions.h"
 #include "harness/options/budget.h"
 #include "harness/options/report_files.h"
 #include "harness/process/environment.h"
@@ -48,10 +47,10 @@ std::string SignalName(int number) {
   return name == nullptr ? "signal " + std::to_string(number) : std::string("SIG") + name;
 }
 
-// What a report is made of beside the settings of its case. A suppression expires, so a case that has some is carried out again on another
-// day. A driver that cannot be chosen is an error when the case begins.
+// What a report is made of beside the settings of its case. The day is no part of it: a finished report is looked at again when a
+// suppression in it has expired (ExpireKept). A driver that cannot be chosen is an error when the case begins.
 std::string Surroundings(const ProjectCase& one) {
-  std::string text = std::string(ToolVersion()) + (one.options.suppressions.empty() ? "" : " " + Today());
+  std::string text(ToolVersion());
   const Result<Machine> machine = LookAround(one.options.real_driver);
   const Result<ChosenDriver> chosen = machine.ok() ? ChooseDriver(one.options.driver, *machine) : machine.status();
   if (chosen.ok()) {
@@ -198,8 +197,9 @@ class Audit {
     seen.row.tags = cases_[i].tags;
     digests_.push_back(ConfigDigest(cases_[i], Surroundings(cases_[i]), inherited_));
     if (options_.fresh && selected_[i]) return;
-    const std::optional<FinishedCase> finished = ReadFinished(DoneFile(i), digests_.back(), options_.out);
-    if (!finished.has_value()) return;
+    std::optional<FinishedCase> finished = ReadFinished(DoneFile(i), digests_.back(), options_.out);
+    const bool suppresses = !cases_[i].options.suppressions.empty();
+    if (!finished.has_value() || (suppresses && !ExpireKept(cases_[i].name, options_.out, &*finished))) return;
     seen.row.reports = finished->reports;
     seen.row.trials = finished->trials;
     seen.line = finished->line;

@@ -12,7 +12,9 @@
 #include "harness/cycle/counts.h"
 #include "harness/options/sweep_settings.h"
 #include "harness/sweep/trial_rows.h"
+#include "reports/audit_reader.h"
 #include "reports/defect_words.h"
+#include "reports/json_reader.h"
 #include "reports/message.h"
 
 namespace cuaudit::harness {
@@ -23,6 +25,11 @@ std::string OutcomeLine(const report::Run& run) {
   const bool found = run.outcome == words::Outcome::Findings || run.outcome == words::Outcome::Left;
   const std::string message = found ? report::DefectCount(run) : report::MessageLine(run);
   return message.empty() ? std::string(report::OutcomeName(run)) : message;
+}
+
+std::uint64_t CountOf(const report::Run& run) {
+  return static_cast<std::uint64_t>(
+      std::count_if(run.defects.begin(), run.defects.end(), [](const report::Defect& one) { return !report::IsSuppressed(one); }));
 }
 
 constexpr const char* kCut = "cut short by the budget";
@@ -203,8 +210,7 @@ class CaseRuns {
       if (!status.ok()) SayFailure(status);
       part->exit = status.ok() ? ExitOf(run) : status.exit() == Exit::Failure ? Exit::Failure : Exit::Environment;
     }
-    part->defects = static_cast<std::uint64_t>(
-        std::count_if(run.defects.begin(), run.defects.end(), [](const report::Defect& one) { return !report::IsSuppressed(one); }));
+    part->defects = CountOf(run);
     part->line = OutcomeLine(run);
     Output output;
     output.format = Format::Json;
@@ -239,6 +245,34 @@ class CaseRuns {
 CaseSeen CarryOutCase(const ProjectCase& one, const CasePlaces& places, const std::string& tool, const Turn& turn, const CaseSeen& before,
                       Progress* progress) {
   return CaseRuns(one, places, tool, turn, before, progress).Run();
+}
+
+bool ExpireKept(const std::string& name, const std::string& out, FinishedCase* finished) {
+  std::string line;
+  std::uint64_t defects = 0;
+  Exit exit = Exit::Clean;
+  for (const std::string& file : finished->reports) {
+    std::string bytes;
+    report::Run run;
+    if (!report::ReadReportFile(out + "/" + file, &bytes).empty() || !report::ReadJson(bytes, &run).empty()) return false;
+    const auto expired = [&run] {
+      return std::count_if(run.defects.begin(), run.defects.end(),
+                           [](const report::Defect& one) { return one.suppressed && one.suppressed->expired; });
+    };
+    const auto before = expired();
+    ExpireSuppressed(Today(), &run);
+    Output output;
+    output.format = Format::Json;
+    output.file = out + "/" + file;
+    if (expired() != before && !WriteReport(run, output).ok()) return false;
+    line += (line.empty() ? "" : "; ") + std::string(run.mode == report::Mode::Cycles ? "cycles " : "") + OutcomeLine(run);
+    defects += CountOf(run);
+    exit = Worse(exit, ExitOf(run));
+  }
+  finished->line = name + ": " + line;
+  finished->defects = defects;
+  finished->exit = exit;
+  return true;
 }
 
 void KeepCommon(const std::vector<std::string>& other, std::vector<std::string>* places) {

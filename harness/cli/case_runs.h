@@ -73,6 +73,10 @@ inline constexpr std::uint64_t kCyclesOfSweep = 2;
 CaseSeen CarryOutCase(const ProjectCase& one, const CasePlaces& places, const std::string& tool, const Turn& turn, const CaseSeen& before,
                       Progress* progress);
 
+// Looks again which suppressions in the reports of a finished case have expired, and says what it amounts to today. A report in which one
+// has is written anew. False: a report cannot be read or written, so the case has to be carried out again.
+bool ExpireKept(const std::string& name, const std::string& out, FinishedCase* finished);
+
 // Takes away what `other` does not have.
 void KeepCommon(const std::vector<std::string>& other, std::vector<std::string>* places);
 

@@ -97,7 +97,7 @@ Exit WriteBaseline(const std::string& result, const std::string& file, bool allo
   for (const report::NotProved& one : not_proved) {
     Say("warning: " + (one.case_name.empty() ? result : one.case_name) + ": " + one.why + ", so the baseline lacks its defects");
   }
-  const std::string text = BaselineText(KnownDefects(*audit));
+  const std::string text = BaselineText(BaselineOf(*audit));
   if (file.empty()) return Print(text);
   const Status written = WriteFile(file, text, Exit::Usage);
   if (!written.ok()) return Refuse(written);
@@ -105,10 +105,13 @@ Exit WriteBaseline(const std::string& result, const std::string& file, bool allo
 }
 
 Exit ShowBaseline(const std::string& file) {
-  const Result<std::vector<KnownDefect>> known = ReadBaseline(file);
+  const Result<Baseline> known = ReadBaseline(file);
   if (!known.ok()) return Refuse(known.status());
-  std::string text = std::to_string(known->size()) + (known->size() == 1 ? " defect\n" : " defects\n");
-  for (const KnownDefect& defect : *known) {
+  const auto many = [](std::size_t count, const char* word) { return std::to_string(count) + " " + word + (count == 1 ? "" : "s"); };
+  std::string text = many(known->defects.size(), "defect");
+  if (!known->runs.empty()) text += ", " + many(known->runs.size(), "report");
+  text += "\n";
+  for (const KnownDefect& defect : known->defects) {
     text += "  " +
             report::ForTerminal((defect.case_name.empty() ? "" : defect.case_name + ", ") + std::string(report::Name(defect.mode)) + ": " +
                                 defect.title + " (" + defect.fingerprint + ")") +
@@ -126,13 +129,14 @@ Exit CompareCommand(const Options& options) {
     const Status writable = CheckOutput(output.file, "--format");
     if (!writable.ok()) return Refuse(writable);
   }
-  const Result<Base> base = ReadBase(options.operands[0]);
+  Result<Base> base = ReadBase(options.operands[0]);
   if (!base.ok()) return Refuse(base.status());
   Result<report::Audit> head = ReadResult(options.operands[1]);
   if (!head.ok()) return Refuse(head.status());
   const Status suppressed = AcceptIn(options.suppressions, &*head);
   if (!suppressed.ok()) return Refuse(suppressed);
-  CompareWith(*base, &*head);
+  CompareWith(std::move(*base), &*head);
+  head->comparison->fail_on = *policy;
   Exit exit = PolicyExit(*policy, *head);
   for (const Output& output : options.outputs) {
     const Status written = WriteComparison(*head, output);

@@ -289,16 +289,22 @@ Exit Refuse(const Status& status) {
   return status.exit();
 }
 
-// An output that cannot be written does not keep the others from being written.
+void Accept(const Session& session, report::Run* run) {
+  if (session.options().suppressions.empty()) return;
+  Suppressions suppressions = session.suppressions();
+  suppressions.Apply(Today(), run);
+  for (const std::string& place : suppressions.Unused()) Say("warning: " + place + ": the suppression fits no defect");
+}
+
 Exit Deliver(report::Run run, const Session& session) {
-  const Options& options = session.options();
-  if (!options.suppressions.empty()) {
-    Suppressions suppressions = session.suppressions();
-    suppressions.Apply(Today(), &run);
-    for (const std::string& place : suppressions.Unused()) Say("warning: " + place + ": the suppression fits no defect");
-  }
+  Accept(session, &run);
+  return WriteOutputs(run, session);
+}
+
+// An output that cannot be written does not keep the others from being written.
+Exit WriteOutputs(const report::Run& run, const Session& session) {
   Exit exit = ExitOf(run);
-  for (const Output& output : options.outputs) {
+  for (const Output& output : session.options().outputs) {
     const Status status = WriteReport(run, output);
     if (status.ok()) continue;
     Say(status.message());

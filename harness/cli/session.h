@@ -69,7 +69,13 @@ void SayFailure(const Status& status);
 // The report of an audit that did not take place, or not to its end.
 report::Run FailedReport(const Status& status, const Session& session);
 
-// Marks the defects that --suppressions accepts, writes the report to all outputs and answers the exit code for its outcome.
+// Marks the defects that --suppressions accepts, and says which of its entries fit none. Done once for a report.
+void Accept(const Session& session, report::Run* run);
+
+// Writes the report to all outputs and answers the exit code for its outcome.
+Exit WriteOutputs(const report::Run& run, const Session& session);
+
+// Both, one after the other.
 Exit Deliver(report::Run run, const Session& session);
 
 // The exit code of a command that has `delivered` its report and then tried to write another file. When that file could not be written,

@@ -104,14 +104,13 @@ Exit SweepCommand(const Options& options) {
   }
   if (!carried.status.ok()) return Fail(carried.status, *session);
   SayWarnings(run);
-  Suppressions suppressions = session->suppressions();
-  suppressions.Apply(Today(), &run);
+  Accept(*session, &run);
   if (carried.ended_early) Say("warning: the budget is spent: " + std::to_string(OverBudget(run)) + " trials were left out");
   const std::string shown = report::HostNotes(run);
   Say(std::to_string(run.totals.trials) + " trials, " + std::to_string(run.totals.fired) + " fired, " + report::DefectCount(run) +
       (run.coverage->pruned == 0 ? "" : ", " + std::to_string(run.coverage->pruned) + " pruned as equal (--no-prune tries them)") +
       (shown.empty() ? "" : ", " + shown));
-  const Exit reported = Deliver(run, *session);
+  const Exit reported = WriteOutputs(run, *session);
   const Exit delivered = Beside(reported, WriteRows(options, carried.rows, run));
   if (!carried.nothing_anew) return delivered;
   // JSON and JUnit reports have the same bytes however often a sweep was started, so the line goes to stderr then.

@@ -18,7 +18,8 @@ using Json = nlohmann::ordered_json;
 using report::JsonNode;
 
 constexpr std::string_view kBegin = "cuaudit baseline ";
-constexpr std::string_view kFirstLine = "cuaudit baseline 1";
+constexpr std::string_view kFirstLine = "cuaudit baseline 2";
+constexpr std::string_view kFirstLineBefore = "cuaudit baseline 1";  // its files have defects only
 
 auto OrderOf(const KnownDefect& defect) { return std::tie(defect.case_name, defect.mode, defect.fingerprint); }
 
@@ -84,14 +85,19 @@ ShownBy ReadShownBy(const JsonNode& node, const std::vector<FailingWay>& failing
   return shown;
 }
 
+report::Mode ReadMode(const JsonNode& node) {
+  const std::string mode = node.Text();
+  for (const report::Mode one : {report::Mode::Sweep, report::Mode::Cycles, report::Mode::Run, report::Mode::Replay}) {
+    if (report::Name(one) == mode) return one;
+  }
+  node.Expected("sweep, cycles, run or replay");
+  return report::Mode::Unknown;
+}
+
 KnownDefect ReadKnown(const JsonNode& node) {
   KnownDefect defect;
   defect.case_name = node["case"].Text();
-  const std::string mode = node["mode"].Text();
-  for (const report::Mode one : {report::Mode::Sweep, report::Mode::Cycles, report::Mode::Run, report::Mode::Replay}) {
-    if (report::Name(one) == mode) defect.mode = one;
-  }
-  if (defect.mode == report::Mode::Unknown) node["mode"].Expected("sweep, cycles, run or replay");
+  defect.mode = ReadMode(node["mode"]);
   defect.fingerprint = node["fingerprint"].Text();
   defect.title = node["title"].Text();
   if (const std::optional<report::Rule> rule = words::Named<report::Rule>(node["rule"].Text())) defect.rule = *rule;
@@ -138,19 +144,44 @@ void TakeTogether(const KnownDefect& more, KnownDefect* defect) {
   std::sort(defect->failing.begin(), defect->failing.end());
 }
 
+std::string LineOf(const KnownRun& run) {
+  return Json{{"case", run.case_name}, {"mode", report::Name(run.mode)}}.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+// Sorts the defects, and makes one of those that are one.
+std::vector<KnownDefect> EachOnce(std::vector<KnownDefect> defects) {
+  std::stable_sort(defects.begin(), defects.end(), [](const KnownDefect& a, const KnownDefect& b) { return OrderOf(a) < OrderOf(b); });
+  std::vector<KnownDefect> each;
+  for (KnownDefect& defect : defects) {
+    if (!each.empty() && OrderOf(each.back()) == OrderOf(defect)) TakeTogether(defect, &each.back());
+    else each.push_back(std::move(defect));
+  }
+  return each;
+}
+
 }  // namespace
 
 bool IsBaseline(std::string_view text) { return text.starts_with(kBegin); }
 
-std::string BaselineText(std::vector<KnownDefect> defects) {
+Baseline BaselineOf(const report::Audit& audit) { return {KnownDefects(audit), KnownRuns(audit)}; }
+
+std::string BaselineText(Baseline baseline) {
+  std::vector<KnownDefect>& defects = baseline.defects;
   std::stable_sort(defects.begin(), defects.end(), [](const KnownDefect& a, const KnownDefect& b) { return OrderOf(a) < OrderOf(b); });
   std::string text = std::string(kFirstLine) + "\n";
-  for (const KnownDefect& defect : defects) text += LineOf(defect);
+  auto run = baseline.runs.begin();
+  for (const KnownDefect& defect : defects) {
+    // The line of a run stands before those of its defects.
+    for (; run != baseline.runs.end() && *run <= KnownRun{defect.case_name, defect.mode}; ++run) text += LineOf(*run);
+    text += LineOf(defect);
+  }
+  for (; run != baseline.runs.end(); ++run) text += LineOf(*run);
   return text;
 }
 
-Result<std::vector<KnownDefect>> ParseBaseline(std::string_view text, const std::string& name) {
-  std::vector<KnownDefect> defects;
+Result<Baseline> ParseBaseline(std::string_view text, const std::string& name) {
+  Baseline baseline;
+  bool lists_runs = false;
   std::size_t number = 0;
   while (!text.empty()) {
     ++number;
@@ -160,28 +191,28 @@ Result<std::vector<KnownDefect>> ParseBaseline(std::string_view text, const std:
     if (line.ends_with('\r')) line.remove_suffix(1);
     const std::string at = name + ": line " + std::to_string(number) + ": ";
     if (number == 1) {
-      if (line != kFirstLine) return Status(Exit::Usage, at + "expected '" + std::string(kFirstLine) + "'");
+      lists_runs = line == kFirstLine;
+      if (!lists_runs && line != kFirstLineBefore) return Status(Exit::Usage, at + "expected '" + std::string(kFirstLine) + "'");
       continue;
     }
     if (line.empty()) continue;
     report::Failure failure;
     const nlohmann::json document = report::ParseJson(line, &failure);
     const JsonNode root(&document, &failure);
-    KnownDefect defect = ReadKnown(root);
+    if (failure.line.empty() && lists_runs && !root.Maybe("fingerprint").present() && !root.Maybe("title").present()) {
+      KnownRun run{root["case"].Text(), ReadMode(root["mode"])};
+      baseline.runs.insert(std::move(run));
+    } else {
+      baseline.defects.push_back(ReadKnown(root));
+    }
     if (!failure.line.empty()) {
       const bool syntax = failure.line.starts_with("line ");
-      return Status(Exit::Usage, at + (syntax ? "expected a defect as a JSON object" : failure.line));
+      return Status(Exit::Usage, at + (syntax ? "expected a run or a defect as a JSON object" : failure.line));
     }
-    defects.push_back(std::move(defect));
   }
   if (number == 0) return Status(Exit::Usage, name + ": line 1: expected '" + std::string(kFirstLine) + "'");
-  std::stable_sort(defects.begin(), defects.end(), [](const KnownDefect& a, const KnownDefect& b) { return OrderOf(a) < OrderOf(b); });
-  std::vector<KnownDefect> each;
-  for (KnownDefect& defect : defects) {
-    if (!each.empty() && OrderOf(each.back()) == OrderOf(defect)) TakeTogether(defect, &each.back());
-    else each.push_back(std::move(defect));
-  }
-  return each;
+  baseline.defects = EachOnce(std::move(baseline.defects));
+  return baseline;
 }
 
 }  // namespace cuaudit::harness

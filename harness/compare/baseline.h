@@ -3,10 +3,12 @@
 //
 //   Errors    one line with the file, the line and what was expected.
 //
-// The first line says what the file is. Each further line is one defect as a JSON object, sorted by case, mode and fingerprint, so that two
-// branches that add defects merge line by line. Lines about one defect, as a merge may leave them, are taken together.
+// The first line says what the file is. Each further line is a JSON object: a run that proved something, {"case":"player","mode":"sweep"},
+// or a defect in one. They are sorted by case, mode and fingerprint, so that two branches that add some merge line by line. Lines about one
+// defect, as a merge may leave them, are taken together. A file of version 1 has no lines for runs, and is still read.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,9 +21,15 @@ namespace cuaudit::harness {
 // True for a text that begins like a baseline file, whatever its version.
 bool IsBaseline(std::string_view text);
 
-std::string BaselineText(std::vector<KnownDefect> defects);
+struct Baseline {
+  std::vector<KnownDefect> defects;
+  std::set<KnownRun> runs;
+};
+Baseline BaselineOf(const report::Audit& audit);
+
+std::string BaselineText(Baseline baseline);
 
 // `name` stands in the error.
-Result<std::vector<KnownDefect>> ParseBaseline(std::string_view text, const std::string& name);
+Result<Baseline> ParseBaseline(std::string_view text, const std::string& name);
 
 }  // namespace cuaudit::harness

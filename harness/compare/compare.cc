@@ -6,126 +6,15 @@
 #include <tuple>
 #include <utility>
 
+#include "harness/compare/looked_for.h"
 #include "harness/compare/similarity.h"
-#include "reports/comparison_text.h"
 #include "reports/message.h"
+#include "reports/result_guid.h"
 
 namespace cuaudit::harness {
 namespace {
 
 using report::Change;
-
-const report::Case* CaseOf(const report::Audit& audit, const std::string& name) {
-  const auto found = std::find_if(audit.cases.begin(), audit.cases.end(), [&](const report::Case& one) { return one.name == name; });
-  return found == audit.cases.end() ? nullptr : &*found;
-}
-
-const report::Run* RunOf(const report::Case* of, report::Mode mode) {
-  if (of == nullptr) return nullptr;
-  const auto found = std::find_if(of->runs.begin(), of->runs.end(), [mode](const report::Run& run) { return run.mode == mode; });
-  return found == of->runs.end() ? nullptr : &*found;
-}
-
-// A way to fail, wherever it is -> functions in which it was tried, and at how many places.
-using WayKey = std::tuple<std::string, std::string, std::string, bool>;
-using TriedWays = std::map<WayKey, std::map<std::string, std::uint64_t>>;
-
-WayKey KeyOf(const FailingWay& way) { return {way.call, way.code, way.how, way.unwinding}; }
-
-TriedWays TriedOf(const report::Run& run) {
-  TriedWays tried;
-  for (const report::Tried& one : run.coverage->tried) tried[{one.call, one.code, one.how, one.unwinding}][one.function] = one.places;
-  return tried;
-}
-
-// Functions that only the new report has are the renamed ones of the old report, if there are enough of them.
-bool AllRenamed(const std::map<std::string, std::uint64_t>& before, const std::map<std::string, std::uint64_t>& after) {
-  std::size_t gone = 0;
-  std::size_t fresh = 0;
-  for (const auto& [function, places] : before) gone += after.contains(function) ? 0 : 1;
-  for (const auto& [function, places] : after) fresh += before.contains(function) ? 0 : 1;
-  return gone != 0 && fresh >= gone;
-}
-
-std::uint64_t CountOf(const report::Run& run, report::Reason why) {
-  std::uint64_t count = 0;
-  for (const auto& [because, number] : run.totals.skipped) count += because.reason == why ? number : 0;
-  return count;
-}
-
-// Coverage tells the ways to fail on the way back, and not after which first fault. So it speaks for every pair of faults only when no
-// trial was left out. What the base left out for the program's sake could not show the defect there either.
-std::string WhyPairsNotTried(const KnownDefect& defect, const report::Run& now, const report::Run* before) {
-  const std::string pairs = "it needs " + std::to_string(defect.shown_by.faults) + " faults in one trial, and ";
-  using report::Reason;
-  for (const Reason why : {Reason::NotChosen, Reason::SecondNotChosen, Reason::BeyondLimit, Reason::OverBudget, Reason::Interrupted}) {
-    if (CountOf(now, why) != 0) return pairs + "trials were left out: " + words::Words(why);
-  }
-  for (const Reason why : {Reason::SecondKilled, Reason::SecondNoStack}) {
-    const std::uint64_t earlier = before == nullptr ? 0 : CountOf(*before, why);
-    if (CountOf(now, why) > earlier) return pairs + "trials were left out: " + words::Words(why);
-  }
-  if (now.message.chosen) return pairs + "trials were left out";
-  if (defect.shown_by.faults <= 2) return {};
-  const auto many = [&](const report::TriedCall& trial) { return trial.faults.size() >= defect.shown_by.faults; };
-  const bool tried = now.sequence && std::any_of(now.sequence->trials.begin(), now.sequence->trials.end(), many);
-  return tried ? std::string() : pairs + "the report does not say that there were as many (--depth)";
-}
-
-// Why the failing calls of a defect were not all made to fail again. Empty: they were.
-std::string WhyNotTried(const KnownDefect& defect, const report::Run& now, const report::Run* before) {
-  if (defect.failing.empty() || now.mode != report::Mode::Sweep) return {};
-  if (!now.coverage || now.coverage->tried.empty()) return "the report does not say which calls were made to fail";
-  const TriedWays after = TriedOf(now);
-  const TriedWays earlier = before != nullptr && before->coverage ? TriedOf(*before) : TriedWays();
-  for (const FailingWay& way : defect.failing) {
-    const auto functions = after.find(KeyOf(way));
-    if (functions == after.end()) return Describe(way) + " was not made to fail";
-    const auto same = functions->second.find(way.function);
-    if (same != functions->second.end()) {
-      // How often a call is made on the way back depends on how the program unwinds.
-      if (way.unwinding || same->second >= way.places) continue;
-      return Describe(way) + " was made to fail at fewer places";
-    }
-    const auto had = earlier.find(KeyOf(way));
-    if (had == earlier.end() || !AllRenamed(had->second, functions->second)) return Describe(way) + " was not made to fail";
-  }
-  return defect.shown_by.faults > 1 ? WhyPairsNotTried(defect, now, before) : std::string();
-}
-
-// Why an audit with other settings does not look at what the defect is about.
-std::string WhyNotSeen(const KnownDefect& defect, const report::Run& now) {
-  const ShownBy& shown = defect.shown_by;
-  const auto differs = [](std::string_view one, std::string_view other) { return !one.empty() && !other.empty() && one != other; };
-  const auto other = [](const std::string& what, std::string_view was, std::string_view is) {
-    return what + " is another one: " + std::string(is) + ", and the base has " + std::string(was);
-  };
-  if (const std::string_view driver = report::Name(now.driver.kind); differs(shown.driver, driver)) {
-    return other("the driver", shown.driver, driver);
-  }
-  if (differs(shown.world, now.driver.world)) return other("the simulated driver", shown.world, now.driver.world);
-  if (now.scope == "pinned" && differs(shown.scope, now.scope)) return other("the scope", shown.scope, now.scope);
-  for (const std::string& probe : shown.probes) {
-    const std::vector<std::string>& probes = now.host.probes;
-    if (std::find(probes.begin(), probes.end(), probe) == probes.end()) return "nobody looked at " + probe + " (--host)";
-  }
-  if (now.mode != report::Mode::Cycles) return {};
-  if (shown.cycles == 0) return "the baseline does not say how many cycles showed it";
-  const auto most = std::max_element(now.cycle_counts.begin(), now.cycle_counts.end());
-  const std::uint64_t cycles = most == now.cycle_counts.end() ? 0 : *most;
-  if (cycles >= shown.cycles) return {};
-  return "fewer cycles were run: " + std::to_string(cycles) + ", and the base has " + std::to_string(shown.cycles);
-}
-
-std::string WhyNotLookedFor(const KnownDefect& defect, const report::Case* now, const report::Run* before) {
-  if (now == nullptr) return "the case is gone";
-  if (!now->not_run.empty()) return now->not_run;
-  const report::Run* const run = RunOf(now, defect.mode);
-  if (run == nullptr) return "the case has no " + std::string(report::Name(defect.mode));
-  if (const std::string why = report::WhyNothingProved(*run); !why.empty()) return why;
-  if (const std::string why = WhyNotSeen(defect, *run); !why.empty()) return why;
-  return WhyNotTried(defect, *run, before);
-}
 
 struct Failing {
   Names calls;           // of first faults, or of those on the way back
@@ -205,71 +94,124 @@ report::Gone GoneOf(const KnownDefect& defect, std::string because) {
 }
 
 // A report of one program has a case without a name. It is compared with the only case of the other side.
-void NameTheOnlyCase(std::vector<KnownDefect>* before, report::Audit* earlier, const report::Audit& head) {
+void NameTheOnlyCase(Base* base, const report::Audit& head) {
   if (head.cases.size() != 1) return;
   const std::string& name = head.cases.front().name;
-  const bool one_case =
-      std::all_of(before->begin(), before->end(), [&](const KnownDefect& defect) { return defect.case_name == before->front().case_name; });
-  if (before->empty() || !one_case || before->front().case_name == name) return;
-  if (!name.empty() && !before->front().case_name.empty()) return;
-  for (KnownDefect& defect : *before) defect.case_name = name;
-  if (earlier != nullptr && earlier->cases.size() == 1) earlier->cases.front().name = name;
+  std::set<std::string_view> before;
+  for (const KnownDefect& defect : base->defects) before.insert(defect.case_name);
+  for (const KnownRun& run : base->runs) before.insert(run.case_name);
+  if (before.size() != 1 || *before.begin() == name || (!name.empty() && !before.begin()->empty())) return;
+  for (KnownDefect& defect : base->defects) defect.case_name = name;
+  std::set<KnownRun> runs;
+  for (const KnownRun& run : base->runs) runs.insert({name, run.mode});
+  base->runs = std::move(runs);
+  if (base->audit && base->audit->cases.size() == 1) base->audit->cases.front().name = name;
+}
+
+// Runs of the base that the head does not have. Those that it has and that prove nothing, and cases that say why they were not carried out,
+// are named by the head itself.
+std::vector<report::NotProved> NotRun(const std::set<KnownRun>& before, const report::Audit& head) {
+  std::vector<report::NotProved> missing;
+  for (const KnownRun& run : before) {
+    const report::Case* const now = CaseOf(head, run.case_name);
+    if (now != nullptr && (!now->not_run.empty() || RunOf(now, run.mode) != nullptr)) continue;
+    missing.push_back({run.case_name, run.mode, WhyNotThere(now, run.mode)});
+  }
+  return missing;
+}
+
+// Whose defect it is: the blamed function, or the acquiring one.
+std::string FunctionOf(const KnownDefect& defect) {
+  if (!defect.blame.empty()) return defect.blame;
+  return defect.stack.empty() ? std::string() : defect.stack.front();
+}
+
+// What the base has, as reports/result_guid.h takes it, so that a baseline file and the result that it was written of have one identifier.
+std::string GuidOf(const Base& base) {
+  std::set<report::ResultKey> keys;
+  for (const KnownRun& run : base.runs) keys.emplace(run.case_name, std::string(report::Name(run.mode)), "");
+  for (const KnownDefect& defect : base.defects) keys.emplace(defect.case_name, std::string(report::Name(defect.mode)), defect.fingerprint);
+  return report::GuidOf(keys);
 }
 
 using Group = std::pair<std::string, report::Mode>;
 
+// Says of each defect of `run` how it compares with those that the base has of it. True for each of the base that is still there.
+std::vector<bool> CompareRun(const std::vector<KnownDefect>& then, const report::Run* run_before, const std::string& case_name,
+                             report::Run* run) {
+  const std::vector<KnownDefect> now = KnownDefects(case_name, *run);
+  FunctionNames names;
+  AddFunctions(*run, &names.after);
+  for (const KnownDefect& defect : then) AddFunctions(defect, &names.before);
+  if (run_before != nullptr) AddFunctions(*run_before, &names.before);
+  for (report::Defect& defect : run->defects) {
+    defect.change = Change::New;
+    defect.was.clear();
+    defect.taken_for.clear();
+  }
+  std::vector<bool> paired(then.size());
+  std::vector<bool> taken(now.size());
+  for (const auto& [old, fresh] : PairDefects(then, now, names)) {
+    report::Defect& defect = run->defects[fresh];
+    paired[old] = taken[fresh] = true;
+    const bool more = MoreThan(then[old], now[fresh]);
+    defect.change = more ? Change::Changed : Change::Unchanged;
+    if (more) defect.was = Was(then[old], now[fresh]);
+    if (then[old].fingerprint != now[fresh].fingerprint) defect.taken_for.push_back(WhyTaken(then[old], now[fresh], names));
+  }
+  // Only what is left over can be a part of another one.
+  const std::vector<std::optional<std::size_t>> wholes_before = WholesOf(now, then, taken, false, names);
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    if (!wholes_before[i]) continue;
+    const KnownDefect& whole = then[*wholes_before[i]];
+    run->defects[i].change = Change::Unchanged;
+    run->defects[i].taken_for.push_back({report::Taken::Part, FunctionOf(whole), whole.fingerprint});
+  }
+  const std::vector<std::optional<std::size_t>> wholes_now = WholesOf(then, now, paired, true, names);
+  for (std::size_t i = 0; i < then.size(); ++i) {
+    if (!wholes_now[i]) continue;
+    paired[i] = true;
+    run->defects[*wholes_now[i]].taken_for.push_back({report::Taken::Whole, FunctionOf(then[i]), then[i].fingerprint});
+  }
+  return paired;
+}
+
 }  // namespace
 
-void CompareWith(const Base& base, report::Audit* head) {
-  std::vector<KnownDefect> known = base.defects;
-  report::Audit earlier = base.audit.value_or(report::Audit());
-  NameTheOnlyCase(&known, &earlier, *head);
+Base BaseOf(std::string name, report::Audit audit) {
+  Base base;
+  base.name = std::move(name);
+  base.defects = KnownDefects(audit);
+  base.runs = KnownRuns(audit);
+  base.audit = std::move(audit);
+  return base;
+}
+
+void CompareWith(Base base, report::Audit* head) {
+  report::Comparison comparison;
+  comparison.base = base.name;
+  comparison.base_guid = GuidOf(base);
+  NameTheOnlyCase(&base, *head);
+  const report::Audit earlier = base.audit ? std::move(*base.audit) : report::Audit();
   std::map<Group, std::vector<KnownDefect>> before;
-  for (KnownDefect& defect : known) {
+  for (KnownDefect& defect : base.defects) {
     Group group{defect.case_name, defect.mode};
     before[std::move(group)].push_back(std::move(defect));
   }
-  report::Comparison comparison;
-  comparison.base = base.name;
-  std::set<std::pair<Group, std::size_t>> paired;
+  comparison.not_run = NotRun(base.runs, *head);
+  std::map<Group, std::vector<bool>> known;
   for (report::Case& one : head->cases) {
     for (report::Run& run : one.runs) {
       const Group group{one.name, run.mode};
-      const std::vector<KnownDefect> now = KnownDefects(one.name, run);
-      const std::vector<KnownDefect>& then = before[group];
-      FunctionNames names;
-      AddFunctions(run, &names.after);
-      for (const KnownDefect& defect : then) AddFunctions(defect, &names.before);
-      const report::Run* const run_before = RunOf(CaseOf(earlier, one.name), run.mode);
-      if (run_before != nullptr) AddFunctions(*run_before, &names.before);
-      for (report::Defect& defect : run.defects) {
-        defect.change = Change::New;
-        defect.was.clear();
-      }
-      std::vector<bool> taken(now.size());
-      for (const auto& [old, fresh] : PairDefects(then, now, names)) {
-        paired.insert({group, old});
-        taken[fresh] = true;
-        const bool more = MoreThan(then[old], now[fresh]);
-        run.defects[fresh].change = more ? Change::Changed : Change::Unchanged;
-        if (more) run.defects[fresh].was = Was(then[old], now[fresh]);
-      }
-      // Only what is left over can be a part of another one, so that many renamed defects take no time here.
-      for (std::size_t i = 0; i < now.size(); ++i) {
-        const auto whole = [&](const KnownDefect& old) { return IsPartOf(now[i], old, false, names); };
-        if (!taken[i] && std::any_of(then.begin(), then.end(), whole)) run.defects[i].change = Change::Unchanged;
-      }
-      for (std::size_t i = 0; i < then.size(); ++i) {
-        const auto whole = [&](const KnownDefect& fresh) { return IsPartOf(then[i], fresh, true, names); };
-        if (!paired.contains({group, i}) && std::any_of(now.begin(), now.end(), whole)) paired.insert({group, i});
-      }
+      known[group] = CompareRun(before[group], RunOf(CaseOf(earlier, one.name), run.mode), one.name, &run);
     }
   }
   for (const auto& [group, defects] : before) {
+    const LookedFor looked(CaseOf(*head, group.first), RunOf(CaseOf(earlier, group.first), group.second), group.second);
+    const auto paired = known.find(group);
     for (std::size_t i = 0; i < defects.size(); ++i) {
-      if (paired.contains({group, i})) continue;
-      const report::Run* const run_before = RunOf(CaseOf(earlier, group.first), group.second);
-      comparison.gone.push_back(GoneOf(defects[i], WhyNotLookedFor(defects[i], CaseOf(*head, group.first), run_before)));
+      if (paired != known.end() && paired->second[i]) continue;
+      comparison.gone.push_back(GoneOf(defects[i], looked.WhyNot(defects[i])));
     }
   }
   // What nobody looked for comes first.

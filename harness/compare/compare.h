@@ -8,11 +8,14 @@
 // as renamed when the new report has as many functions with that failing call that the base did not have; a baseline file does not say
 // which functions the base had, so there it counts as not run.
 //
+// A run of the base that the new audit does not have is not run, whether the base has a defect in it or not.
+//
 // Who is blamed may change with a wrapper around a release, so that one defect becomes two or two become one. What is lost in the same way
 // as before is neither new nor fixed (IsPartOf).
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,10 +27,14 @@ namespace cuaudit::harness {
 struct Base {
   std::string name;  // as the user named it
   std::vector<KnownDefect> defects;
+  std::set<KnownRun> runs;             // none of a baseline file of version 1, which does not list them
   std::optional<report::Audit> audit;  // nothing: the defects are those of a baseline file
 };
 
+// Base of all that `audit` has.
+Base BaseOf(std::string name, report::Audit audit);
+
 // Sets Defect::change and `was` of each defect of `head`, and head->comparison.
-void CompareWith(const Base& base, report::Audit* head);
+void CompareWith(Base base, report::Audit* head);
 
 }  // namespace cuaudit::harness

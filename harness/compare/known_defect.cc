@@ -8,6 +8,7 @@
 
 #include "harness/defect/blame.h"
 #include "harness/defect/defect_fingerprint.h"
+#include "reports/audit_defects.h"
 #include "reports/defect_words.h"
 #include "reports/message.h"
 #include "reports/text_writer.h"
@@ -162,6 +163,16 @@ std::vector<KnownDefect> KnownDefects(const report::Audit& audit) {
   for (const report::Case& one : audit.cases) {
     for (const report::Run& run : one.runs) {
       for (KnownDefect& defect : KnownDefects(one.name, run)) known.push_back(std::move(defect));
+    }
+  }
+  return known;
+}
+
+std::set<KnownRun> KnownRuns(const report::Audit& audit) {
+  std::set<KnownRun> known;
+  for (const report::Case& one : audit.cases) {
+    for (const report::Run& run : one.runs) {
+      if (report::Proves(run)) known.insert({one.name, run.mode});
     }
   }
   return known;

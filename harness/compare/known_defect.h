@@ -65,6 +65,15 @@ struct KnownDefect {
   std::string title;  // one line for people
 };
 
+// A run that proved something: what it does not show is not there.
+struct KnownRun {
+  std::string case_name;
+  report::Mode mode = report::Mode::Unknown;
+
+  auto operator<=>(const KnownRun&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 means the 0 that it compares with
+};
+std::set<KnownRun> KnownRuns(const report::Audit& audit);
+
 // The defects of one run, in its order.
 std::vector<KnownDefect> KnownDefects(const std::string& case_name, const report::Run& run);
 

@@ -13,7 +13,6 @@
 #include <system_error>
 #include <utility>
 
-#include "harness/compare/baseline.h"
 #include "harness/compare/suppressions.h"
 #include "reports/audit_reader.h"
 
@@ -130,22 +129,17 @@ Result<report::Audit> ReadResult(const std::string& path) {
 }
 
 Result<Base> ReadBase(const std::string& path) {
-  Base base;
-  base.name = path;
-  if (IsBaseline(Beginning(path))) {
-    Result<std::vector<KnownDefect>> known = ReadBaseline(path);
-    if (!known.ok()) return known.status();
-    base.defects = std::move(*known);
-    return base;
+  if (!IsBaseline(Beginning(path))) {
+    Result<report::Audit> audit = ReadResult(path);
+    if (!audit.ok()) return audit.status();
+    return BaseOf(path, std::move(*audit));
   }
-  Result<report::Audit> audit = ReadResult(path);
-  if (!audit.ok()) return audit.status();
-  base.defects = KnownDefects(*audit);
-  base.audit = std::move(*audit);
-  return base;
+  Result<Baseline> known = ReadBaseline(path);
+  if (!known.ok()) return known.status();
+  return Base{path, std::move(known->defects), std::move(known->runs), {}};
 }
 
-Result<std::vector<KnownDefect>> ReadBaseline(const std::string& path) {
+Result<Baseline> ReadBaseline(const std::string& path) {
   std::string bytes;
   const std::string error = report::ReadReportFile(path, &bytes);
   if (!error.empty()) return Status(Exit::Usage, path + ": " + error);

@@ -5,8 +5,8 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
+#include "harness/compare/baseline.h"
 #include "harness/compare/compare.h"
 #include "harness/process/status.h"
 #include "reports/audit.h"
@@ -21,6 +21,6 @@ Result<report::Audit> ReadResult(const std::string& path);
 Result<Base> ReadBase(const std::string& path);
 
 // Only a baseline file.
-Result<std::vector<KnownDefect>> ReadBaseline(const std::string& path);
+Result<Baseline> ReadBaseline(const std::string& path);
 
 }  // namespace cuaudit::harness

@@ -3,94 +3,18 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 #include <string_view>
 #include <tuple>
 
 namespace cuaudit::harness {
 namespace {
 
-using report::Rule;
-
-// What each sign counts. Signs that neither defect has do not count at all.
-constexpr double kKinds = 2;
-constexpr double kAcquirer = 2;
-constexpr double kBlame = 2;
-constexpr double kFailing = 2;
-constexpr double kAround = 2;
-
-// How far a function with another name may be the same one.
-constexpr double kMoved = 0.9;    // into or out of a class or namespace
-constexpr double kRenamed = 0.7;  // the old name is gone, the new name is new
-constexpr double kInlined = 0.6;  // a neighbour in the stack: inlined, or split
-
 // A pair of equal fingerprints but for the number behind them is one of several of one function.
 constexpr double kSameName = 2;
+constexpr double kSameFingerprint = 0.01;  // decides between equals
 
-bool SameLoss(Rule a, Rule b) {
-  const auto loss = [](Rule rule) { return rule == Rule::Orphaned ? Rule::Leak : rule; };
-  return loss(a) == loss(b);
-}
-
-// "ns::Player::open" is open.
-std::string_view LastPart(std::string_view name) {
-  int depth = 0;  // of template arguments
-  for (std::size_t i = name.size(); i >= 2; --i) {
-    if (name[i - 1] == '>') ++depth;
-    if (name[i - 1] == '<') --depth;
-    if (depth <= 0 && name[i - 1] == ':' && name[i - 2] == ':') return name.substr(i);
-  }
-  return name;
-}
-
-struct FunctionLikeness {
-  const FunctionNames& names;
-
-  double operator()(const std::string& before, const std::string& after) const {
-    if (before == after) return 1;
-    if (before.empty() || after.empty()) return 0;
-    const bool renamed = !names.after.contains(before) && !names.before.contains(after);
-    if (!renamed) return 0;
-    return LastPart(before) == LastPart(after) ? kMoved : kRenamed;
-  }
-};
-
-bool Contains(const std::vector<std::string>& stack, const std::string& name) {
-  return std::find(stack.begin(), stack.end(), name) != stack.end();
-}
-
-// A function without a name of its own any more: its caller has its calls.
-double Inlined(const std::string& before, const std::vector<std::string>& stack_before, const std::string& after,
-               const std::vector<std::string>& stack_after, const FunctionNames& names) {
-  if (before.empty() || after.empty()) return 0;
-  const bool swallowed = !names.after.contains(before) && Contains(stack_before, after);
-  const bool split = !names.before.contains(after) && Contains(stack_after, before);
-  return swallowed || split ? kInlined : 0;
-}
-
-double Jaccard(const Names& a, const Names& b) {
-  std::size_t common = 0;
-  for (const std::string& one : a) common += b.contains(one) ? 1 : 0;
-  const std::size_t all = a.size() + b.size() - common;
-  return all == 0 ? 1 : static_cast<double>(common) / static_cast<double>(all);
-}
-
-Names FailingCalls(const KnownDefect& defect) {
-  Names calls;
-  for (const FailingWay& way : defect.failing) calls.insert((way.unwinding ? "then " : "") + std::string(WithoutVersion(way.call)));
-  return calls;
-}
-
-// The longest list of functions that both stacks have in the same order, as a part of the longer stack.
-double StackLikeness(const std::vector<std::string>& a, const std::vector<std::string>& b, const FunctionLikeness& alike) {
-  std::vector<std::vector<double>> best(a.size() + 1, std::vector<double>(b.size() + 1, 0));
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      best[i][j] = std::max({best[i - 1][j], best[i][j - 1], best[i - 1][j - 1] + alike(a[i - 1], b[j - 1])});
-    }
-  }
-  const std::size_t longer = std::max(a.size(), b.size());
-  return longer == 0 ? 0 : best[a.size()][b.size()] / static_cast<double>(longer);
-}
+using Indices = std::vector<std::size_t>;
 
 // "v2-0123456789abcdef-2" is the second defect of v2-0123456789abcdef.
 std::string_view WithoutNumber(std::string_view fingerprint) {
@@ -100,93 +24,206 @@ std::string_view WithoutNumber(std::string_view fingerprint) {
   return numbered ? fingerprint.substr(0, digits) : fingerprint;
 }
 
-}  // namespace
-
-double Likeness(const KnownDefect& before, const KnownDefect& after, const FunctionNames& names) {
-  if (!SameLoss(before.rule, after.rule) || WithoutVersion(before.call) != WithoutVersion(after.call)) return 0;
-  const FunctionLikeness alike{names};
-  double sum = 0;
-  double most = 0;
-  const auto count = [&](double weight, bool either, double likeness) {
-    if (!either) return;
-    most += weight;
-    sum += weight * likeness;
-  };
-  count(kKinds, !before.kinds.empty() || !after.kinds.empty(),
-        Jaccard(Names(before.kinds.begin(), before.kinds.end()), Names(after.kinds.begin(), after.kinds.end())));
-  const std::string by_before = before.stack.empty() ? "" : before.stack.front();
-  const std::string by_after = after.stack.empty() ? "" : after.stack.front();
-  count(kAcquirer, !by_before.empty() || !by_after.empty(),
-        std::max(alike(by_before, by_after), Inlined(by_before, before.stack, by_after, after.stack, names)));
-  count(kBlame, !before.blame.empty() || !after.blame.empty(),
-        std::max(alike(before.blame, after.blame), Inlined(before.blame, before.stack, after.blame, after.stack, names)));
-  count(kFailing, !before.failing.empty() || !after.failing.empty(), Jaccard(FailingCalls(before), FailingCalls(after)));
-  count(kAround, !before.stack.empty() || !after.stack.empty(), StackLikeness(before.stack, after.stack, alike));
-  return most == 0 ? 1 : sum / most;
+// The entries of `sorted` around `at`, at most kNear on either side.
+void AddNear(const Indices& sorted, std::size_t at, Indices* to) {
+  const auto middle = std::lower_bound(sorted.begin(), sorted.end(), at);
+  const auto near = static_cast<std::ptrdiff_t>(kNear);
+  const auto first = middle - std::min<std::ptrdiff_t>(near, middle - sorted.begin());
+  const auto last = middle + std::min<std::ptrdiff_t>(near, sorted.end() - middle);
+  to->insert(to->end(), first, last);
 }
 
-bool IsPartOf(const KnownDefect& part, const KnownDefect& whole, bool part_is_before, const FunctionNames& names) {
-  if (!SameLoss(part.rule, whole.rule) || WithoutVersion(part.call) != WithoutVersion(whole.call)) return false;
-  if (part.failing.empty() || part.stack.empty() || whole.stack.empty()) return false;
-  if (!std::includes(whole.kinds.begin(), whole.kinds.end(), part.kinds.begin(), part.kinds.end())) return false;
-  const FunctionLikeness alike{names};
-  const auto same = [&](const std::string& of_part, const std::string& of_whole) {
-    return (part_is_before ? alike(of_part, of_whole) : alike(of_whole, of_part)) > 0;
+// Finds what is worth a comparison among the `others`.
+class Near {
+ public:
+  Near(const std::vector<Numbered>& defects, const Indices& others) : all_(others) {
+    for (const std::size_t i : others) {
+      const Numbered& one = defects[i];
+      if (one.blame != 0) by_function_[one.blame].push_back(i);
+      for (const std::uint32_t function : one.stack) by_function_[function].push_back(i);
+    }
+    for (auto& [function, indices] : by_function_) indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
+  }
+
+  // `at` is the place of `one` in the order of the others.
+  Indices To(const Numbered& one, std::size_t at) const {
+    Indices near;
+    AddNear(all_, at, &near);
+    const auto add = [&](std::uint32_t function) {
+      const auto found = by_function_.find(function);
+      if (found != by_function_.end()) AddNear(found->second, at, &near);
+    };
+    add(one.blame);
+    for (const std::uint32_t function : one.stack) add(function);
+    std::sort(near.begin(), near.end());
+    near.erase(std::unique(near.begin(), near.end()), near.end());
+    return near;
+  }
+
+ private:
+  const Indices& all_;
+  std::map<std::uint32_t, Indices> by_function_;
+};
+
+struct Candidate {
+  double worth;
+  std::size_t before, after;
+};
+
+class Pairing {
+ public:
+  Pairing(std::span<const KnownDefect> before, std::span<const KnownDefect> after, const FunctionNames& names)
+      : likeness_(names), taken_before_(before.size()), taken_after_(after.size()) {
+    for (const KnownDefect& defect : before) before_.push_back(likeness_.Number(defect));
+    for (const KnownDefect& defect : after) after_.push_back(likeness_.Number(defect));
+  }
+
+  std::vector<std::pair<std::size_t, std::size_t>> Pair() {
+    for (const auto& [name, group] : Groups([](const Numbered& one) { return WithoutNumber(one.defect->fingerprint); })) {
+      if (!name.empty()) PairGroup(group, kSameName);
+    }
+    for (const auto& [call, group] : Groups([](const Numbered& one) { return WithoutVersion(one.defect->call); })) PairGroup(group, 0);
+    std::sort(pairs_.begin(), pairs_.end());
+    return std::move(pairs_);
+  }
+
+ private:
+  struct Group {
+    Indices before, after;
   };
-  if (!same(part.stack.front(), whole.stack.front())) return false;
-  return std::all_of(part.failing.begin(), part.failing.end(), [&](const FailingWay& way) {
-    return std::any_of(whole.failing.begin(), whole.failing.end(), [&](const FailingWay& other) {
+
+  // Those that have no pair yet.
+  template <typename KeyOf>
+  std::map<std::string_view, Group> Groups(const KeyOf& key) const {
+    std::map<std::string_view, Group> groups;
+    for (std::size_t i = 0; i < before_.size(); ++i) {
+      if (!taken_before_[i]) groups[key(before_[i])].before.push_back(i);
+    }
+    for (std::size_t j = 0; j < after_.size(); ++j) {
+      if (!taken_after_[j]) groups[key(after_[j])].after.push_back(j);
+    }
+    return groups;
+  }
+
+  // `same` is what equal names count beside the likeness.
+  void PairGroup(const Group& group, double same) {
+    if (group.before.empty() || group.after.empty()) return;
+    std::vector<Candidate> candidates;
+    const auto add = [&](std::size_t i, std::size_t j) {
+      const bool equal = same != 0 && before_[i].defect->fingerprint == after_[j].defect->fingerprint;
+      const double worth = same + likeness_.Of(before_[i], after_[j]) + (equal ? kSameFingerprint : 0);
+      if (worth >= kAlike) candidates.push_back({worth, i, j});
+    };
+    const bool few = group.before.size() <= kMostPairs / group.after.size();
+    if (few) {
+      for (const std::size_t i : group.before) {
+        for (const std::size_t j : group.after) add(i, j);
+      }
+    } else {
+      const Near near(after_, group.after);
+      for (std::size_t place = 0; place < group.before.size(); ++place) {
+        const std::size_t at = group.after[place * group.after.size() / group.before.size()];
+        for (const std::size_t j : near.To(before_[group.before[place]], at)) add(group.before[place], j);
+      }
+    }
+    std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) { return a.worth > b.worth; });
+    for (const Candidate& one : candidates) {
+      if (taken_before_[one.before] || taken_after_[one.after]) continue;
+      taken_before_[one.before] = taken_after_[one.after] = true;
+      pairs_.emplace_back(one.before, one.after);
+    }
+  }
+
+  Likeness likeness_;
+  std::vector<Numbered> before_;
+  std::vector<Numbered> after_;
+  std::vector<bool> taken_before_;
+  std::vector<bool> taken_after_;
+  std::vector<std::pair<std::size_t, std::size_t>> pairs_;
+};
+
+bool IsPartOf(const Numbered& part, const Numbered& whole, bool part_is_before, Likeness* likeness) {
+  if (part.loss != whole.loss || part.call != whole.call) return false;
+  if (!std::includes(whole.kinds.begin(), whole.kinds.end(), part.kinds.begin(), part.kinds.end())) return false;
+  const auto same = [&](const std::string& of_part, const std::string& of_whole) {
+    return (part_is_before ? likeness->OfFunctions(of_part, of_whole) : likeness->OfFunctions(of_whole, of_part)) > 0;
+  };
+  return std::all_of(part.defect->failing.begin(), part.defect->failing.end(), [&](const FailingWay& way) {
+    return std::any_of(whole.defect->failing.begin(), whole.defect->failing.end(), [&](const FailingWay& other) {
       return way.call == other.call && way.code == other.code && way.how == other.how && way.unwinding == other.unwinding &&
              way.places <= other.places && same(way.function, other.function);
     });
   });
 }
 
+}  // namespace
+
+double LikenessOf(const KnownDefect& before, const KnownDefect& after, const FunctionNames& names) {
+  Likeness likeness(names);
+  const Numbered one = likeness.Number(before);
+  const Numbered other = likeness.Number(after);
+  return likeness.Of(one, other);
+}
+
 std::vector<std::pair<std::size_t, std::size_t>> PairDefects(std::span<const KnownDefect> before, std::span<const KnownDefect> after,
                                                              const FunctionNames& names) {
-  std::map<std::string_view, std::vector<std::size_t>> by_name;
-  for (std::size_t j = 0; j < after.size(); ++j) by_name[WithoutNumber(after[j].fingerprint)].push_back(j);
-  struct Candidate {
-    double worth;
-    std::size_t before, after;
+  return Pairing(before, after, names).Pair();
+}
+
+report::TakenFor WhyTaken(const KnownDefect& before, const KnownDefect& after, const FunctionNames& names) {
+  using report::Taken;
+  Likeness likeness(names);
+  const Numbered was = likeness.Number(before);
+  const Numbered is = likeness.Number(after);
+  const auto why = [&](std::uint32_t old, std::uint32_t fresh) {
+    const double alike = likeness.OfFunctions(old, fresh);
+    if (alike > 0) return alike == kMoved ? Taken::Moved : Taken::Renamed;
+    return likeness.OfNeighbours(old, was, fresh, is) > 0 ? Taken::Inlined : Taken::Alike;
   };
-  std::vector<bool> taken_before(before.size());
-  std::vector<bool> taken_after(after.size());
-  std::vector<std::pair<std::size_t, std::size_t>> pairs;
-  const auto take_best = [&](std::vector<Candidate> candidates) {
-    std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) { return a.worth > b.worth; });
-    for (const Candidate& one : candidates) {
-      if (taken_before[one.before] || taken_after[one.after]) continue;
-      taken_before[one.before] = taken_after[one.after] = true;
-      pairs.emplace_back(one.before, one.after);
-    }
-  };
-  std::vector<Candidate> candidates;
-  for (std::size_t i = 0; i < before.size(); ++i) {
-    const auto same = by_name.find(WithoutNumber(before[i].fingerprint));
-    if (before[i].fingerprint.empty() || same == by_name.end()) continue;
-    for (const std::size_t j : same->second) {
-      const double equal = before[i].fingerprint == after[j].fingerprint ? 0.01 : 0;  // decides between equals
-      candidates.push_back({kSameName + Likeness(before[i], after[j], names) + equal, i, j});
-    }
+  const std::string function = before.stack.empty() ? "" : before.stack.front();
+  if (was.front() != is.front()) return {why(was.front(), is.front()), function, before.fingerprint};
+  if (was.blame != is.blame) {
+    const Taken blamed = why(was.blame, is.blame);
+    return {blamed == Taken::Alike ? Taken::Blamed : blamed, before.blame, before.fingerprint};
   }
-  take_best(std::move(candidates));
-  candidates.clear();
-  std::map<std::string_view, std::vector<std::size_t>> by_call;
-  for (std::size_t j = 0; j < after.size(); ++j) {
-    if (!taken_after[j]) by_call[WithoutVersion(after[j].call)].push_back(j);
+  const bool numbered = WithoutNumber(before.fingerprint) == WithoutNumber(after.fingerprint);
+  return {numbered ? Taken::Numbered : Taken::Alike, function, before.fingerprint};
+}
+
+std::vector<std::optional<std::size_t>> WholesOf(std::span<const KnownDefect> parts, std::span<const KnownDefect> wholes,
+                                                 const std::vector<bool>& skip, bool parts_are_before, const FunctionNames& names) {
+  std::vector<std::optional<std::size_t>> found(parts.size());
+  const auto left = static_cast<std::size_t>(std::count(skip.begin(), skip.end(), false));
+  if (left == 0 || wholes.empty()) return found;
+  Likeness likeness(names);
+  // By the acquiring function; those whose function has another name in the other report may be any of these.
+  std::map<std::uint32_t, Indices> by_function;
+  Indices renamed;
+  std::vector<Numbered> numbered;
+  for (std::size_t j = 0; j < wholes.size(); ++j) {
+    numbered.push_back(likeness.Number(wholes[j]));
+    const std::uint32_t function = numbered.back().front();
+    if (function == 0) continue;
+    by_function[function].push_back(j);
+    if (likeness.MayBeRenamed(function, !parts_are_before)) renamed.push_back(j);
   }
-  for (std::size_t i = 0; i < before.size(); ++i) {
-    const auto same = taken_before[i] ? by_call.end() : by_call.find(WithoutVersion(before[i].call));
-    if (same == by_call.end()) continue;
-    for (const std::size_t j : same->second) {
-      const double worth = Likeness(before[i], after[j], names);
-      if (worth >= kAlike) candidates.push_back({worth, i, j});
-    }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Numbered part = skip[i] ? Numbered() : likeness.Number(parts[i]);
+    if (skip[i] || part.front() == 0 || parts[i].failing.empty()) continue;
+    const std::size_t at = i * wholes.size() / parts.size();
+    const auto add = [&](const Indices& list, Indices* to) {
+      if (list.size() <= kMostPairs / left) to->insert(to->end(), list.begin(), list.end());
+      else AddNear(list, at, to);
+    };
+    Indices candidates;
+    if (const auto same = by_function.find(part.front()); same != by_function.end()) add(same->second, &candidates);
+    if (likeness.MayBeRenamed(part.front(), parts_are_before)) add(renamed, &candidates);
+    std::sort(candidates.begin(), candidates.end());
+    const auto whole = std::find_if(candidates.begin(), candidates.end(),
+                                    [&](std::size_t j) { return IsPartOf(part, numbered[j], parts_are_before, &likeness); });
+    if (whole != candidates.end()) found[i] = *whole;
   }
-  take_best(std::move(candidates));
-  std::sort(pairs.begin(), pairs.end());
-  return pairs;
+  return found;
 }
 
 }  // namespace cuaudit::harness

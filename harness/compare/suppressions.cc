@@ -3,24 +3,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
-#include <filesystem>
-#include <optional>
-#include <system_error>
 #include <utility>
 
 #include "harness/defect/blame.h"
 #include "harness/defect/defect_fingerprint.h"
-#include "harness/process/files.h"
-#include "harness/process/toml_keys.h"
 #include "reports/defect_words.h"
-
-#define TOML_EXCEPTIONS 0
-#define TOML_ENABLE_FORMATTERS 0
-#include <toml++/toml.h>
+#include "reports/escape.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -28,93 +19,6 @@ namespace {
 using Entry = Suppressions::Entry;
 
 constexpr char kToday[] = "CUAUDIT_TODAY";
-
-struct Key {
-  std::string_view name;
-  std::string Entry::*member;
-};
-constexpr std::array<Key, 6> kPatterns = {{{"rule", &Entry::rule},
-                                           {"kind", &Entry::kind},
-                                           {"module", &Entry::module},
-                                           {"acquired_in", &Entry::acquired_in},
-                                           {"failing_call", &Entry::failing_call},
-                                           {"blamed", &Entry::blamed}}};
-constexpr std::array<Key, 2> kTexts = {{{"reason", &Entry::reason}, {"owner", &Entry::owner}}};
-
-struct Error {
-  std::uint32_t line;
-  std::string expected;
-};
-
-std::uint32_t LineOf(const toml::node& node) { return node.source().begin.line; }
-
-// The text of a string key, which must not be empty when it is there.
-bool ReadText(const toml::table& table, std::string_view key, std::string* text, Error* error) {
-  const toml::node* const node = table.get(key);
-  if (node == nullptr) return true;
-  const std::optional<std::string> value = node->is_string() ? node->value<std::string>() : std::nullopt;
-  if (!value || value->empty()) {
-    *error = {LineOf(*node), std::string(key) + ": expected a string that is not empty"};
-    return false;
-  }
-  *text = *value;
-  return true;
-}
-
-// Strings and TOML's own dates are both days.
-bool ReadDay(const toml::table& table, std::string* until, Error* error) {
-  const toml::node* const node = table.get("until");
-  if (node == nullptr) return true;
-  if (const auto* const date = node->as_date()) {
-    char text[16];
-    std::snprintf(text, sizeof(text), "%04u-%02u-%02u", static_cast<unsigned>(date->get().year), static_cast<unsigned>(date->get().month),
-                  static_cast<unsigned>(date->get().day));
-    *until = text;
-  } else if (node->is_string()) {
-    *until = node->value_or(std::string());
-  }
-  const std::string last = LastDay(Today());
-  if (IsDay(*until) && *until <= last) return true;
-  *error = {LineOf(*node), IsDay(*until) ? "until: expected a day at most two years ahead, up to " + last
-                                         : std::string("until: expected a day such as 2027-03-31")};
-  return false;
-}
-
-bool ReadEntry(const toml::table& table, Entry* entry, Error* error) {
-  const std::uint32_t line = LineOf(table);
-  for (const auto& [key, value] : table) {
-    const std::string_view name = key.str();
-    const auto is = [name](const Key& one) { return one.name == name; };
-    const bool known = name == "fingerprint" || name == "until" || std::any_of(kPatterns.begin(), kPatterns.end(), is) ||
-                       std::any_of(kTexts.begin(), kTexts.end(), is);
-    if (known) continue;
-    *error = {LineOf(value), "'" + std::string(key.str()) +
-                                 "': expected fingerprint, rule, kind, module, acquired_in, failing_call, blamed, reason, owner or until"};
-    return false;
-  }
-  if (!ReadText(table, "fingerprint", &entry->fingerprint, error)) return false;
-  bool pattern = false;
-  for (const Key& key : kPatterns) {
-    if (!ReadText(table, key.name, &(entry->*key.member), error)) return false;
-    pattern = pattern || !(entry->*key.member).empty();
-  }
-  for (const Key& key : kTexts) {
-    if (!ReadText(table, key.name, &(entry->*key.member), error)) return false;
-    if (!(entry->*key.member).empty()) continue;
-    *error = {line, "expected " + std::string(key.name) + " in each suppression"};
-    return false;
-  }
-  if (!ReadDay(table, &entry->until, error)) return false;
-  if (entry->until.empty()) {
-    *error = {line, "expected until, the last day on which the suppression holds, such as 2027-03-31"};
-    return false;
-  }
-  if (entry->fingerprint.empty() == !pattern) {
-    *error = {line, "expected a fingerprint, or patterns: rule, kind, module, acquired_in, failing_call, blamed"};
-    return false;
-  }
-  return true;
-}
 
 // What the patterns of an entry are held against.
 struct Traits {
@@ -171,31 +75,6 @@ bool Accepts(const Entry& entry, const Traits& traits) {
   return FitsAll(entry.rule, traits.rules) && FitsAll(entry.kind, traits.kinds) && FitsOne(entry.module, traits.module) &&
          FitsOne(entry.acquired_in, traits.acquired_in) && FitsAny(entry.failing_call, traits.calls) &&
          FitsOne(entry.blamed, traits.blamed);
-}
-
-std::string Quoted(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      quoted += {'\\', c};
-    } else if (byte < 0x20 || byte == 0x7f) {
-      char escaped[8];
-      std::snprintf(escaped, sizeof(escaped), "\\u%04X", static_cast<unsigned>(byte));
-      quoted += escaped;
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "\"";
-}
-
-std::string OnOneLine(std::string_view text) {
-  std::string line(text);
-  for (char& c : line) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  }
-  return line;
 }
 
 // Trials that were excused because the program exits right after the fault, where nobody looked at the heap: they prove nothing.
@@ -271,7 +150,7 @@ std::string Today() {
 Status CheckToday() {
   const char* const fixed = std::getenv(kToday);
   if (fixed == nullptr || IsDay(fixed)) return {};
-  return {Exit::Usage, std::string(kToday) + ": '" + OnOneLine(fixed) + "': expected a day such as 2026-11-26"};
+  return {Exit::Usage, std::string(kToday) + ": '" + report::ForTerminal(fixed) + "': expected a day such as 2026-11-26"};
 }
 
 std::string LastDay(std::string_view today) {
@@ -288,44 +167,6 @@ void ExpireSuppressed(std::string_view today, report::Run* run) {
     counts = counts || !report::IsSuppressed(defect);
   }
   if (counts && run->outcome == report::Outcome::Clean) run->outcome = report::Outcome::Findings;
-}
-
-Result<Suppressions> Suppressions::Read(const std::string& path) {
-  if (const Status known = CheckToday(); !known.ok()) return known;
-  constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 20U;
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) return Status(Exit::Usage, path + ": no such file");
-  if (!std::filesystem::is_regular_file(path, error)) return Status(Exit::Usage, path + ": expected a regular file");
-  if (std::filesystem::file_size(path, error) > kMostBytes) return Status(Exit::Usage, path + ": expected at most 1 MiB");
-  const Result<std::string> text = ReadFile(path);
-  if (!text.ok()) return Status(Exit::Usage, text.status().message());
-  return Parse(*text, path);
-}
-
-Result<Suppressions> Suppressions::Parse(std::string_view text, const std::string& name) {
-  const auto wrong = [&name](std::uint32_t line, const std::string& expected) {
-    return Status(Exit::Usage, name + ": line " + std::to_string(line) + ": " + expected);
-  };
-  if (const std::optional<std::uint32_t> line = LineOfDeepKey(text)) return wrong(*line, std::string(kExpectedDots));
-  const toml::parse_result parsed = toml::parse(text);
-  if (!parsed) {
-    return wrong(parsed.error().source().begin.line, "expected TOML: " + OnOneLine(parsed.error().description()));
-  }
-  Suppressions suppressions;
-  for (const auto& [key, value] : parsed.table()) {
-    if (key != "suppression") return wrong(LineOf(value), "'" + std::string(key.str()) + "': expected [[suppression]]");
-    const toml::array* const list = value.as_array();
-    if (list == nullptr || !list->is_homogeneous(toml::node_type::table)) return wrong(LineOf(value), "expected [[suppression]]");
-    for (const toml::node& one : *list) {
-      Entry entry;
-      Error error;
-      if (!ReadEntry(*one.as_table(), &entry, &error)) return wrong(error.line, error.expected);
-      entry.place = name + ":" + std::to_string(LineOf(one));
-      suppressions.entries_.push_back(std::move(entry));
-    }
-  }
-  suppressions.used_.resize(suppressions.entries_.size());
-  return suppressions;
 }
 
 void Suppressions::Apply(std::string_view today, report::Run* run) {
@@ -353,36 +194,6 @@ std::vector<std::string> Suppressions::Unused() const {
     if (!used_[i]) places.push_back(entries_[i].place);
   }
   return places;
-}
-
-std::string EntryText(const Entry& entry, std::string_view comment) {
-  std::string text;
-  if (!comment.empty()) text += "# " + OnOneLine(comment) + "\n";
-  text += "[[suppression]]\n";
-  if (!entry.fingerprint.empty()) text += "fingerprint = " + Quoted(entry.fingerprint) + "\n";
-  for (const Key& key : kPatterns) {
-    if (!(entry.*key.member).empty()) text += std::string(key.name) + " = " + Quoted(entry.*key.member) + "\n";
-  }
-  for (const Key& key : kTexts) text += std::string(key.name) + " = " + Quoted(entry.*key.member) + "\n";
-  return text + "until = " + entry.until + "\n";
-}
-
-Status AppendEntry(const std::string& path, const Entry& entry, std::string_view comment) {
-  std::error_code error;
-  std::string text;
-  if (std::filesystem::exists(path, error)) {
-    const Result<Suppressions> known = Suppressions::Read(path);  // a file that is wrong is not made longer
-    if (!known.ok()) return known.status();
-    const Result<std::string> before = ReadFile(path);
-    if (!before.ok()) return before.status();
-    text = *before;
-    if (!text.empty() && text.back() != '\n') text += '\n';
-    if (!text.empty()) text += '\n';
-  }
-  text += EntryText(entry, comment);
-  const Result<Suppressions> whole = Suppressions::Parse(text, path);
-  if (!whole.ok()) return whole.status();
-  return WriteFile(path, text, Exit::Failure);
 }
 
 }  // namespace cuaudit::harness

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // suppressions.h: defects that somebody accepts until a day, from a file that lives in the repository.
 //
-//   Errors    one line with the file, the line and what was expected.
+//   Errors    one line with the file, the line, the column and what was expected.
 //
 //     [[suppression]]
 //     fingerprint = "v2-0123456789abcdef"       # or at least one pattern: rule, kind, module, acquired_in, failing_call, blamed
@@ -9,7 +9,8 @@
 //     owner = "ann@example.org"
 //     until = 2027-03-31                        # the last day on which it holds; at most two years ahead
 //
-// Patterns are globs of * and ?, and all that an entry has must fit. A suppressed defect stays in the report and does not count; one whose
+// Patterns are globs of * and ?, and all that an entry has must fit. A rule or kind that no name fits is an error, and so is an entry whose
+// patterns are nothing but stars. A suppressed defect stays in the report and does not count; one whose
 // entry has expired counts again.
 #pragma once
 
@@ -54,6 +55,8 @@ class Suppressions {
   std::vector<std::string> Unused() const;
 
  private:
+  static Result<Suppressions> Of(Result<std::vector<Entry>> entries);
+
   std::vector<Entry> entries_;
   std::vector<bool> used_;
 };

@@ -13,8 +13,8 @@
 #include "harness/cycle/certificate.h"
 #include "harness/cycle/counts.h"
 #include "harness/options/sweep_settings.h"
+#include "harness/process/nearest.h"
 #include "harness/process/program.h"
-#include "harness/project/nearest.h"
 #include "harness/project/split_words.h"
 
 namespace cuaudit::harness {
@@ -167,10 +167,6 @@ void ResetInstead(const std::set<std::string>& set, ProjectCase* one) {
 }
 
 }  // namespace
-
-std::string PlaceOf(const std::string& file, std::uint32_t line, std::uint32_t column) {
-  return file + ":" + std::to_string(line) + ":" + std::to_string(column);
-}
 
 std::string FolderOf(const std::string& file) { return std::filesystem::path(file).parent_path().string(); }
 

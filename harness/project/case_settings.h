@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "harness/options/option_rows.h"
-#include "harness/project/toml_file.h"
+#include "harness/process/toml_file.h"
 
 namespace cuaudit::harness {
 
@@ -27,9 +27,6 @@ struct ProjectCase {
   std::map<std::string, std::string> from;  // key -> where its value comes from: "cuaudit.toml:4:1"; a missing key has its default
   std::string place;                        // of the case in its file
 };
-
-// Where a value stands: "cuaudit.toml:4:1".
-std::string PlaceOf(const std::string& file, std::uint32_t line, std::uint32_t column);
 
 // The folder of a file, for what a file names relative to itself; empty for this directory.
 std::string FolderOf(const std::string& file);

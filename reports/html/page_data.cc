@@ -47,6 +47,7 @@ Json DefectOf(const Run& run, const Defect& defect, std::size_t number, std::siz
                {"released", PlaceOf(defect.released, places)},
                {"trials", defect.trials},
                {"members", std::move(members)}};
+  for (const TakenFor& one : defect.taken_for) json["taken_for"].push_back(Describe(one));
   if (defect.suppressed) json["suppressed"] = SuppressedOf(*defect.suppressed);
   if (defect.unwinding) json["unwinding"] = UnwindingToJson(*defect.unwinding);
   return json;
@@ -121,6 +122,10 @@ std::string PageData(const Audit& audit, const SourceRoot* root) {
   if (audit.comparison) {
     for (const Gone& one : audit.comparison->gone) gone.push_back(GoneOf(one));
   }
+  Json missing = Json::array();
+  if (audit.comparison) {
+    for (const NotProved& one : audit.comparison->not_run) missing.push_back(Json{{"name", NameOf(one)}, {"because", one.why}});
+  }
   Json json = {{"tool", audit.tool_version}, {"generated", audit.generated}};
   json["base"] = audit.comparison ? Json(audit.comparison->base) : Json(nullptr);
   json["words"] = Json{{"rule", WordsOf(words::kRules)},
@@ -133,6 +138,7 @@ std::string PageData(const Audit& audit, const SourceRoot* root) {
   json["defects"] = std::move(defects);
   json["findings"] = std::move(findings);
   json["gone"] = std::move(gone);
+  json["missing"] = std::move(missing);
   json["unused"] = audit.unused_suppressions;
   json["frames"] = places.Frames();
   json["stacks"] = places.Stacks();

@@ -70,6 +70,12 @@ enum class Change : std::uint8_t {
 #undef CUAUDIT_CHANGE
 };
 
+enum class Taken : std::uint8_t {
+#define CUAUDIT_TAKEN(name, ...) name,
+#include "reports/words/taken.def"
+#undef CUAUDIT_TAKEN
+};
+
 // What a trial ran in. Unknown: its runner has one way only.
 enum class Isolation : std::uint8_t { Unknown, Fork, Spawn, Cycle, InProcess };
 
@@ -145,6 +151,15 @@ inline constexpr ChangeRow kChanges[] = {
 #undef CUAUDIT_CHANGE
 };
 
+struct TakenRow {
+  std::string_view name, title;
+};
+inline constexpr TakenRow kTaken[] = {
+#define CUAUDIT_TAKEN(name, id, title) {id, title},
+#include "reports/words/taken.def"
+#undef CUAUDIT_TAKEN
+};
+
 struct NameRow {
   std::string_view name;
 };
@@ -156,6 +171,7 @@ constexpr std::span<const RuleRow> RowsOf(Rule) { return kRules; }
 constexpr std::span<const MissedRow> RowsOf(Missed) { return kMissed; }
 constexpr std::span<const ReasonRow> RowsOf(Reason) { return kReasons; }
 constexpr std::span<const ChangeRow> RowsOf(Change) { return kChanges; }
+constexpr std::span<const TakenRow> RowsOf(Taken) { return kTaken; }
 constexpr std::span<const NameRow> RowsOf(Isolation) { return kIsolations; }
 
 template <typename E>

@@ -281,6 +281,29 @@ TEST(AuditCases, SuppressionsThatFitNothingAreTold) {
   unsetenv("CUAUDIT_TODAY");
 }
 
+// A day changes nothing but which suppressions hold, so nothing is swept for it.
+TEST(AuditCases, ASuppressionExpiresInAResultThatIsKept) {
+  const Project project(CaseOf("a", "defective", "depth = 1\nsuppressions = \"s.toml\"\n"));
+  WriteFile(project.folder + "/s.toml", "[[suppression]]\nmodule = \"defective\"\nreason = \"r\"\nowner = \"o\"\nuntil = 2027-03-31\n");
+  const Outcome first = project.Audit({}, {"CUAUDIT_TODAY=2026-11-26"});
+  EXPECT_EQ(first.exit, 0) << first.out << first.err;
+  const std::string report = ReadFile(project.out + "/a.sweep.json");
+  const Outcome kept = project.Audit({}, {"CUAUDIT_TODAY=2027-03-31"});
+  EXPECT_EQ(kept.exit, 0) << kept.out << kept.err;
+  EXPECT_THAT(kept.out, AllOf(HasSubstr(first.out.substr(0, first.out.find('\n'))), HasSubstr("1 kept from before")));
+  EXPECT_EQ(ReadFile(project.out + "/a.sweep.json"), report);
+  for (const char* const time : {"first", "again"}) {
+    const Outcome expired = project.Audit({}, {"CUAUDIT_TODAY=2027-04-01"});
+    EXPECT_EQ(expired.exit, 1) << time << expired.out << expired.err;
+    EXPECT_THAT(expired.out, AllOf(HasSubstr("a: "), Not(HasSubstr("a: clean")), HasSubstr("in 1, 0 clean; 1 kept from before"))) << time;
+    EXPECT_EQ(project.Report("a.sweep.json")["outcome"], "findings");
+    EXPECT_EQ(project.Report("a.sweep.json")["defects"][0]["suppressed"]["expired"], true);
+  }
+  WriteFile(project.out + "/a.sweep.json", report.substr(0, report.size() / 2));
+  const Outcome damaged = project.Audit({}, {"CUAUDIT_TODAY=2027-04-01"});
+  EXPECT_THAT(damaged.out, Not(HasSubstr("kept from before"))) << "a report that cannot be read is made again";
+}
+
 TEST(AuditCases, NoNameReachesTheStateOfAnotherCase) {
   std::string cases;
   for (const char* const name : {"a", "lock", "work", "done", "settings"}) cases += CaseOf(name, "client_linked");

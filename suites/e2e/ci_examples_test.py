@@ -250,6 +250,10 @@ def check_reports(repository, leaked):
     else:
         tests = xml.etree.ElementTree.parse(place / "audit.xml").getroot()
         expect(next(tests.iter("testcase"), None) is not None, "audit.xml has test cases")
+        failures = len(list(tests.iter("failure"))) + len(list(tests.iter("error")))
+        expect(failures == int(leaked), f"failures in audit.xml: {failures}: only what compare fails on is one")
+        old = [one for one in tests.iter("skipped") if one.get("message", "").startswith("unchanged: ")]
+        expect(len(old) == 1, f"known defects in audit.xml: {len(old)}")
     if repository.service == "gitlab":
         issues = json.loads((place / "gl-code-quality-report.json").read_text())
         expect(len(issues) == 1 + int(leaked), f"issues of code quality: {len(issues)}")

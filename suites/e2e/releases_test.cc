@@ -99,6 +99,16 @@ TEST_F(Releases, AFilterMakesNothingFixed) {
   EXPECT_EQ(gone["because"], "cuEventCreate=OUT_OF_MEMORY,refuse in open_decoder was not made to fail");
 }
 
+TEST_F(Releases, AReportThatVanishesFailsThePolicyWhetherItHasDefectsOrNot) {
+  ASSERT_EQ(Run({"run", "--driver=sim", "--format=json=" + File("run.json"), "--", Program("releases"), "repaired"}).exit, 0);
+  ASSERT_EQ(Run({"baseline", "write", Report("repaired"), File("clean.txt")}).exit, 0);
+  for (const std::string& base : {Report("repaired"), File("clean.txt")}) {
+    EXPECT_EQ(Counts(base, File("run.json"), 1), "not_proved 1");
+    EXPECT_EQ(Run({"compare", base, File("run.json"), "--fail-on=new,changed"}).exit, 0);
+    EXPECT_THAT(Run({"compare", base, File("run.json")}).out, HasSubstr("not run:\n  sweep: the case has no sweep\n"));
+  }
+}
+
 // The ways back are made to fail, too, but not after every first fault.
 TEST_F(Releases, ALimitMakesNoDefectOfTwoFaultsFixed) {
   const auto sweep = [](const std::string& name, std::vector<std::string> options) {
@@ -128,7 +138,7 @@ TEST_F(Releases, ABaselineFileIsABase) {
   EXPECT_EQ(Counts(file, Report("repaired"), 0), "fixed 1");
   const Outcome shown = Run({"baseline", "show", file});
   EXPECT_EQ(shown.exit, 0);
-  EXPECT_THAT(shown.out, StartsWith("1 defect\n  sweep: orphaned: 1 stream, acquired by cuStreamCreate < open_decoder;"));
+  EXPECT_THAT(shown.out, StartsWith("1 defect, 1 report\n  sweep: orphaned: 1 stream, acquired by cuStreamCreate < open_decoder;"));
 }
 
 TEST_F(Releases, ABaselineIsOfAResultThatProvesSomething) {
@@ -141,7 +151,7 @@ TEST_F(Releases, ABaselineIsOfAResultThatProvesSomething) {
   EXPECT_EQ(std::count(refused.err.begin(), refused.err.end(), '\n'), 1) << refused.err;
   EXPECT_FALSE(std::ifstream(file).good());
   EXPECT_EQ(Run({"baseline", "write", "--allow-unproved", File("unproved.json"), file}).exit, 0);
-  EXPECT_EQ(ReadFile(file), "cuaudit baseline 1\n");
+  EXPECT_EQ(ReadFile(file), "cuaudit baseline 2\n");
 }
 
 TEST_F(Releases, WhatIsAcceptedDoesNotCountUntilItExpires) {
@@ -193,7 +203,7 @@ TEST_F(Releases, AWrongFileIsOneLineBeforeAnythingStarts) {
   WriteFile(file, "\n[[suppression]]\nrule = \"leak\"\nreason = \"r\"\n");
   const Outcome sweep = Sweep("base", {"--suppressions", file});
   EXPECT_EQ(sweep.exit, 2);
-  EXPECT_EQ(sweep.err, "cuaudit: --suppressions: " + file + ": line 2: expected owner in each suppression\n");
+  EXPECT_EQ(sweep.err, "cuaudit: --suppressions: " + file + ":2:1: expected owner in each suppression\n");
   EXPECT_EQ(sweep.out, "");
   WriteFile(File("cut.json"), ReadFile(Report("base")).substr(0, 300));
   for (const std::vector<std::string>& command : {std::vector<std::string>{"compare", File("cut.json"), Report("base")},

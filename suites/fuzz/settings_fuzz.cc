@@ -79,7 +79,7 @@ void TryHows(std::string_view text) {
 void TrySuppressions(std::string_view text) {
   const Result<Suppressions> read = Suppressions::Parse(text, "s.toml");
   if (!read.ok()) {
-    CheckRefused(read.status(), "s.toml: line ");
+    CheckRefused(read.status(), "s.toml:");
     Require(read.status().message().find('\n') == std::string::npos, "in one line", read.status().message());
     return;
   }
@@ -96,15 +96,15 @@ void TrySuppressions(std::string_view text) {
 }
 
 void TryBaseline(std::string_view text) {
-  const std::string with_head = "cuaudit baseline 1\n" + std::string(text);
-  const Result<std::vector<KnownDefect>> read = ParseBaseline(with_head, "base");
+  const std::string with_head = "cuaudit baseline 2\n" + std::string(text);
+  const Result<Baseline> read = ParseBaseline(with_head, "base");
   if (!read.ok()) {
     CheckRefused(read.status(), "base: line ");
     Require(read.status().message().find('\n') == std::string::npos, "in one line", read.status().message());
     return;
   }
   const std::string written = BaselineText(*read);
-  const Result<std::vector<KnownDefect>> again = ParseBaseline(written, "base");
+  const Result<Baseline> again = ParseBaseline(written, "base");
   Require(again.ok() && BaselineText(*again) == written, "a baseline is written as it was read", written);
 }
 

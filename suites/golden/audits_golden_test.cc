@@ -3,7 +3,9 @@
 
 #include <sstream>
 #include <string>
+#include <vector>
 
+#include "reports/comparison_text.h"
 #include "reports/github_writer.h"
 #include "reports/gitlab_writer.h"
 #include "reports/junit_writer.h"
@@ -22,9 +24,9 @@ const report::SourceRoot& Root() {
 
 // An object with the document of each sample, so that it can be held to a schema.
 template <typename Write>
-std::string AsObject(Write write) {
+std::string AsObject(Write write, const std::vector<SampleAudit>& samples = SampleAudits()) {
   std::string all = "{";
-  for (const SampleAudit& sample : SampleAudits()) {
+  for (const SampleAudit& sample : samples) {
     std::ostringstream out;
     EXPECT_TRUE(write(sample.audit, out)) << sample.name;
     std::string document = out.str();
@@ -68,6 +70,16 @@ TEST(AuditsGolden, GitlabIsWrittenAsChecked) {
 
 TEST(AuditsGolden, MarkdownIsWrittenAsChecked) {
   CompareWithGolden("markdown.txt", InOneFile([](const auto& audit, std::ostream& out) { return report::WriteMarkdown(audit, out); }));
+}
+
+TEST(AuditsGolden, AComparisonIsWrittenAsChecked) {
+  std::vector<SampleAudit> compared = SampleAudits();
+  std::erase_if(compared, [](const SampleAudit& sample) { return !sample.audit.comparison; });
+  CompareWithGolden("comparison.json",
+                    AsObject([](const auto& audit, std::ostream& out) { return report::WriteComparisonJson(audit, out); }, compared));
+  std::ostringstream text;
+  for (const SampleAudit& sample : compared) EXPECT_TRUE(report::WriteComparisonText(sample.audit, text, false)) << sample.name;
+  CompareWithGolden("comparison.txt", text.str());
 }
 
 TEST(AuditsGolden, JunitOfAReleaseIsWrittenAsChecked) {

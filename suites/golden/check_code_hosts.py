@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks documents for code hosts against the schemas of their formats, and that the schemas refuse documents that break them.
+"""Checks documents for code hosts, and comparisons, against the schemas of their formats, and that the schemas refuse documents that break them.
 
 usage: check_code_hosts.py SCHEMA DOCUMENTS...
        each of DOCUMENTS is an object of documents by name
@@ -23,6 +23,10 @@ def required(document):
     if isinstance(document, list):
         paths = [(0, key) for key in ("description", "check_name", "fingerprint", "severity", "location")] if document else []
         paths += [(0, "location", "path"), (0, "location", "lines")] if document else []
+    elif "runs" not in document:  # a comparison
+        paths = [(key,) for key in document] + [("counts", key) for key in document["counts"]]
+        paths += [("cases", 0, "counts", "new")] if document["cases"] else []
+        paths += [("defects", 0, key) for key in document["defects"][0] if key not in ("was", "taken_for", "suppressed")] if document["defects"] else []
     else:
         paths = [("version",), ("runs",), ("runs", 0, "tool"), ("runs", 0, "tool", "driver", "name")]
         if document["runs"][0]["results"]:
@@ -39,7 +43,7 @@ def required(document):
         if at == 0 and isinstance(document, list) and document:
             broken[0][value] = "fatal"
             yield "with a severity that nobody knows", broken
-        elif at == "runs" and isinstance(document, dict) and document["runs"][0]["results"]:
+        elif at == "runs" and isinstance(document, dict) and document.get("runs", [{"results": []}])[0]["results"]:
             broken["runs"][0]["results"][0][value] = "fatal"
             yield "with a level that nobody knows", broken
 

@@ -2,15 +2,22 @@
 # SPDX-License-Identifier: MIT
 """Rewrites reducers step by step, as releases of a program do, and holds `cuaudit compare` to what each step really changed.
 
-  history.py --tool cuaudit --library libcuda.so.1 --cuda INCLUDE --reducers DIR [--steps 30] [--seed 1] [--clang clang] [--keep DIR]
+  history.py --tool cuaudit --library libcuda.so.1 --cuda INCLUDE --reducers DIR [--steps 30] [--seeds 1,2] [--depth 1] [--clang clang] [--keep DIR]
 
 Each step rewrites each program once (renames its file, renames or moves or splits a function, adds calls before a site, shifts lines),
 changes compiler or optimisation now and then, and plants or repairs a defect in one of them. Each release is compiled, swept and compared
 with the one before, once as a report and once as a baseline file.
 
-What really changed is known without the comparison: a plain build of the same sources before any rewriting, with the same defects planted,
-says by its fingerprints which defects there are. Exits 1 when a planted defect is not new, a repaired one not fixed (against a report; a
-baseline file may say not run), something is new or fixed in a step that plants or repairs nothing, or fewer than 98 % are unchanged.
+What really changed is known without the comparison, and not by fingerprints: each defect has a *place*, the forgetful function in which it was planted
+and the line that acquires what is lost, both as they were before any rewriting. A plain build of the unchanged sources with the same defects says
+which places lose something. Held against the comparison:
+
+  new        each place that was planted has a new defect, and nothing is new anywhere else
+  fixed      each defect of a place that was repaired is fixed (a baseline file may say not run), and no other one
+  unchanged  every other defect is taken for one of the same place, and for no other; at least 98 % of them are unchanged
+
+Exits 1 when one of these does not hold. What the sweep itself says otherwise of a rewritten program than of the plain one, such as two defects where
+there was one because another function is blamed, is counted and listed, and is no fault of the comparison.
 """
 import argparse
 import json
@@ -44,12 +51,44 @@ class Release:
         self.compiler = "gcc"
         self.optimise = OPTIMISED[0]
         self.wrong = {}
+        self.origin = {}  # present name of a function -> the one it had at first; a missing one has kept its name
 
     def copy(self):
         other = Release(self.name, self.source)
+        other.origin = dict(self.origin)
         other.file, other.parts, other.compiler = self.file, dict(self.parts), self.compiler
         other.optimise, other.wrong = self.optimise, dict(self.wrong)
         return other
+
+    def functions(self):
+        """[(file, first line, last line, original name)] of all definitions."""
+        found = []
+        for file, text in [(self.file, self.source), *self.parts.items()]:
+            for match in re.finditer(FUNCTION.format(name=r"(\w+)"), text, re.M):
+                end = text.index("\n}\n", match.start()) + 2
+                line = text.count("\n", 0, match.start()) + 1
+                found.append((file, line, line + text.count("\n", match.start(), end), self.origin.get(match.group(1), match.group(1))))
+        return found
+
+    def text_of(self, file, line):
+        """A line as it was before any rewriting."""
+        text = self.source if file == self.file else self.parts.get(file, "")
+        lines = text.splitlines()
+        said = lines[line - 1].strip() if 0 < line <= len(lines) else ""
+        return re.sub(r"\w+", lambda word: self.origin.get(word[0], word[0]), said)
+
+    def place_of(self, defect):
+        """(site, acquiring call, function and line that make it). Files and lines decide, for an inlined function may be named after its caller."""
+        acquired = defect["acquired"]
+        known, site, at = self.functions(), None, None
+        for frame in acquired["stack"]:
+            file = os.path.basename(frame["file"])
+            function = next((name for where, first, last, name in known if where == file and first <= frame["line"] <= last), None)
+            if function and at is None:
+                at = (function, self.text_of(file, frame["line"]))
+            if function in PROGRAMS[self.name]["sites"]:
+                site = site or function
+        return (site or "nowhere", re.sub(r"_v\d+$", "", acquired["call"]), *(at or ("unknown", "")))
 
 
 def with_sites(name, source):
@@ -86,6 +125,7 @@ def rename_function(release, function, step):
     stem = re.sub(r"_r\d+$", "", function)
     words = stem.split("_")
     new = f"{'_'.join(reversed(words)) if len(words) > 1 else 'do_' + stem}_r{step}"
+    release.origin[new] = release.origin.pop(function, function)
     release.source = re.sub(rf"\b{function}\b", new, release.source)
     for part in release.parts:
         release.parts[part] = re.sub(rf"\b{function}\b", new, release.parts[part])
@@ -122,6 +162,7 @@ def split(release, function, step):
     body = release.source[begin:end]
     signature = body[:body.index(" {\n")]
     inner = f"{re.sub(r'_s[0-9]+$', '', function)}_s{step}"
+    release.origin[inner] = release.origin.get(function, function)
     arguments = signature[signature.index("(") + 1:-1]
     names = [] if arguments in ("void", "") else [re.search(r"(\w+)$", one.strip()).group(1) for one in arguments.split(",")]
     call = f"{inner}({', '.join(names)});\n"
@@ -164,8 +205,8 @@ class Builder:
         run([compiler, "-std=c99", "-D_POSIX_C_SOURCE=200809L", "-g", *release.optimise, *defines, "-isystem", self.options.cuda,
              os.path.join(directory, release.file), "-o", program, self.options.library, "-ldl", "-lpthread"])
         report = os.path.join(directory, "report.json")
-        # Each of these defects shows with one fault.
-        run([self.options.tool, "sweep", "--driver=sim", "--depth=1", f"--format=json={report}", "--", program], expected=(0, 1))
+        # Each of the planted defects shows with one fault. More faults show them on more ways.
+        run([self.options.tool, "sweep", "--driver=sim", f"--depth={self.options.depth}", f"--format=json={report}", "--", program], expected=(0, 1))
         self.reports[key] = report
         return report
 
@@ -177,9 +218,14 @@ def run(command, expected=(0,)):
     return done.stdout
 
 
-def fingerprints(report):
+def places(release, report):
+    """fingerprint -> place"""
     with open(report, encoding="utf-8") as file:
-        return {defect["fingerprint"] for defect in json.load(file)["defects"]}
+        return {defect["fingerprint"]: release.place_of(defect) for defect in json.load(file)["defects"]}
+
+
+def sites(release, report):
+    return {place[0] for place in places(release, report).values()}
 
 
 def compare(options, base, head, directory):
@@ -190,28 +236,55 @@ def compare(options, base, head, directory):
 
 
 class Counts:
-    def __init__(self):
-        self.rows = {name: [0, 0] for name in ("unchanged", "planted", "repaired", "new without a plant", "fixed without a repair")}
-        self.misses = []
+    """What the comparisons with one sort of base say, held against what each step really did."""
 
-    def add(self, comparison, before, after, where, of_file):
-        """`before` and `after` are what the plain builds have."""
-        is_count = {word: comparison["counts"][word] for word in ("new", "changed", "unchanged", "fixed", "not_run")}
-        want = {"unchanged": len(before & after), "new": len(after - before), "fixed": len(before - after)}
-        for row, word, other in (("unchanged", "unchanged", "unchanged"), ("planted", "new", "new"), ("repaired", "fixed", "fixed")):
-            found = is_count[word] + (is_count["not_run"] if of_file and row == "repaired" else 0)
-            self.rows[row][0] += min(found, want[other])
-            self.rows[row][1] += want[other]
-        # A rewriting may make two defects of one (another function is blamed for some failing calls), so more may be new than was planted.
-        self.rows["new without a plant"][0] += is_count["new"] if want["new"] == 0 else 0
-        self.rows["fixed without a repair"][0] += is_count["fixed"] if want["fixed"] == 0 else 0
-        if is_count["unchanged"] != want["unchanged"] or is_count["new"] != want["new"] or is_count["fixed"] != want["fixed"]:
-            self.misses.append(f"{where}: expected {want}, got {is_count}")
+    def __init__(self):
+        self.rows = {name: [0, 0] for name in ("planted places new", "repaired defects fixed", "other defects unchanged")}
+        self.wrong = []    # what a comparison says and is not so
+        self.changed = []  # unchanged defects that are said to have changed
+
+    def add(self, comparison, base, head, before, after, where, of_file):
+        """`base` and `head` are the places of the releases by fingerprint, `before` and `after` the sites that lose something."""
+        planted, repaired = after - before, before - after
+        new_at = set()
+        for defect in comparison["defects"]:
+            place = head[defect["fingerprint"]]
+            if defect["change"] == "new":
+                new_at.add(place[0])
+                if place[0] not in planted:
+                    self.wrong.append(f"{where}: new at {place}, where nothing was planted")
+                continue
+            self.rows["other defects unchanged"][1] += 1
+            # Of several the first one is the pair; others are defects of the base that are a part of this one.
+            taken = [one["fingerprint"] for one in defect.get("taken_for", [])]
+            pairs = [one for one in taken if one in base] or [defect["fingerprint"]]
+            others = [base.get(one) for one in pairs if base.get(one) != place]
+            if others:
+                self.wrong.append(f"{where}: {place} is taken for {others}")
+            elif defect["change"] == "unchanged":
+                self.rows["other defects unchanged"][0] += 1
+            else:
+                self.changed.append(f"{where}: {place} changed, was {defect['was']}")
+        for site in planted:
+            self.rows["planted places new"][1] += 1
+            self.rows["planted places new"][0] += site in new_at
+            if site not in new_at:
+                self.wrong.append(f"{where}: nothing is new at {site}, where a defect was planted")
+        gone = {one["fingerprint"]: one["change"] for one in comparison["gone"]}
+        for fingerprint, place in base.items():
+            if place[0] in repaired:
+                good = gone.get(fingerprint) == "fixed" or (of_file and gone.get(fingerprint) == "not_run")
+                self.rows["repaired defects fixed"][1] += 1
+                self.rows["repaired defects fixed"][0] += good
+                if not good:
+                    self.wrong.append(f"{where}: {place} was repaired, and is {gone.get(fingerprint, 'still there')}")
+            elif fingerprint in gone:
+                self.wrong.append(f"{where}: {place} is {gone[fingerprint]}, and nobody repaired it")
+                self.rows["other defects unchanged"][1] += 1
 
     def bad(self):
-        rows = self.rows
-        return (rows["planted"][0] < rows["planted"][1] or rows["repaired"][0] < rows["repaired"][1] or rows["fixed without a repair"][0] != 0
-                or rows["new without a plant"][0] != 0 or rows["unchanged"][0] < 0.98 * rows["unchanged"][1])
+        unchanged, all_others = self.rows["other defects unchanged"]
+        return bool(self.wrong) or unchanged < 0.98 * all_others
 
 
 def next_release(options, release, step, chance, change_defect):
@@ -234,22 +307,9 @@ def next_release(options, release, step, chance, change_defect):
     return new, ", ".join(said)
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    for name in ("--tool", "--library", "--cuda", "--reducers"):
-        parser.add_argument(name, required=True)
-    parser.add_argument("--steps", type=int, default=30)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--gcc", default="gcc")
-    parser.add_argument("--clang", default=shutil.which("clang") or "")
-    parser.add_argument("--keep", help="folder for sources, programs and reports")
-    options = parser.parse_args()
-    chance = random.Random(options.seed)
-    directory = options.keep or tempfile.mkdtemp(prefix="cuaudit_history_")
-    os.makedirs(directory, exist_ok=True)
-    builder = Builder(options, directory)
-    by_report, by_file = Counts(), Counts()
-    began = time.monotonic()
+def play(options, builder, seed, counts, split):
+    """One history. `counts` has a Counts for each sort of base."""
+    chance = random.Random(seed)
     releases, plain = {}, {}
     for name, program in PROGRAMS.items():
         with open(os.path.join(options.reducers, name + ".c"), encoding="utf-8") as file:
@@ -259,29 +319,60 @@ def main():
         plain[name] = releases[name].copy()
     names = sorted(releases)
     for step in range(1, options.steps + 1):
-        for place, name in enumerate(names):
-            new, said = next_release(options, releases[name], step, chance, (step + place) % len(names) == 0)
-            before = fingerprints(builder.report_of(plain[name], "plain"))
+        for turn, name in enumerate(names):
+            old = releases[name]
+            new, said = next_release(options, old, step, chance, (step + turn) % len(names) == 0)
+            before = sites(plain[name], builder.report_of(plain[name], "plain"))
             plain[name].wrong = dict(new.wrong)
-            after = fingerprints(builder.report_of(plain[name], "plain"))
-            base, head = builder.report_of(releases[name], said), builder.report_of(new, said)
+            plain_report = builder.report_of(plain[name], "plain")
+            after = sites(plain[name], plain_report)
+            base, head = builder.report_of(old, said), builder.report_of(new, said)
             releases[name] = new
-            where = f"step {step}, {name}: {said}"
+            where = f"seed {seed}, step {step}, {name}: {said}"
             print(where, flush=True)
-            by_report.add(compare(options, base, head, directory), before, after, where, False)
-            baseline = os.path.join(directory, "baseline.txt")
+            at_base, at_head, at_plain = places(old, base), places(new, head), places(plain[name], plain_report)
+            if len(at_head) != len(at_plain):
+                split.append(f"{where}: {len(at_head)} defects, the plain program has {len(at_plain)}")
+            if {place[0] for place in at_head.values()} != after:
+                sys.exit(f"history.py: {where}: the sweep finds {sorted(set(at_head.values()))}, planted are {sorted(after)}")
+            counts[0].add(compare(options, base, head, builder.directory), at_base, at_head, before, after, where, False)
+            baseline = os.path.join(builder.directory, "baseline.txt")
             run([options.tool, "baseline", "write", base, baseline])
-            by_file.add(compare(options, baseline, head, directory), before, after, where, True)
-    print(f"{options.steps} steps of {len(names)} programs, {len(builder.reports)} sweeps, {time.monotonic() - began:.0f} s")
-    for counts, base in ((by_report, "a report"), (by_file, "a baseline file")):
-        said = ", ".join(f"{row} {found}" + (f" of {wanted}" if "without" not in row else "")
-                         for row, (found, wanted) in counts.rows.items())
-        print(f"against {base}: {said}")
-        for miss in counts.misses:
-            print(f"  {miss}")
+            counts[1].add(compare(options, baseline, head, builder.directory), at_base, at_head, before, after, where, True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("--tool", "--library", "--cuda", "--reducers"):
+        parser.add_argument(name, required=True)
+    parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--seeds", default="1", help="numbers with commas between: one history each")
+    parser.add_argument("--depth", type=int, default=1, help="faults in one trial of the sweeps")
+    parser.add_argument("--gcc", default="gcc")
+    parser.add_argument("--clang", default=shutil.which("clang") or "")
+    parser.add_argument("--keep", help="folder for sources, programs and reports")
+    options = parser.parse_args()
+    directory = options.keep or tempfile.mkdtemp(prefix="cuaudit_history_")
+    os.makedirs(directory, exist_ok=True)
+    builder = Builder(options, directory)
+    counts, split = (Counts(), Counts()), []
+    began = time.monotonic()
+    seeds = [int(seed) for seed in options.seeds.split(",")]
+    for seed in seeds:
+        play(options, builder, seed, counts, split)
+    print(f"{len(seeds)} histories of {options.steps} steps of {len(PROGRAMS)} programs, depth {options.depth}, {len(builder.reports)} sweeps, "
+          f"{time.monotonic() - began:.0f} s")
+    for one, base in zip(counts, ("a report", "a baseline file")):
+        print(f"against {base}: " + ", ".join(f"{row} {found} of {all_of}" for row, (found, all_of) in one.rows.items()))
+        print(f"  wrong {len(one.wrong)}, said to have changed {len(one.changed)}")
+        for line in one.wrong + one.changed:
+            print(f"    {line}")
+    print(f"steps in which the sweep itself has another number of defects than of the plain program: {len(split)}")
+    for line in split:
+        print(f"    {line}")
     if not options.keep:
         shutil.rmtree(directory)
-    return 1 if by_report.bad() or by_file.bad() else 0
+    return 1 if any(one.bad() for one in counts) else 0
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ TEST_F(Accepted, AWrongFileIsAnErrorOfTheAudit) {
   Accept("kind = 'stream'\n");
   const Audit audit = Sweep(Forgetting());
   EXPECT_EQ(audit.outcome, AuditOutcome::Error);
-  EXPECT_THAT(audit.message, HasSubstr("s.toml: line 1: expected reason in each suppression"));
+  EXPECT_THAT(audit.message, HasSubstr("s.toml:1:1: expected reason in each suppression"));
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ std::string WhyNoInline(std::string_view line, int* details) {
 }  // namespace
 
 std::string WhyNoMarkdown(const std::string& text) {
-  static constexpr std::array<std::string_view, 16> kStarts = {"## cuaudit: ",
+  static constexpr std::array<std::string_view, 17> kStarts = {"## cuaudit: ",
                                                                "### <code>",
                                                                "| ",
                                                                "- <code>",
@@ -66,7 +66,7 @@ std::string WhyNoMarkdown(const std::string& text) {
                                                                "What: ",
                                                                "In the base: ",
                                                                "Suppression: ",
-
+                                                               "Compared: ",
                                                                "Reproduce:",
                                                                "Fingerprint: ",
                                                                "Cases: ",

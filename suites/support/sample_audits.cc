@@ -59,12 +59,14 @@ Audit ReleaseAudit() {
   Run again = SweepWithFindings();  // the leak of `player`, seen by another case that the base has, too
   again.defects.resize(1);
   again.defects[0].change = Change::Unchanged;
+  again.defects[0].taken_for = {{report::Taken::Renamed, "make_picture", "v1-00000000000000a0"}};
   audit.cases.push_back({"thumbnail", {}, {std::move(again)}, ""});
   audit.cases.push_back({"probe", {}, {suites::NotExercised()}, ""});
   audit.comparison = report::Comparison{
       "releases/1.4",
       {Gone{Change::Fixed, "", "encoder", Mode::Sweep, "v1-00000000000000f1", Rule::Leak, "2 event, acquired by cuEventCreate"},
        Gone{Change::NotRun, "the case was not run", "decoder", Mode::Sweep, "v1-00000000000000f2", Rule::DoubleRelease, "1 stream"}}};
+  audit.comparison->not_run = {{"encoder", Mode::Cycles, "the case has no cycles"}};
   audit.unused_suppressions = {"suppressions.toml:21"};
   return audit;
 }
@@ -108,6 +110,7 @@ Audit AuditOfOneText(const std::string& text) {
     defect.blame = report::Blame{stack.front(), report::BlamedBecause::HeldIt};
     defect.change = Change::Changed;
     defect.was = text;
+    defect.taken_for = {{report::Taken::Part, text, text}};
   }
   run.defects.front().suppressed = report::Suppressed{text, text, text, true, text};
   run.defects.back().suppressed = report::Suppressed{text, text, text, false, text};
@@ -122,6 +125,7 @@ Audit AuditOfOneText(const std::string& text) {
   audit.comparison = report::Comparison{text,
                                         {Gone{Change::Fixed, text, text, Mode::Sweep, text, Rule::Leak, text},
                                          Gone{Change::NotRun, text, text, Mode::Sweep, text, Rule::Leak, text}}};
+  audit.comparison->not_run = {{text, Mode::Sweep, text}};
   audit.unused_suppressions = {text};
   audit.generated = text;
   audit.tool_version = text;

@@ -128,6 +128,7 @@ function defectPage(defect) {
     (defect.blame || root.detail) && h('p', {class: 'says'}, defect.blame || root.detail),
     defect.blame && root.detail && h('p', {}, root.detail),
     defect.change === 'changed' && defect.was && h('p', {class: 'warn'}, 'The base had: ' + defect.was),
+    (defect.taken_for || []).map((one) => h('p', {class: 'look'}, 'Compared: ' + one)),
     suppression(defect),
     root.reproduce && command(root.reproduce),
     places(defect, root),

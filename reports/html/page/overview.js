@@ -117,7 +117,7 @@ function headline() {
   if (data.base !== null && live.length > 0) return 'No new defects' + (changed > 0 ? ', ' + changed + ' changed' : '');
   if (live.length > 0) return plural(live.length, 'defect');
   if (quiet.length === data.runs.length) return 'Nothing is proved';
-  return quiet.length + absent.length + cut.length > 0 ? 'No defects, but not everything was looked at' : 'No defects';
+  return quiet.length + absent.length + cut.length + data.missing.length > 0 ? 'No defects, but not everything was looked at' : 'No defects';
 }
 
 function driverTag(driver) {
@@ -150,6 +150,7 @@ function header() {
   for (const one of data.cases) {
     if (one.not_run) warnings.push(h('p', {class: 'warn'}, one.name + ': ' + one.not_run));
   }
+  for (const one of data.missing) warnings.push(h('p', {class: 'warn'}, one.name + ': not run, and the base has it: ' + one.because));
   const single = data.cases.length === 1 && data.runs.length > 0;
   return h('div', {class: 'head'},
     h('h1', {}, headline()),

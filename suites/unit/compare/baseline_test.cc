@@ -14,29 +14,29 @@ namespace {
 
 using namespace small_audits;  // NOLINT(google-build-using-namespace)
 
-std::vector<KnownDefect> Two() {
-  return KnownDefects(AuditOf({Sweep({Leak(), {"load", "event", {"cuMemAlloc", "cuMemAlloc"}, "main", "cuEventCreate"}})}));
-}
+Baseline Two() { return BaselineOf(AuditOf({Sweep({Leak(), {"load", "event", {"cuMemAlloc", "cuMemAlloc"}, "main", "cuEventCreate"}})})); }
 
 std::string Expected(const std::string& text) {
-  const Result<std::vector<KnownDefect>> known = ParseBaseline(text, "base");
+  const Result<Baseline> known = ParseBaseline(text, "base");
   EXPECT_EQ(known.status().exit(), known.ok() ? Exit::Clean : Exit::Usage);
   return known.ok() ? "" : known.status().message();
 }
 
 TEST(Baseline, WhatIsReadIsWrittenAsItWas) {
   const std::string text = BaselineText(Two());
-  const Result<std::vector<KnownDefect>> known = ParseBaseline(text, "base");
+  const Result<Baseline> known = ParseBaseline(text, "base");
   ASSERT_TRUE(known.ok()) << known.status().message();
-  EXPECT_EQ(known->size(), 2U);
+  EXPECT_EQ(known->defects.size(), 2U);
+  EXPECT_EQ(known->runs.size(), 1U);
   EXPECT_EQ(BaselineText(*known), text);
 }
 
-TEST(Baseline, HasALineForEachDefectWhateverTheOrder) {
-  std::vector<KnownDefect> two = Two();
+TEST(Baseline, HasALineForEachRunAndDefectWhateverTheOrder) {
+  Baseline two = Two();
   const std::string text = BaselineText(two);
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
-  std::reverse(two.begin(), two.end());
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4);
+  EXPECT_TRUE(text.starts_with("cuaudit baseline 2\n{\"case\":\"player\",\"mode\":\"sweep\"}\n")) << text;
+  std::reverse(two.defects.begin(), two.defects.end());
   EXPECT_EQ(BaselineText(two), text);
   EXPECT_NE(text.find("\"title\":\"leak: 1 stream, acquired by cuStreamCreate < open_device; open_device"), std::string::npos) << text;
 }
@@ -44,28 +44,59 @@ TEST(Baseline, HasALineForEachDefectWhateverTheOrder) {
 TEST(Baseline, LinesThatAMergeDoubledAreTakenTogether) {
   Leak more;
   more.failing = {"cuMemAlloc"};
-  const std::string ours = BaselineText(KnownDefects(AuditOf({Sweep({Leak()})})));
-  const std::string theirs = BaselineText(KnownDefects(AuditOf({Sweep({more})})));
+  const std::string ours = BaselineText(BaselineOf(AuditOf({Sweep({Leak()})})));
+  const std::string theirs = BaselineText(BaselineOf(AuditOf({Sweep({more})})));
   const std::string merged = ours + theirs.substr(theirs.find('\n') + 1) + ours.substr(ours.find('\n') + 1);
-  const Result<std::vector<KnownDefect>> known = ParseBaseline(merged, "base");
+  const Result<Baseline> known = ParseBaseline(merged, "base");
   ASSERT_TRUE(known.ok()) << known.status().message();
-  ASSERT_EQ(known->size(), 1U);
-  EXPECT_EQ((*known)[0].failing.size(), 2U);
+  ASSERT_EQ(known->defects.size(), 1U);
+  EXPECT_EQ(known->defects[0].failing.size(), 2U);
+  EXPECT_EQ(known->runs.size(), 1U);
+}
+
+TEST(Baseline, LinesOfRunsStandBeforeTheirDefectsAndMerge) {
+  report::Run cycles;
+  cycles.mode = report::Mode::Cycles;
+  cycles.outcome = report::Outcome::Clean;
+  report::Run interrupted = cycles;
+  interrupted.outcome = report::Outcome::Interrupted;
+  report::Audit audit = AuditOf({Sweep({Leak()}), cycles});
+  audit.cases.push_back(AuditOf({cycles}, "aaa").cases[0]);
+  audit.cases.push_back(AuditOf({interrupted}, "bbb").cases[0]);
+  const std::string text = BaselineText(BaselineOf(audit));
+  EXPECT_EQ(text.find("bbb"), std::string::npos) << "it proves nothing";
+  const std::size_t first = text.find(R"({"case":"aaa","mode":"cycles"})");
+  const std::size_t cycles_of_player = text.find(R"({"case":"player","mode":"cycles"})");
+  const std::size_t sweep_of_player = text.find(R"({"case":"player","mode":"sweep"})");
+  const std::size_t defect = text.find("fingerprint");
+  EXPECT_TRUE(first < cycles_of_player && cycles_of_player < sweep_of_player && sweep_of_player < defect && defect != std::string::npos)
+      << text;
+  const Result<Baseline> known = ParseBaseline(text, "base");
+  ASSERT_TRUE(known.ok()) << known.status().message();
+  EXPECT_EQ(known->runs.size(), 3U);
+  EXPECT_EQ(BaselineText(*known), text);
 }
 
 TEST(Baseline, HostileNamesStayOnTheirLine) {
   Leak leak;
   leak.function = std::string("a\nb\x01\xff\"</script>") + std::string(10000, 'x');
-  const std::string text = BaselineText(KnownDefects(AuditOf({Sweep({leak})}, "p")));
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
+  const std::string text = BaselineText(BaselineOf(AuditOf({Sweep({leak})}, "p")));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
   EXPECT_EQ(Expected(text), "");
 }
 
 TEST(Baseline, SaysTheLineAndWhatWasExpected) {
   const std::string text = BaselineText(Two());
-  EXPECT_EQ(Expected(""), "base: line 1: expected 'cuaudit baseline 1'");
-  EXPECT_EQ(Expected("cuaudit baseline 2\n"), "base: line 1: expected 'cuaudit baseline 1'");
-  EXPECT_EQ(Expected("cuaudit baseline 1\n<<<<<<< ours\n"), "base: line 2: expected a defect as a JSON object");
+  EXPECT_EQ(Expected(""), "base: line 1: expected 'cuaudit baseline 2'");
+  EXPECT_EQ(Expected("cuaudit baseline 3\n"), "base: line 1: expected 'cuaudit baseline 2'");
+  EXPECT_EQ(Expected("cuaudit baseline 2\n<<<<<<< ours\n"), "base: line 2: expected a run or a defect as a JSON object");
+  EXPECT_EQ(Expected("cuaudit baseline 2\n{\"case\":\"a\"}\n"), "base: line 2: mode: expected this key");
+  EXPECT_EQ(Expected("cuaudit baseline 2\n{\"case\":\"a\",\"mode\":\"swept\"}\n"),
+            "base: line 2: mode: expected sweep, cycles, run or replay");
+  EXPECT_EQ(Expected("cuaudit baseline 2\n{\"case\":7,\"mode\":\"sweep\"}\n"), "base: line 2: case: expected a string");
+  EXPECT_EQ(Expected("cuaudit baseline 2\n[]\n"), "base: line 2: expected an object");
+  EXPECT_EQ(Expected("cuaudit baseline 2\n{\"case\":\"a\",\"mode\":\"sweep\",\"title\":\"a leak\"}\n"),
+            "base: line 2: fingerprint: expected this key");
   EXPECT_EQ(Expected("cuaudit baseline 1\n\n{}\n"), "base: line 3: case: expected this key");
   EXPECT_EQ(Expected("cuaudit baseline 1\n"), "");
   EXPECT_EQ(Expected("cuaudit baseline 1"), "");

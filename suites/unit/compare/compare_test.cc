@@ -6,49 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "harness/compare/baseline.h"
-#include "suites/unit/compare/small_audits.h"
+#include "reports/defect_words.h"
+#include "suites/unit/compare/small_bases.h"
 
 namespace cuaudit::harness::compare_test {
 namespace {
 
-using namespace small_audits;  // NOLINT(google-build-using-namespace)
-using report::Audit;
-using report::Change;
-
-Base BaseOf(Audit audit) {
-  Base base;
-  base.name = "base";
-  base.defects = KnownDefects(audit);
-  base.audit = std::move(audit);
-  return base;
-}
-
-// The same, as a baseline file has it.
-Base FileOf(const Audit& audit) {
-  Base base;
-  base.name = "base.txt";
-  base.defects = *ParseBaseline(BaselineText(KnownDefects(audit)), base.name);
-  return base;
-}
-
-std::vector<Change> ChangesOf(const Audit& audit) {
-  std::vector<Change> changes;
-  for (const report::Case& one : audit.cases) {
-    for (const report::Run& run : one.runs) {
-      for (const report::Defect& defect : run.defects) changes.push_back(defect.change);
-    }
-  }
-  return changes;
-}
-
-// Why the only defect of `before` was not run; "fixed" when it is fixed.
-std::string Fate(const Base& base, Audit head) {
-  CompareWith(base, &head);
-  if (head.comparison->gone.size() != 1) return std::to_string(head.comparison->gone.size()) + " are gone";
-  const report::Gone& gone = head.comparison->gone[0];
-  return gone.change == Change::Fixed ? "fixed" + gone.because : gone.because;
-}
+using namespace small_bases;  // NOLINT(google-build-using-namespace)
 
 TEST(Compare, TheSameDefectIsUnchanged) {
   for (const Base& base : {BaseOf(AuditOf({Sweep({Leak()})})), FileOf(AuditOf({Sweep({Leak()})}))}) {
@@ -162,6 +126,12 @@ TEST(Compare, ARenamedFunctionHasTheSameDefect) {
     CompareWith(base, &head);
     EXPECT_EQ(ChangesOf(head), std::vector<Change>{Change::Unchanged});
     EXPECT_TRUE(head.comparison->gone.empty());
+    const std::vector<report::TakenFor>& taken = head.cases[0].runs[0].defects[0].taken_for;
+    ASSERT_EQ(taken.size(), 1U);
+    EXPECT_EQ(report::Describe(taken[0]), "taken for open_device of the base (function renamed), " + base.defects[0].fingerprint);
+    Audit same = AuditOf({Sweep({Leak()})});
+    CompareWith(base, &same);
+    EXPECT_TRUE(same.cases[0].runs[0].defects[0].taken_for.empty()) << "its fingerprint is the same";
   }
 }
 

@@ -32,7 +32,7 @@ FunctionNames NamesOf(const std::vector<KnownDefect>& before, const std::vector<
   return names;
 }
 
-double Alike(const KnownDefect& before, const KnownDefect& after) { return Likeness(before, after, NamesOf({before}, {after})); }
+double Alike(const KnownDefect& before, const KnownDefect& after) { return LikenessOf(before, after, NamesOf({before}, {after})); }
 
 TEST(Similarity, EqualIsOneAndRulesAndCallsDecide) {
   const KnownDefect one = Known("a", "open");
@@ -63,10 +63,10 @@ TEST(Similarity, FunctionsThatBothExistAreTwo) {
   const KnownDefect other = Known("b", "load");
   FunctionNames names = NamesOf({one}, {other});
   names.after.insert("open");
-  EXPECT_LT(Likeness(one, other, names), kAlike);
+  EXPECT_LT(LikenessOf(one, other, names), kAlike);
   names = NamesOf({one}, {other});
   names.before.insert("load");
-  EXPECT_LT(Likeness(one, other, names), kAlike);
+  EXPECT_LT(LikenessOf(one, other, names), kAlike);
 }
 
 TEST(Similarity, FingerprintsComeFirstAndEachDefectIsPairedOnce) {

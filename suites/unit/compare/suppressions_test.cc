@@ -80,7 +80,7 @@ TEST(Suppressions, AKindHasToFitAllThatIsLost) {
 
 // The library that parses TOML recurses once for each dot.
 TEST(Suppressions, AKeyIsNotDeep) {
-  const std::string expected = "s.toml: line 2: expected at most 64 dots in a key";
+  const std::string expected = "s.toml:2: expected at most 64 dots in a key";
   const auto dots = [](int count) {
     std::string key = "a";
     for (; count > 0; --count) key += ".a";
@@ -91,7 +91,7 @@ TEST(Suppressions, AKeyIsNotDeep) {
   EXPECT_EQ(Expected("\n\"'\" . " + dots(65) + " = 1\n"), expected);
   EXPECT_EQ(Expected("\n'\\'." + dots(64) + " = 1\n"), expected) << "a literal string has no escapes";
   EXPECT_EQ(Expected("\nx = { " + dots(33) + " = { " + dots(33) + " = 1 } }\n"), expected);
-  EXPECT_NE(Expected(dots(64) + " = 1\n").find("'a': expected [[suppression]]"), std::string::npos);
+  EXPECT_NE(Expected(dots(64) + " = 1\n").find("a: no such key, expected [[suppression]]"), std::string::npos);
 }
 
 TEST(Suppressions, DotsOfATextAreNoKey) {
@@ -104,7 +104,7 @@ TEST(Suppressions, DotsOfATextAreNoKey) {
 }
 
 TEST(Suppressions, AnExpiredEntryAcceptsNothing) {
-  const auto until = [](const std::string& day) { return Applied(Entry("rule = '*'", "reason = 'r'\nowner = 'o'\nuntil = " + day)); };
+  const auto until = [](const std::string& day) { return Applied(Entry("rule = 'l*'", "reason = 'r'\nowner = 'o'\nuntil = " + day)); };
   EXPECT_TRUE(until("2026-11-25").defects[0].suppressed->expired);
   EXPECT_EQ(until("2026-11-25").outcome, report::Outcome::Findings);
   EXPECT_FALSE(until("2026-11-26").defects[0].suppressed->expired) << "the last day on which it holds";
@@ -112,7 +112,7 @@ TEST(Suppressions, AnExpiredEntryAcceptsNothing) {
 }
 
 TEST(Suppressions, OneEntryThatHoldsIsEnough) {
-  const std::string expired = Entry("rule = '*'", "reason = 'r'\nowner = 'o'\nuntil = 2020-01-01\n");
+  const std::string expired = Entry("rule = 'l*'", "reason = 'r'\nowner = 'o'\nuntil = 2020-01-01\n");
   std::vector<std::string> unused;
   const report::Run run = Applied(expired + Entry("kind = 'stream'") + Entry("kind = 'event'"), Sweep({Leak()}), &unused);
   EXPECT_FALSE(run.defects[0].suppressed->expired);
@@ -122,44 +122,87 @@ TEST(Suppressions, OneEntryThatHoldsIsEnough) {
 TEST(Suppressions, WhatIsLeftDecidesTheOutcome) {
   const Leak other = {"load", "event", {"cuMemAlloc"}, "main", "cuEventCreate"};
   EXPECT_EQ(Applied(Entry("kind = 'stream'"), Sweep({Leak(), other})).outcome, report::Outcome::Findings);
-  EXPECT_EQ(Applied(Entry("rule = '*'"), Sweep({Leak(), other})).outcome, report::Outcome::Clean);
+  EXPECT_EQ(Applied(Entry("rule = 'l*'"), Sweep({Leak(), other})).outcome, report::Outcome::Clean);
   report::Run missed = Sweep({Leak()});
   missed.message.never_fired.trials[report::Missed::Unfired] = 1;
-  EXPECT_EQ(Applied(Entry("rule = '*'"), missed).outcome, report::Outcome::NotExercised);
+  EXPECT_EQ(Applied(Entry("rule = 'l*'"), missed).outcome, report::Outcome::NotExercised);
   report::Run uncovered = Sweep({Leak()});
   uncovered.message.coverage = report::Part{10, 900};
-  EXPECT_EQ(Applied(Entry("rule = '*'"), uncovered).outcome, report::Outcome::NotExercised);
+  EXPECT_EQ(Applied(Entry("rule = 'l*'"), uncovered).outcome, report::Outcome::NotExercised);
   report::Run abandoned = Sweep({Leak()});
   abandoned.notes.emplace_back().rule = report::Rule::AbandonedAtExit;
-  EXPECT_EQ(Applied(Entry("rule = '*'"), abandoned).outcome, report::Outcome::NotExercised) << "nobody looked at the heap";
+  EXPECT_EQ(Applied(Entry("rule = 'l*'"), abandoned).outcome, report::Outcome::NotExercised) << "nobody looked at the heap";
   report::Run failed = Sweep({Leak()});
   failed.message.bad_end = report::BadEnd{"exited with status 3", 0};
-  EXPECT_EQ(Applied(Entry("rule = '*'"), failed).outcome, report::Outcome::Error);
-  EXPECT_EQ(Applied(Entry("rule = '*'"), Sweep({})).outcome, report::Outcome::Clean);
+  EXPECT_EQ(Applied(Entry("rule = 'l*'"), failed).outcome, report::Outcome::Error);
+  EXPECT_EQ(Applied(Entry("rule = 'l*'"), Sweep({})).outcome, report::Outcome::Clean);
 }
 
-TEST(Suppressions, SaysTheLineAndWhatWasExpected) {
+TEST(Suppressions, SaysThePlaceAndWhatWasExpected) {
   const std::string keys = "expected a fingerprint, or patterns: rule, kind, module, acquired_in, failing_call, blamed";
   EXPECT_EQ(Expected(""), "");
   EXPECT_EQ(Expected(Entry("rule = 'leak'")), "");
-  EXPECT_EQ(Expected(Entry("rule = 'leak'", "owner = 'o'\nuntil = 2027-03-31")), "s.toml: line 1: expected reason in each suppression");
-  EXPECT_EQ(Expected(Entry("rule = 'leak'", "reason = 'o'\nuntil = 2027-03-31")), "s.toml: line 1: expected owner in each suppression");
+  EXPECT_EQ(Expected(Entry("rule = 'leak'", "owner = 'o'\nuntil = 2027-03-31")), "s.toml:1:1: expected reason in each suppression");
+  EXPECT_EQ(Expected(Entry("rule = 'leak'", "reason = 'o'\nuntil = 2027-03-31")), "s.toml:1:1: expected owner in each suppression");
   EXPECT_EQ(Expected("\n" + Entry("rule = 'leak'", "reason = 'r'\nowner = 'o'")),
-            "s.toml: line 2: expected until, the last day on which the suppression holds, such as 2027-03-31");
-  EXPECT_EQ(Expected(Entry("")), "s.toml: line 1: " + keys);
-  EXPECT_EQ(Expected(Entry("rule = ''")), "s.toml: line 2: rule: expected a string that is not empty");
-  EXPECT_EQ(Expected(Entry("rule = 7")), "s.toml: line 2: rule: expected a string that is not empty");
-  EXPECT_EQ(Expected(Entry("file = 'a.c'")),
-            "s.toml: line 2: 'file': expected fingerprint, rule, kind, module, acquired_in, failing_call, blamed, reason, owner or until");
+            "s.toml:2:1: expected until, the last day on which the suppression holds, such as 2027-03-31");
+  EXPECT_EQ(Expected(Entry("")), "s.toml:1:1: " + keys);
+  EXPECT_EQ(Expected(Entry("rule = ''")), "s.toml:2:8: rule: found '', expected a text that is not empty");
+  EXPECT_EQ(Expected(Entry("rule = 7")), "s.toml:2:8: rule: found a number, expected a text that is not empty");
+  EXPECT_EQ(Expected(Entry("blame = 'main'")),
+            "s.toml:2:1: blame: no such key, expected a key of a suppression: fingerprint, rule, kind, module, acquired_in, failing_call, "
+            "blamed, "
+            "reason, owner, until, did you mean blamed?");
   EXPECT_EQ(Expected(Entry("rule = 'leak'", "reason = 'r'\nowner = 'o'\nuntil = 'soon'")),
-            "s.toml: line 5: until: expected a day such as 2027-03-31");
+            "s.toml:5:9: until: found 'soon', expected a day such as 2027-03-31");
   EXPECT_EQ(Expected(Entry("rule = 'leak'", "reason = 'r'\nowner = 'o'\nuntil = '2027-02-29'")),
-            "s.toml: line 5: until: expected a day such as 2027-03-31");
-  EXPECT_EQ(Expected("suppression = 3\n"), "s.toml: line 1: expected [[suppression]]");
-  EXPECT_EQ(Expected("\n[suppressions]\n"), "s.toml: line 2: 'suppressions': expected [[suppression]]");
-  EXPECT_TRUE(Expected("a = \n").starts_with("s.toml: line 1: expected TOML: ")) << Expected("a = \n");
-  EXPECT_NE(Expected("a = '\xff'"), "");
-  EXPECT_NE(Expected(std::string("a = ") + std::string(100000, '[')), "");
+            "s.toml:5:9: until: found '2027-02-29', expected a day such as 2027-03-31");
+  EXPECT_EQ(Expected("suppression = 3\n"), "s.toml:1:1: suppression: found a number, expected [[suppression]]");
+  EXPECT_EQ(Expected("suppression = [3]\n"), "s.toml:1:1: suppression: found a list, expected [[suppression]]");
+  EXPECT_EQ(Expected("\n[suppressions]\n"), "s.toml:2:2: suppressions: no such key, expected [[suppression]], did you mean suppression?");
+  EXPECT_TRUE(Expected("a = \n").starts_with("s.toml:1:")) << Expected("a = \n");
+  EXPECT_NE(Expected("a = \n").find(": expected TOML: "), std::string::npos);
+}
+
+// Such an entry would be taken for one that holds, and accept nothing.
+TEST(Suppressions, ARuleAndAKindAreOnesThatThereAre) {
+  EXPECT_EQ(Expected(Entry("rule = 'leek'")),
+            "s.toml:2:8: rule: found 'leek', expected a rule, or a pattern that fits one (cuaudit list rules), did you mean leak?");
+  EXPECT_EQ(Expected(Entry("kind = 'streem'")),
+            "s.toml:2:8: kind: found 'streem', expected a kind, or a pattern that fits one (cuaudit list kinds), did you mean stream?");
+  EXPECT_NE(Expected(Entry("rule = 'grw*'")), "");
+  for (const char* const right : {"rule = 'gro*'", "kind = 'host_*'", "kind = 'resident_bytes'", "kind = 'loaded_object'",
+                                  "kind = 'device_bytes'", "kind = 'mutex'"}) {
+    EXPECT_EQ(Expected(Entry(right)), "") << right;
+  }
+}
+
+TEST(Suppressions, AnEntryThatAcceptsEverythingIsRefused) {
+  const std::string expected = "s.toml:1:1: expected a pattern that is more than * and ?: this one accepts every defect";
+  for (const char* const all : {"rule = '*'", "module = '**'", "blamed = '?*'", "kind = '*'\nrule = '*'"}) {
+    EXPECT_EQ(Expected(Entry(all)), expected) << all;
+  }
+  EXPECT_EQ(Expected(Entry("rule = 'leak'\nkind = '*'")), "");
+}
+
+TEST(Suppressions, HostileFilesGetOneLine) {
+  const std::string good = Entry("rule = 'leak'");
+  std::vector<std::string> texts = {"a = '\xff'",
+                                    std::string("a = ") + std::string(100000, '['),
+                                    std::string("\0\0", 2),
+                                    "[[suppression]]\n\"a\\nb\\u001b\" = 1\n",
+                                    Entry("rule = \"l\\nk\\u001b[31m\""),
+                                    Entry("\"" + std::string(10000, 'x') + "\" = 1"),
+                                    Entry("rule = '" + std::string(10000, 'x') + "'"),
+                                    "[[suppression.suppression]]\n",
+                                    "suppression = [[]]\n",
+                                    Entry("rule = 'leak'\nrule = 'leak'")};
+  for (std::size_t size = 20; size + 1 < good.size(); size += 7) texts.push_back(good.substr(0, size));
+  for (const std::string& text : texts) {
+    const std::string expected = Expected(text);
+    EXPECT_TRUE(expected.starts_with("s.toml:")) << text.substr(0, 200) << ": " << expected.substr(0, 300);
+    EXPECT_EQ(expected.find_first_of("\n\r\x1b"), std::string::npos) << expected.substr(0, 300);
+  }
 }
 
 TEST(Suppressions, GlobsKnowStarsAndQuestionMarks) {
@@ -201,8 +244,8 @@ TEST(Suppressions, HoldForTwoYearsAtMost) {
   const auto until = [](const std::string& day) { return Expected(Entry("rule = 'leak'", "reason = 'r'\nowner = 'o'\nuntil = " + day)); };
   EXPECT_EQ(LastDay(kToday), "2028-11-26");
   EXPECT_EQ(until("2028-11-26"), "");
-  EXPECT_EQ(until("2028-11-27"), "s.toml: line 5: until: expected a day at most two years ahead, up to 2028-11-26");
-  EXPECT_EQ(until("'2099-12-31'"), "s.toml: line 5: until: expected a day at most two years ahead, up to 2028-11-26");
+  EXPECT_EQ(until("2028-11-27"), "s.toml:5:9: until: found 2028-11-27, expected a day at most two years ahead, up to 2028-11-26");
+  EXPECT_EQ(until("'2099-12-31'"), "s.toml:5:9: until: found 2099-12-31, expected a day at most two years ahead, up to 2028-11-26");
 }
 
 TEST(Suppressions, OfAReportExpireWhenItIsRead) {

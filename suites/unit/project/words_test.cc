@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/project/nearest.h"
+#include "harness/process/nearest.h"
 #include "harness/project/split_words.h"
 
 namespace cuaudit::harness::words_test {

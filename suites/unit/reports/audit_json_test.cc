@@ -47,10 +47,12 @@ TEST(AuditJson, HasTheComparisonWhenThereIsOne) {
   not_run.change = Change::NotRun;
   not_run.because = "its case is gone";
   index.comparison = Comparison{"base", {fixed, not_run}};
-  EXPECT_EQ(Written(index)["comparison"], Json::parse(R"({"base": "base", "gone": [
+  index.comparison->not_run = {{"pool", Mode::Cycles, "the case has no cycles"}};
+  EXPECT_EQ(Written(index)["comparison"],
+            Json::parse(R"({"base": "base", "base_guid": "", "fail_on": ["new", "changed", "not_run"], "gone": [
     {"change": "fixed", "case": "pool", "mode": "sweep", "fingerprint": "0123", "rule": "leak", "title": "1 stream"},
     {"change": "not_run", "because": "its case is gone", "case": "pool", "mode": "sweep", "fingerprint": "0123", "rule": "leak", "title": "1 stream"}
-  ]})"));
+  ], "not_run": [{"case": "pool", "mode": "cycles", "because": "the case has no cycles"}]})"));
 }
 
 TEST(AuditJson, NoTextBreaksIt) {

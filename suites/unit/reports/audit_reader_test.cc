@@ -69,7 +69,8 @@ TEST_F(AuditReader, ADirectoryHasTheReportsOfItsCases) {
 TEST_F(AuditReader, AComparisonIsReadBack) {
   Put("audit.json",
       R"({"schema": 1, "cases": [], "comparison": {"base": "1.0", "gone": [{"change": "not_run", "because": "the case is gone",
-      "case": "a", "mode": "cycles", "fingerprint": "v2-1", "rule": "growth", "title": "growth: 1 stream"}]})" +
+      "case": "a", "mode": "cycles", "fingerprint": "v2-1", "rule": "growth", "title": "growth: 1 stream"}], "base_guid": "g", "fail_on": ["new", "not_run"],
+      "not_run": [{"case": "b", "mode": "sweep", "because": "the case is gone"}]})" +
           std::string(kTail));
   Audit audit;
   ASSERT_EQ(ReadAudit(dir_.string(), &audit), "");
@@ -77,6 +78,19 @@ TEST_F(AuditReader, AComparisonIsReadBack) {
   ASSERT_EQ(audit.comparison->gone.size(), 1U);
   EXPECT_EQ(audit.comparison->gone[0].mode, Mode::Cycles);
   EXPECT_EQ(audit.comparison->gone[0].because, "the case is gone");
+  ASSERT_EQ(audit.comparison->not_run.size(), 1U);
+  EXPECT_EQ(audit.comparison->not_run[0].case_name, "b");
+  EXPECT_EQ(audit.comparison->base_guid, "g");
+  EXPECT_EQ(audit.comparison->fail_on, (std::set<Change>{Change::New, Change::NotRun}));
+  for (const auto& [wrong, expected] :
+       {std::pair(R"("fail_on": ["newer"])", "fail_on[0]: expected new, changed, unchanged, fixed or not_run"),
+        std::pair(R"("fail_on": 3)", "fail_on: expected a list"),
+        std::pair(R"("not_run": [{"case": "b", "mode": "sw", "because": ""}])", "not_run[0].mode: expected sweep, cycles, run or replay"),
+        std::pair(R"("base_guid": 7)", "base_guid: expected a string")}) {
+    Put("audit.json",
+        R"({"schema": 1, "cases": [], "comparison": {"base": "1.0", "gone": [], )" + std::string(wrong) + "}" + std::string(kTail));
+    EXPECT_EQ(Expected(), std::string("audit.json: comparison.") + expected);
+  }
 }
 
 TEST_F(AuditReader, OneReportIsACaseWithoutAName) {

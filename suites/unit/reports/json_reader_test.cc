@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -81,15 +82,71 @@ TEST(JsonReader, ComparedAndSuppressedDefectsAreReadBack) {
   EXPECT_EQ(Written(read), Written(run));
 }
 
-TEST(JsonReader, ATextOfAnotherVersionIsKept) {
+// Several reasons have one sentence, and some are nothing but the part that varies.
+TEST(JsonReader, EveryReasonIsReadBackByItsId) {
+  report::Run run = suites::SweepWithFindings();
+  run.coverage = Coverage();
+  run.meters = Meters();
+  for (std::size_t i = 0; i < std::size(words::kReasons); ++i) {
+    const Because why{static_cast<Reason>(i), "the heap; of; it"};
+    run.totals.skipped[why] = i;
+    run.totals.pruned[why] = i;
+    run.totals.isolation[{Isolation::Spawn, {why, {Reason::None, ""}}}] = i;
+    run.host.left_out["host_" + std::to_string(i)] = why;
+    run.meters->absent["meter_" + std::to_string(i)] = why;
+    NotReached row;
+    row.why = why.reason;
+    run.coverage->not_reached.push_back(row);
+  }
+  for (std::size_t i = 0; i < std::size(words::kMissed); ++i) {
+    NotReached row;
+    row.missed = static_cast<Missed>(i);
+    run.coverage->not_reached.push_back(row);
+  }
+  report::Run read;
+  ASSERT_EQ(ReadJson(Written(run), &read), "");
+  EXPECT_EQ(read.totals.skipped, run.totals.skipped);
+  EXPECT_EQ(read.totals.pruned, run.totals.pruned);
+  EXPECT_EQ(read.totals.isolation, run.totals.isolation);
+  EXPECT_EQ(read.host.left_out, run.host.left_out);
+  EXPECT_EQ(read.meters->absent, run.meters->absent);
+  for (std::size_t i = 0; i < run.coverage->not_reached.size(); ++i) {
+    EXPECT_EQ(read.coverage->not_reached[i].why, run.coverage->not_reached[i].why);
+    EXPECT_EQ(read.coverage->not_reached[i].missed, run.coverage->not_reached[i].missed);
+  }
+}
+
+TEST(JsonReader, TheMessageIsReadBackPartByPart) {
+  report::Run run = suites::SweepWithFindings();
+  run.message.told = "clean; not exercised";
+  run.message.nothing = NothingPlanned::NothingChosen;
+  run.message.never_fired = {{{Missed::Late, 2}, {Missed::Unfired, 3}}, 9, "/tmp/journals", {"cuMemAlloc#1"}, 2};
+  run.message.chosen = Part{10, 12};
+  run.message.abandoned = Part{1, 12};
+  run.message.coverage = Part{900, 1000};
+  run.message.bad_end = BadEnd{"exited with status 3", 0};
+  run.message.undecided = Undecided{2, 80};
+  report::Run read;
+  ASSERT_EQ(ReadJson(Written(run), &read), "");
+  EXPECT_EQ(read.message.told, run.message.told);
+  EXPECT_EQ(read.message.nothing, run.message.nothing);
+  EXPECT_EQ(read.message.never_fired.trials, run.message.never_fired.trials);
+  EXPECT_EQ(read.message.never_fired.faults, run.message.never_fired.faults);
+  EXPECT_EQ(read.message.chosen->all, 12U);
+  EXPECT_EQ(read.message.abandoned->some, 1U);
+  EXPECT_EQ(read.message.coverage->some, 900U);
+  EXPECT_EQ(read.message.bad_end->how, run.message.bad_end->how);
+  EXPECT_EQ(read.message.undecided->cycles, 80U);
+  EXPECT_EQ(Written(read), Written(run));
+}
+
+TEST(JsonReader, SentencesAreForPeople) {
   nlohmann::ordered_json json = nlohmann::ordered_json::parse(Written(suites::SweepWithFindings()));
-  json["totals"]["skipped"] = {{"a reason of the year 2031", 4}};
-  json["totals"]["isolation"] = {{"spawn: a way; of that year", 2}};
+  json["totals"]["skipped"] = {{"a sentence that somebody has translated", 4}};
+  json["message"] = "not exercised: no fault fired";
   report::Run run;
   ASSERT_EQ(ReadJson(json.dump(), &run), "");
-  const auto again = nlohmann::ordered_json::parse(Written(run));
-  EXPECT_EQ(again["totals"]["skipped"], json["totals"]["skipped"]);
-  EXPECT_EQ(again["totals"]["isolation"], json["totals"]["isolation"]);
+  EXPECT_EQ(Written(run), Written(suites::SweepWithFindings()));
 }
 
 TEST(JsonReader, EveryBeginningOfAReportIsRefusedInOneLine) {
@@ -118,6 +175,16 @@ TEST(JsonReader, SaysWhereAndWhatWasExpected) {
   EXPECT_EQ(With("/driver/kind", "emulated"), "driver.kind: expected sim, real or none");
   EXPECT_EQ(With("/totals/verdicts", {{"passed", 1}}),
             "totals.verdicts.passed: expected a verdict that this version knows (cuaudit list verdicts)");
+  EXPECT_EQ(With("/why/never_fired", {{"trials", {{{"missed", "lost"}, {"count", 1}}}}}),
+            "why.never_fired.trials[0].missed: expected why a fault is missed (cuaudit list missed)");
+  EXPECT_EQ(With("/why/nothing_planned", "nothing"), "why.nothing_planned: expected nothing_can_fail or nothing_chosen");
+  EXPECT_EQ(With("/why/bad_end", {{"how", ""}, {"expected", 4294967296U}}), "why.bad_end.expected: expected an exit status");
+  EXPECT_EQ(With("/totals/skipped_by_id", {{{"reason", "of the year 2031"}, {"count", 1}}}),
+            "totals.skipped_by_id[0].reason: expected a reason that this version knows (cuaudit list reasons)");
+  EXPECT_EQ(With("/totals/isolation_by_id", {{{"in", "orbit"}, {"count", 1}}}),
+            "totals.isolation_by_id[0].in: expected what a trial ran in: fork, spawn, cycle or in_process");
+  EXPECT_EQ(Without("", "why"), "why: expected this key: an older cuaudit wrote the report; make it anew with this one");
+  EXPECT_EQ(Without("/totals", "skipped_by_id"), "totals.skipped_by_id: expected this key");
   EXPECT_EQ(Without("", "notes"), "notes: expected this key");
   EXPECT_EQ(Without("/findings/0/acquired", "stack"), "findings[0].acquired.stack: expected this key");
   EXPECT_EQ(Expected(std::string(100000, '[') + std::string(100000, ']')), "expected lists and objects at most 64 deep");

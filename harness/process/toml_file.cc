@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "harness/project/toml_file.h"
+#include "harness/process/toml_file.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -56,6 +57,12 @@ TomlValue Convert(const toml::node& node) {
   } else if (const auto* const text = node.as_string()) {
     value.sort = Sort::Text;
     value.text = text->get();
+  } else if (const auto* const day = node.as_date()) {
+    value.sort = Sort::Day;
+    char digits[32];
+    std::snprintf(digits, sizeof(digits), "%04u-%02u-%02u", static_cast<unsigned>(day->get().year), static_cast<unsigned>(day->get().month),
+                  static_cast<unsigned>(day->get().day));
+    value.text = digits;
   } else if (const toml::array* const list = node.as_array()) {
     value.sort = Sort::List;
     for (const toml::node& item : *list) value.items.push_back(Convert(item));
@@ -77,6 +84,8 @@ std::string Describe(TomlValue::Sort sort) {
       return "a number";
     case TomlValue::Sort::Text:
       return "a text";
+    case TomlValue::Sort::Day:
+      return "a date";
     case TomlValue::Sort::List:
       return "a list";
     case TomlValue::Sort::Table:
@@ -87,6 +96,10 @@ std::string Describe(TomlValue::Sort sort) {
   return "a date or a time";
 }
 
+std::string PlaceOf(const std::string& file, std::uint32_t line, std::uint32_t column) {
+  return file + ":" + std::to_string(line) + ":" + std::to_string(column);
+}
+
 Result<TomlValue> ReadToml(const std::string& path) {
   std::error_code error;
   // A device or a pipe could block for ever.
@@ -95,15 +108,20 @@ Result<TomlValue> ReadToml(const std::string& path) {
   if (std::filesystem::file_size(path, error) > kMostBytes) return Status(Exit::Usage, path + ": expected at most 1 MiB");
   const Result<std::string> text = ReadFile(path);
   if (!text.ok()) return Status(Exit::Usage, text.status().message());
-  if (const std::optional<std::uint32_t> line = LineOfDeepKey(*text)) {
-    return Status(Exit::Usage, path + ":" + std::to_string(*line) + ": " + std::string(kExpectedDots));
+  return ParseToml(*text, path);
+}
+
+Result<TomlValue> ParseToml(std::string_view text, const std::string& name) {
+  if (const std::optional<std::uint32_t> line = LineOfDeepKey(text)) {
+    return Status(Exit::Usage, name + ":" + std::to_string(*line) + ": " + std::string(kExpectedDots));
   }
-  const toml::parse_result parsed = toml::parse(std::string_view(*text), std::string_view(path));
+  const toml::parse_result parsed = toml::parse(text, std::string_view(name));
   if (parsed) return Convert(parsed.table());
   const toml::source_position at = parsed.error().source().begin;
   std::string why(parsed.error().description());
-  std::replace(why.begin(), why.end(), '\n', ' ');
-  return Status(Exit::Usage, path + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + ": " + why);
+  std::replace_if(
+      why.begin(), why.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
+  return Status(Exit::Usage, PlaceOf(name, at.line, at.column) + ": expected TOML: " + why);
 }
 
 }  // namespace cuaudit::harness

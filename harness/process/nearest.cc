@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/project/nearest.h"
+#include "harness/process/nearest.h"
 
 #include <algorithm>
 #include <numeric>

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/process/status.h"
@@ -18,7 +19,7 @@ namespace cuaudit::harness {
 struct TomlEntry;
 
 struct TomlValue {
-  enum class Sort : std::uint8_t { Boolean, Integer, Real, Text, List, Table, Other };
+  enum class Sort : std::uint8_t { Boolean, Integer, Real, Text, Day, List, Table, Other };
 
   Sort sort = Sort::Other;
   std::uint32_t line = 0;
@@ -26,7 +27,7 @@ struct TomlValue {
   bool boolean = false;
   std::int64_t integer = 0;
   double real = 0;
-  std::string text;
+  std::string text;  // of a day "2027-03-31"
   std::vector<TomlValue> items;
   std::vector<TomlEntry> entries;  // of a table, in the order of the file
 };
@@ -41,7 +42,13 @@ struct TomlEntry {
 // What the value is, for messages: "a number", "a list".
 std::string Describe(TomlValue::Sort sort);
 
+// "a.toml:3:7"
+std::string PlaceOf(const std::string& file, std::uint32_t line, std::uint32_t column);
+
 // The table that is the whole file.
 Result<TomlValue> ReadToml(const std::string& path);
+
+// The same of a text. `name` stands in errors in the place of the file.
+Result<TomlValue> ParseToml(std::string_view text, const std::string& name);
 
 }  // namespace cuaudit::harness

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// looked_for.h: whether a new audit looked for a defect of the base that it does not show.
+//
+//   Owns      nothing: both runs outlive it.
+//   Errors    none.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "harness/compare/known_defect.h"
+#include "reports/audit.h"
+
+namespace cuaudit::harness {
+
+const report::Case* CaseOf(const report::Audit& audit, const std::string& name);
+const report::Run* RunOf(const report::Case* of, report::Mode mode);
+
+// Why the run of that mode is not in the new audit. `now`: null: the case is gone.
+std::string WhyNotThere(const report::Case* now, report::Mode mode);
+
+// One run of the new audit, and the same of the base.
+class LookedFor {
+ public:
+  // `now` and `before` may be null.
+  LookedFor(const report::Case* now, const report::Run* before, report::Mode mode);
+
+  // Why nobody looked for the defect, in words. Empty: somebody did, so it is fixed.
+  std::string WhyNot(const KnownDefect& defect) const;
+
+ private:
+  using WayKey = std::tuple<std::string, std::string, std::string, bool>;
+  using Places = std::map<std::string, std::uint64_t>;  // function -> number of places in it
+  struct Tried {
+    Places before;
+    Places after;
+    bool renamed = false;  // functions that only the new report has are the renamed ones of the old report
+  };
+
+  std::string WhyNotTried(const KnownDefect& defect) const;
+  std::string WhyPairsNotTried(const KnownDefect& defect) const;
+  std::string WhyNotSeen(const KnownDefect& defect) const;
+
+  const report::Run* const run_;
+  const report::Run* const before_;
+  std::string why_;  // nothing of the run was looked for
+  std::map<WayKey, Tried> tried_;
+  std::uint64_t most_faults_ = 0;  // of a trial of the run
+};
+
+}  // namespace cuaudit::harness
