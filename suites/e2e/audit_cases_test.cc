@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "suites/e2e/audited_project.h"
 #include "suites/support/tool.h"
 
 namespace cuaudit::e2e::audit_cases_test {
@@ -17,39 +18,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Json = nlohmann::json;
-
-// An audit whose cases are in `file` and whose results go to `out`.
-struct Project {
-  std::string folder = TemporaryDirectory();
-  std::string file = folder + "/cuaudit.toml";
-  std::string out = folder + "/results";
-
-  explicit Project(const std::string& text) { WriteFile(file, text); }
-
-  std::vector<std::string> Command(const std::vector<std::string>& arguments) const {
-    std::vector<std::string> command = {Tool(), "audit", "--config", file, "--out", out};
-    command.insert(command.end(), arguments.begin(), arguments.end());
-    return command;
-  }
-  Outcome Audit(const std::vector<std::string>& arguments = {}, const std::vector<std::string>& environment = {}) const {
-    std::vector<std::string> variables = {"SOURCE_DATE_EPOCH=0"};
-    variables.insert(variables.end(), environment.begin(), environment.end());
-    return RunCommand(Command(arguments), {.environment = variables, .deadline_ms = 200000});
-  }
-  Json Index() const { return Json::parse(ReadFile(out + "/audit.json"), nullptr, false); }
-  Json Report(const std::string& name) const { return Json::parse(ReadFile(out + "/" + name), nullptr, false); }
-};
-
-std::string CaseOf(const std::string& name, const std::string& program, const std::string& more = "") {
-  return "[case." + name + "]\ndriver = \"sim\"\ncommand = [\"" + Program(program) + "\"]\n" + more;
-}
-
-Json RowOf(const Json& index, const std::string& name) {
-  for (const Json& row : index["cases"]) {
-    if (row["name"] == name) return row;
-  }
-  return nullptr;
-}
 
 TEST(AuditCases, TheReducersOfTheTree) {
   const Project project("include = [\"" + std::string(CUAUDIT_REDUCERS_TOML) + "\"]\n");
