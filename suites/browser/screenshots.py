@@ -90,7 +90,7 @@ def main():
             environment, program.parent, 1)
         run([str(ROOT / "examples/releases/story"), str(story)], environment, temporary, 0)
         page = browser()
-        shoot(page, swept, out / "defects.png", 820)
+        shoot(page, swept, out / "defects.png", 764)
         shoot(page, swept, out / "defect.png", 1180, "location.hash = data.defects[0].address")
         shoot(page, swept, out / "calls.png", 860, SECONDS, True)
         shoot(page, story / "1.1.html", out / "comparison.png", 1000)
