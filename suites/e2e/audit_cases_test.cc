@@ -2,7 +2,10 @@
 // `cuaudit audit` over the reducers of the tree: cases, result directory, exit status, and going on after a kill.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -198,15 +201,32 @@ TEST(AuditCases, ABudgetThatIsLargeEnoughChangesNothing) {
   EXPECT_THAT(with.Audit().out, HasSubstr("2 kept from before"));
 }
 
+// Whether a process ends in so much time.
+bool EndsWithin(pid_t process, int milliseconds) {
+  const int end = static_cast<int>(syscall(SYS_pidfd_open, process, 0));
+  pollfd ended = {end, POLLIN, 0};
+  const int events = poll(&ended, 1, milliseconds);
+  close(end);
+  return events != 0;
+}
+
 TEST(AuditCases, WhatTheBudgetCutsIsNotClean) {
-  // The first fault-free run lasts longer than the budget, so that one trial is all that follows.
+  // The first fault-free run goes on when the budget is over, so that one trial is all that follows.
   const std::string folder = TemporaryDirectory();
-  const std::string script = "[ -e " + folder + "/slow ] && rm " + folder + "/slow && sleep 1.2; exec " + Program("client_linked");
+  const std::string begun = folder + "/begun";
+  const std::string go_on = folder + "/go_on";
+  ASSERT_EQ(RunCommand({"mkfifo", begun, go_on}).exit, 0);
+  const std::string script =
+      "if [ -p " + begun + " ]; then echo $$ > " + begun + "; read word < " + go_on + "; fi; exec " + Program("client_linked");
   const Project project(
       "[case.a]\ndriver = \"sim\"\njobs = 1\nisolation = \"spawn\"\ncycles = \"1,3\"\ncommand = [\"/bin/sh\", \"-c\", \"" + script +
       "\"]\n" + CaseOf("b", "client_linked"));
-  WriteFile(folder + "/slow", "");
-  const Outcome cut = project.Audit({"--budget=1s"});
+  Spawned audit(project.Command({"--budget=1s"}));
+  EXPECT_FALSE(ReadFile(begun).empty());
+  EXPECT_FALSE(EndsWithin(audit.pid(), 1000)) << "no run without a fault is ended by a budget";
+  std::filesystem::remove(begun);
+  WriteFile(go_on, "now\n");
+  const Outcome cut = audit.Wait();
   EXPECT_EQ(cut.exit, 3) << cut.out << cut.err;
   EXPECT_THAT(cut.out, AllOf(HasSubstr("a: not exercised: the budget was spent before each place was tried once, after 1 of "),
                              HasSubstr("; cut short by the budget; cycles left out"),
