@@ -56,6 +56,7 @@ struct Audit {
   std::vector<std::string> unused_suppressions;  // file and line of each entry that no defect matched
   std::string generated;                         // date, written into headers only: the one field that may differ between equal audits
   std::string tool_version;
+  std::string project;        // file of the cases, whose folder has the sources; empty: unknown
   bool from_archive = false;  // files of this machine are not those that its call stacks name
 };
 

@@ -14,6 +14,7 @@ Json OfCase(const IndexedCase& one) {
   Json row = {{"name", one.name}, {"tags", one.tags}, {"reports", one.reports}};
   if (!one.trials.empty()) row["trials"] = one.trials;
   if (!one.not_run.empty()) row["not_run"] = one.not_run;
+  if (!one.left_out.empty()) row["left_out"] = one.left_out;
   return row;
 }
 
@@ -55,6 +56,7 @@ bool WriteAuditIndex(const AuditIndex& index, std::ostream& out) {
   if (index.comparison.has_value()) root["comparison"] = OfComparison(*index.comparison);
   root["unused_suppressions"] = index.unused_suppressions;
   root["header"] = {{"generated", index.generated}, {"tool_version", index.tool_version}};
+  if (!index.project.empty()) root["header"]["project"] = index.project;
   out << root.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
   return out.good();
 }

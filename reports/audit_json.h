@@ -22,6 +22,7 @@ struct IndexedCase {
   std::vector<std::string> reports;  // names of files in the directory, of the sweep first
   std::string trials;                // name of the file with the trials; empty: none
   std::string not_run;               // why the case was not carried out, or not to its end; empty: it was
+  std::string left_out;              // what the budget cut, although the rest proves something; empty: nothing
 };
 
 struct AuditIndex {
@@ -30,6 +31,7 @@ struct AuditIndex {
   std::vector<std::string> unused_suppressions;
   std::string generated;
   std::string tool_version;
+  std::string project;  // the file with the cases; empty: none
 };
 
 // Names of the files of a case: "NAME.sweep.json", "NAME.trials.jsonl".

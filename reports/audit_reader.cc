@@ -102,6 +102,7 @@ void ReadIndex(const JsonNode& root, Index* index) {
   index->audit.unused_suppressions = root.Maybe("unused_suppressions").Texts();
   index->audit.generated = root["header"]["generated"].Text();
   index->audit.tool_version = root["header"]["tool_version"].Text();
+  index->audit.project = root["header"].Maybe("project").Text();
 }
 
 ReadNamed FilesIn(const fs::path& directory) {

@@ -38,6 +38,29 @@ std::vector<const std::vector<Frame>*> StacksOf(const Run& run, const Defect& de
   return stacks;
 }
 
+constexpr std::size_t kMostCallsBack = 50;
+
+// The calls after the last failing one, which comes first in Unwinding::steps. A way back from other faults is left out.
+void AddWayBack(const Run& run, const Defect& defect, std::vector<Step>* steps) {
+  const Finding& root = RootOf(run, defect);
+  if (!defect.unwinding || !run.sequence || !root.fault) return;
+  std::vector<std::string> faults = {root.fault->text};
+  for (const Fault& fault : root.then) faults.push_back(fault.text);
+  const Unwinding& back = *defect.unwinding;
+  if (back.faults != faults || back.steps.empty()) return;
+  const std::size_t told = std::min(back.steps.size() - 1, kMostCallsBack);
+  for (std::size_t i = 1; i <= told; ++i) {
+    if (back.steps[i].place >= run.sequence->places.size()) continue;
+    const CallPlace& place = run.sequence->places[back.steps[i].place];
+    const std::string& result = back.steps[i].result;
+    std::vector<Frame> at;
+    if (place.at) at.push_back(*place.at);
+    steps->push_back({"on the way back " + place.call + (result.empty() ? "" : " fails: " + result), std::move(at), false, true});
+  }
+  const std::uint64_t rest = back.more + (back.steps.size() - 1 - told);
+  if (rest != 0) steps->push_back({fmt::format("and {} more call{}", rest, rest == 1 ? "" : "s"), {}, false, true});
+}
+
 }  // namespace
 
 std::string Headline(const Finding& finding) {
@@ -70,6 +93,7 @@ std::vector<Step> StepsOf(const Run& run, const Defect& defect) {
   if (!root.other.call.empty()) steps.push_back({std::string(OtherIs(root.rule)) + " " + root.other.call, root.other.stack});
   if (root.fault) steps.push_back({root.fault->text + " fails", root.fault->stack});
   for (const Fault& fault : root.then) steps.push_back({"then " + fault.text + " fails", fault.stack});
+  AddWayBack(run, defect, &steps);
   const Step seen{"seen at " + root.where, root.where_stack};
   if (!WasLost(root.rule)) {
     if (!root.where.empty()) steps.push_back(seen);

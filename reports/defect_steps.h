@@ -14,11 +14,12 @@ namespace cuaudit::report {
 struct Step {
   std::string says;  // "acquired by cuStreamCreate"
   std::vector<Frame> stack;
-  bool whole = true;  // false: `stack` is one function, and not the call stack of an event
+  bool whole = true;         // false: `stack` is one function, and not the call stack of an event
+  bool on_way_back = false;  // a call that the program makes after the failing one
 };
 
-// In the order in which they happen: the object is acquired, calls fail, a function returns without the release, the object is lost. What a
-// rule does not have is left out.
+// In the order in which they happen: the object is acquired, calls fail, the program makes its way back, a function returns without the
+// release, the object is lost. What a rule does not have is left out. Of a long way back its first fifty calls are told.
 std::vector<Step> StepsOf(const Run& run, const Defect& defect);
 
 // Beside the path: where the fault-free run releases the object. Absent when it does not.

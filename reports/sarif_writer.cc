@@ -93,7 +93,8 @@ Json CodeFlow(const Writer& writer, const std::vector<Step>& steps) {
   for (const Step& step : steps) {
     Json location = sarif::Location(writer.root, step.stack, step.says);
     if (!writer.full() && !location.contains("physicalLocation")) continue;
-    locations.push_back(Json{{"location", std::move(location)}, {"executionOrder", locations.size() + 1}, {"importance", "essential"}});
+    const std::string_view importance = step.on_way_back ? "important" : "essential";
+    locations.push_back(Json{{"location", std::move(location)}, {"executionOrder", locations.size() + 1}, {"importance", importance}});
   }
   if (locations.empty()) return nullptr;
   return Json::array({Json{{"threadFlows", Json::array({Json{{"locations", std::move(locations)}}})}}});
@@ -106,7 +107,7 @@ void AddPlaces(const Writer& writer, const Run& run, const Defect& defect, Json*
   Json related = Json::array();
   Json stacks = Json::array();
   for (const Step& step : steps) {
-    if (step.stack.empty()) continue;
+    if (step.stack.empty() || step.on_way_back) continue;
     Json location = sarif::Location(writer.root, step.stack, step.says);
     if (writer.full() || location.contains("physicalLocation")) {
       location["id"] = related.size() + 1;

@@ -13,6 +13,8 @@
 #include <system_error>
 #include <utility>
 
+#include "harness/cli/audit_base.h"
+#include "harness/cli/audit_sum.h"
 #include "harness/cli/case_runs.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/driver_choice.h"
@@ -64,8 +66,10 @@ class Audit {
  public:
   using Clock = Progress::Clock;
 
-  Audit(const Options& options, std::optional<std::chrono::seconds> budget, std::vector<ProjectCase> cases, std::vector<bool> selected)
+  Audit(const Options& options, std::optional<std::chrono::seconds> budget, std::optional<AuditBase> base, std::vector<ProjectCase> cases,
+        std::vector<bool> selected)
       : options_(options),
+        base_(std::move(base)),
         cases_(std::move(cases)),
         selected_(std::move(selected)),
         seen_(cases_.size()),
@@ -92,11 +96,11 @@ class Audit {
       ++kept_;
       if (written.ok()) written = Tell(i);
     }
-    // With a budget the first faults of all cases come before the cycles of any case, and those before any second fault.
+    // With a budget what is new in any case comes first, then the first faults of all cases, their cycles, and last second faults.
     if (!until_.has_value()) {
       if (written.ok()) written = CarryOutAll(left, Step::Whole);
     } else {
-      for (const Step step : {Step::FirstFaults, Step::Cycles, Step::SecondFaults}) {
+      for (const Step step : {Step::NewPlaces, Step::FirstFaults, Step::Cycles, Step::SecondFaults}) {
         if (written.ok()) written = CarryOutAll(left, step);
       }
       if (written.ok()) written = TellRest(left);
@@ -110,7 +114,7 @@ class Audit {
   }
 
  private:
-  enum class Step : std::uint8_t { Whole, FirstFaults, Cycles, SecondFaults };
+  enum class Step : std::uint8_t { Whole, NewPlaces, FirstFaults, Cycles, SecondFaults };
 
   static double Seconds(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
   std::string State(const std::string& name) const { return options_.out + "/" + kState + "/" + name; }
@@ -144,9 +148,10 @@ class Audit {
 
   bool HasWork(std::size_t i, Step step) const {
     const CaseSeen& seen = seen_[i];
-    if (seen.complete) return false;
-    if (!seen.sweep.has_value()) return step == Step::Whole || step == Step::FirstFaults;
+    if (seen.complete || (step == Step::NewPlaces && !base_.has_value())) return false;
+    if (!seen.sweep.has_value()) return step == Step::Whole || step == Step::NewPlaces || step == Step::FirstFaults;
     if (seen.sweep->refused) return false;
+    if (step == Step::FirstFaults) return seen.sweep->cut;
     if (step == Step::Cycles) return !seen.cycles.has_value() && !CountsOf(cases_[i]).empty();
     return step == Step::SecondFaults && seen.sweep->cut;
   }
@@ -161,6 +166,7 @@ class Audit {
       Turn turn;
       turn.sweep = step != Step::Cycles;
       turn.cycles = step == Step::Whole || step == Step::Cycles;
+      turn.spend.new_places_only = step == Step::NewPlaces;
       turn.spend.first_faults_only = step == Step::FirstFaults;
       if (until_.has_value()) {
         const Clock::time_point now = Clock::now();
@@ -232,7 +238,11 @@ class Audit {
     if (FormOf(options_.progress, false) == ProgressForm::Plain) Say("case " + number);
     progress_.Begin("trials", number, slowest_.empty() ? "" : "slowest: " + slowest_ + ", " + RoughTime(Seconds(longest_)));
     const CasePlaces places = {options_.out, WorkOf(i)};
-    seen_[i] = CarryOutCase(cases_[i], places, options_.tool, turn, seen_[i], &progress_);
+    std::optional<TriedBefore> before;
+    if (base_.has_value()) before = base_->TriedIn(cases_[i].name);
+    Turn mine = turn;
+    mine.before = before.has_value() ? &*before : nullptr;
+    seen_[i] = CarryOutCase(cases_[i], places, options_.tool, mine, seen_[i], &progress_);
     CaseSeen& seen = seen_[i];
     spent_[i] += Clock::now() - begun;
     if (spent_[i] > longest_) {
@@ -272,30 +282,15 @@ class Audit {
     return WriteAll(STDOUT_FILENO, report::ForTerminal(seen_[i].line) + "\n", "stdout");
   }
 
-  // Entries that fit no defect of any case. Those of a file are known when all cases that take the file were carried out to their end.
-  std::vector<std::string> UnusedSuppressions() const {
-    std::map<std::string, std::vector<std::string>> by_file;
-    std::set<std::string> unknown;
-    for (std::size_t i = 0; i < cases_.size(); ++i) {
-      const std::string& file = cases_[i].options.suppressions;
-      if (file.empty()) continue;
-      if (!seen_[i].complete) unknown.insert(file);
-      const auto [unused, is_first] = by_file.emplace(file, seen_[i].unused_suppressions);
-      if (!is_first) KeepCommon(seen_[i].unused_suppressions, &unused->second);
-    }
-    std::vector<std::string> places;
-    for (const auto& [file, unused] : by_file) {
-      if (!unknown.contains(file)) places.insert(places.end(), unused.begin(), unused.end());
-    }
-    return places;
-  }
-
   // `why` is said of selected cases that have no result yet.
   Status WriteIndex(const std::string& why) const {
     report::AuditIndex index;
     index.generated = Timestamp();
     index.tool_version = std::string(ToolVersion());
-    index.unused_suppressions = UnusedSuppressions();
+    std::error_code error;
+    const std::filesystem::path project = std::filesystem::absolute(options_.config_file, error);
+    if (!error && std::filesystem::is_regular_file(project, error)) index.project = project.string();
+    index.unused_suppressions = UnusedSuppressions(cases_, seen_);
     for (std::size_t i = 0; i < cases_.size(); ++i) {
       report::IndexedCase row = seen_[i].row;
       if (row.reports.empty() && row.not_run.empty()) row.not_run = selected_[i] ? why : "not selected";
@@ -307,39 +302,22 @@ class Audit {
   }
 
   Exit Sum() const {
-    Exit exit = Exit::Clean;
-    std::size_t asked = 0;
-    std::size_t with_defects = 0;
-    std::size_t clean = 0;
-    std::size_t cut = 0;
-    std::size_t without = 0;
-    std::uint64_t defects = 0;
-    for (std::size_t i = 0; i < cases_.size(); ++i) {
-      if (!selected_[i]) continue;
-      ++asked;
-      exit = Worse(exit, seen_[i].exit);
-      const CaseSeen& seen = seen_[i];
-      defects += seen.defects;
-      const bool is_clean = seen.exit == Exit::Clean && !seen.line.empty() && seen.signal == 0 && !seen.cut;
-      with_defects += seen.exit == Exit::Findings ? 1 : 0;
-      cut += seen.cut ? 1 : 0;  // whether it has defects or not
-      clean += is_clean ? 1 : 0;
-      without += seen.exit != Exit::Findings && !seen.cut && !is_clean ? 1 : 0;
+    AuditSum sum = SumOf(selected_, seen_);
+    if (signal_ != 0) sum.line += "; interrupted by " + SignalName(signal_) + ", the same command goes on from here";
+    if (kept_ != 0) {
+      sum.line += "; " + std::to_string(kept_) + " kept from before";
+      Say("kept: settings, program, files named in its arguments, libraries that call the driver, environment and inputs are as they were; "
+          "no other file that a program opens was compared (inputs in cuaudit.toml, or --fresh)");
     }
-    const auto of = [](std::uint64_t count, const char* word) { return std::to_string(count) + " " + word + (count == 1 ? "" : "s"); };
-    std::string line =
-        of(asked, "case") + ": " + of(defects, "defect") + " in " + std::to_string(with_defects) + ", " + std::to_string(clean) + " clean";
-    if (cut != 0) line += ", " + std::to_string(cut) + " cut short by the budget";
-    if (without != 0) line += ", " + std::to_string(without) + " without a result";
-    if (signal_ != 0) line += "; interrupted by " + SignalName(signal_) + ", the same command goes on from here";
-    if (kept_ != 0) line += "; " + std::to_string(kept_) + " kept from before";
-    for (const std::string& place : UnusedSuppressions()) Say("warning: " + place + ": the suppression fits no defect");
-    const Status told = WriteAll(STDOUT_FILENO, line + "; results in " + report::ForTerminal(options_.out) + "\n", "stdout");
+    for (const std::string& place : UnusedSuppressions(cases_, seen_)) Say("warning: " + place + ": the suppression fits no defect");
+    const Status told = WriteAll(STDOUT_FILENO, sum.line + "; results in " + report::ForTerminal(options_.out) + "\n", "stdout");
     if (!told.ok()) return Refuse(told);
-    return signal_ != 0 ? static_cast<Exit>(kSignalled + signal_) : exit;
+    if (base_.has_value()) sum.exit = base_->Compare(options_.out, sum.exit);
+    return signal_ != 0 ? static_cast<Exit>(kSignalled + signal_) : sum.exit;
   }
 
   const Options& options_;
+  const std::optional<AuditBase> base_;
   const std::vector<ProjectCase> cases_;
   const std::vector<bool> selected_;
   std::vector<CaseSeen> seen_;
@@ -378,6 +356,12 @@ Result<std::vector<ProjectCase>> ReadCases(const Options& options) {
 Exit AuditCommand(const Options& options) {
   const Result<std::optional<std::chrono::seconds>> budget = ParseBudget(options.budget);
   if (!budget.ok()) return Refuse(budget.status());
+  std::optional<AuditBase> base;
+  if (!options.base.empty()) {
+    Result<AuditBase> read = AuditBase::Read(options);
+    if (!read.ok()) return Refuse(read.status());
+    base = std::move(*read);
+  }
   Result<std::vector<ProjectCase>> cases = ReadCases(options);
   if (!cases.ok()) return Refuse(cases.status());
   Result<std::vector<bool>> selected = SelectCases(*cases, options.operands, options.tag);
@@ -389,7 +373,7 @@ Exit AuditCommand(const Options& options) {
     }
     return Print(page);
   }
-  return Audit(options, *budget, std::move(*cases), std::move(*selected)).Run();
+  return Audit(options, *budget, std::move(base), std::move(*cases), std::move(*selected)).Run();
 }
 
 }  // namespace cuaudit::harness

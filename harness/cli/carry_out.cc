@@ -75,7 +75,8 @@ void CarryOutTrials(const Session& session, const SweepOptions& sweep, Rehearsal
   bool told = !only.empty();
   while (status.ok() && !engine.Finished()) {
     const bool spent = spend.until.has_value() && Progress::Clock::now() >= *spend.until;
-    if (engine.done() != 0 && (spent || (spend.first_faults_only && engine.round() > 1))) {
+    const bool far_enough = (spend.first_faults_only && engine.round() > 1) || (spend.new_places_only && engine.NewPlacesDone());
+    if (engine.done() != 0 && (spent || far_enough)) {
       engine.EndHere();
       carried->ended_early = true;
       break;
@@ -92,6 +93,7 @@ void CarryOutTrials(const Session& session, const SweepOptions& sweep, Rehearsal
   const int signal = status.ok() ? 0 : runner->interrupted();
   runner.reset();  // ends all running processes
   if (status.ok() || signal != 0) engine.Report(&carried->run);
+  if (carried->ended_early) carried->new_untried = engine.NewPlacesUntried();
   if (carried->ended_early && !engine.PlacesTried()) {
     carried->untried = true;
     if (carried->run.outcome == words::Outcome::Clean) {

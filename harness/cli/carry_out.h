@@ -27,6 +27,7 @@ struct CarriedOut {
   bool nothing_anew = false;                // every trial is an earlier sweep's
   bool ended_early = false;                 // by its Spend
   bool untried = false;                     // ended early, before each place had failed once
+  std::size_t new_untried = 0;              // new or changed places that were not tried (SweepOptions::before)
   Progress::Clock::duration run_time = {};  // of a fault-free run of this sweep; zero: none was needed
   std::vector<report::TrialRow> rows;       // of a sweep with --trials
   std::vector<std::string> modules;         // files that call the driver in the fault-free run of a sweep
@@ -35,6 +36,7 @@ struct CarriedOut {
 // How far a sweep goes. It ends between two trials, the first of which always runs.
 struct Spend {
   std::optional<Progress::Clock::time_point> until;  // empty: no budget
+  bool new_places_only = false;                      // one trial of each place that is new or changed (SweepOptions::before)
   bool first_faults_only = false;
 };
 

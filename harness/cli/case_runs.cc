@@ -37,6 +37,12 @@ constexpr const char* kUntried = "the budget was spent before each place was tri
 constexpr const char* kNoCycles = "the budget has no time for its cycles";
 constexpr const char* kCyclesNotYet = "the audit did not come to its cycles";
 
+// "2 new or changed places untried"
+std::string LeftOut(std::size_t places) {
+  if (places == 0) return "all new and changed places tried";
+  return std::to_string(places) + " new or changed " + (places == 1 ? "place" : "places") + " untried";
+}
+
 class CaseRuns {
  public:
   CaseRuns(const ProjectCase& one, const CasePlaces& places, const std::string& tool, const Turn& turn, const CaseSeen& before,
@@ -74,7 +80,8 @@ class CaseRuns {
     const auto carry_out = [this](const Session& session) {
       Result<SweepOptions> sweep = SweepOptionsOf(session.options());
       if (!sweep.ok()) return Refused(sweep.status());
-      sweep->places_first = turn_.spend.until.has_value();
+      sweep->places_first = turn_.spend.until.has_value() || turn_.before != nullptr;
+      if (turn_.before != nullptr) sweep->before = *turn_.before;
       return CarryOutSweep(session, *sweep, turn_.spend, progress_);
     };
     std::error_code error;
@@ -91,6 +98,7 @@ class CaseRuns {
       part.run_time = carried.run_time;
       part.cut = carried.ended_early;
       if (carried.untried) part.not_run = kUntried;
+      if (part.cut && turn_.before != nullptr) part.left_out = LeftOut(carried.new_untried);
       Take(std::move(carried.run), carried.status, carried.progressed, &part);
       if (carried.status.ok() || carried.progressed.signal != 0) {
         const Status written = WriteTrialRows(carried.rows, last_, options.trials);
@@ -146,7 +154,9 @@ class CaseRuns {
       seen.exit = Worse(seen.exit, part.exit);
       seen.complete = seen.complete && part.complete;
       seen.cut = seen.cut || part.cut;
-      line += (line.empty() ? "" : "; ") + in_front + part.line + (part.cut ? std::string("; ") + kCut : "");
+      const std::string cut = !part.cut ? "" : part.left_out.empty() ? kCut : kCut + (", " + part.left_out);
+      if (seen.row.left_out.empty() && part.cut) seen.row.left_out = in_front + cut;
+      line += (line.empty() ? "" : "; ") + in_front + part.line + (part.cut ? "; " + cut : "");
     };
     if (sweep_.has_value()) {
       add(*sweep_, "");

@@ -35,6 +35,7 @@ struct PartSeen {
   Exit exit = Exit::Clean;
   bool complete = false;
   bool cut = false;      // by the budget, so that another turn can go on
+  std::string left_out;  // what the budget has left out, beside an earlier release: "2 new or changed places untried"
   bool refused = false;  // it could not be started
   std::vector<std::string> modules;
   std::vector<std::string> unused_suppressions;  // places of the entries that none of its defects fits
@@ -63,6 +64,7 @@ struct Turn {
   bool cycles = true;
   Spend spend;                                              // of the sweep
   std::optional<Progress::Clock::time_point> cycles_until;  // cycles that would last longer do not begin
+  const TriedBefore* before = nullptr;                      // what the base has tried of the case; null: there is no base
 };
 
 // The number that stands for {n} in the command of a sweep: a cycle to make fail in, and one more to see whether the program recovered.

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT
 // `compare` and `baseline`: what a result says beside an earlier one.
-#include <unistd.h>
 
-#include <algorithm>
-#include <optional>
 #include <set>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/comparison.h"
 #include "harness/cli/session.h"
 #include "harness/compare/baseline.h"
 #include "harness/compare/compare.h"
@@ -25,22 +22,6 @@
 namespace cuaudit::harness {
 namespace {
 
-// "new,changed,not-run" as the changes that make the exit status 1.
-Result<std::set<report::Change>> ReadPolicy(const std::string& text) {
-  std::set<report::Change> policy;
-  if (text == "none") return policy;
-  for (std::string word : SplitCommas(text)) {
-    std::replace(word.begin(), word.end(), '-', '_');
-    const std::optional<report::Change> change = words::Named<report::Change>(word);
-    if (!change || *change == report::Change::None) {
-      return Status(Exit::Usage,
-                    "--fail-on: '" + text + "': expected new, changed, not-run, fixed or unchanged, with commas between, or none");
-    }
-    policy.insert(*change);
-  }
-  return policy;
-}
-
 Status AcceptIn(const std::string& file, report::Audit* audit) {
   if (file.empty()) return {};
   Result<Suppressions> suppressions = Suppressions::Read(file);
@@ -52,36 +33,6 @@ Status AcceptIn(const std::string& file, report::Audit* audit) {
   audit->unused_suppressions = suppressions->Unused();
   for (const std::string& place : audit->unused_suppressions) Say("warning: " + place + ": the suppression fits no defect");
   return {};
-}
-
-bool HasExpired(const report::Audit& audit) {
-  return std::any_of(audit.cases.begin(), audit.cases.end(), [](const report::Case& one) {
-    return std::any_of(one.runs.begin(), one.runs.end(), [](const report::Run& run) {
-      return std::any_of(run.defects.begin(), run.defects.end(),
-                         [](const report::Defect& defect) { return defect.suppressed && defect.suppressed->expired; });
-    });
-  });
-}
-
-// A base does not excuse a defect that was accepted until a day which has passed: somebody promised to look at it.
-Exit PolicyExit(const std::set<report::Change>& policy, const report::Audit& audit) {
-  if (!policy.empty() && HasExpired(audit)) return Exit::Findings;
-  const report::Changes changes = report::CountChanges(audit);
-  for (const report::Change change : policy) {
-    const auto found = changes.defects.find(change);
-    if (found != changes.defects.end() && found->second != 0) return Exit::Findings;
-  }
-  return policy.contains(report::Change::NotRun) && !report::NothingProved(audit).empty() ? Exit::Findings : Exit::Clean;
-}
-
-// Text and JSON are about the comparison; other formats show the defects of the head, each with what the comparison says of it.
-Status WriteComparison(const report::Audit& audit, const Output& output) {
-  if (output.format != Format::Text && output.format != Format::Json) return WriteAudit(audit, output);
-  std::ostringstream text;
-  const bool written = output.format == Format::Json ? report::WriteComparisonJson(audit, text)
-                                                     : report::WriteComparisonText(audit, text, output.file.empty() && WantsColour());
-  if (!written) return {Exit::Failure, "the comparison could not be written"};
-  return output.file.empty() ? WriteAll(STDOUT_FILENO, text.str(), "stdout") : WriteFile(output.file, text.str(), Exit::Failure);
 }
 
 Exit WriteBaseline(const std::string& result, const std::string& file, bool allow_unproved) {

@@ -42,6 +42,8 @@ Result<report::Audit> ReadAll(const std::vector<std::string>& paths) {
     all.from_archive = all.from_archive || audit->from_archive;
     if (all.generated.empty()) all.generated = audit->generated;
     if (all.tool_version.empty()) all.tool_version = audit->tool_version;
+    if (&path == &paths.front()) all.project = audit->project;
+    if (all.project != audit->project) all.project.clear();
   }
   return all;
 }

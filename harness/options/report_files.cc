@@ -42,7 +42,23 @@ Status Deliver(bool written, const std::ostringstream& text, const Output& outpu
   return output.file.empty() ? WriteAll(STDOUT_FILENO, text.view(), "stdout") : WriteFile(output.file, text.view(), Exit::Failure);
 }
 
-report::SourceRoot RootOf(const Output& output) { return report::SourceRoot(output.source_root.empty() ? "." : output.source_root); }
+// The folder of the project file, while that file is there, unless the working directory holds it, too: paths of a repository begin at its
+// root. A result from elsewhere cannot make other folders known by naming them.
+std::string DefaultRoot(const report::Audit& audit) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path project(audit.project);
+  if (audit.from_archive || !project.is_absolute() || !fs::is_regular_file(project, error)) return ".";
+  const fs::path folder = fs::canonical(project.parent_path(), error);
+  const fs::path here = error ? fs::path() : fs::current_path(error);
+  if (error) return ".";
+  const fs::path below = folder.lexically_relative(here);
+  return !below.empty() && *below.begin() != ".." ? "." : folder.string();
+}
+
+report::SourceRoot RootOf(const Output& output, const report::Audit& audit) {
+  return report::SourceRoot(output.source_root.empty() ? DefaultRoot(audit) : output.source_root);
+}
 
 // Each report with the name of its case above it.
 bool WriteTexts(const report::Audit& audit, const Output& output, std::ostream& text) {
@@ -138,18 +154,18 @@ Status WriteAudit(const report::Audit& audit, const Output& output) {
       return Deliver(report::WriteJunit(audit, text), text, output);
     case Format::Sarif: {
       const auto profile = output.for_upload ? report::SarifProfile::Github : report::SarifProfile::Full;
-      return Deliver(report::WriteSarif(audit, RootOf(output), profile, text), text, output);
+      return Deliver(report::WriteSarif(audit, RootOf(output, audit), profile, text), text, output);
     }
     case Format::Github: {
-      Status written = Deliver(report::WriteGithub(audit, RootOf(output), text), text, output);
+      Status written = Deliver(report::WriteGithub(audit, RootOf(output, audit), text), text, output);
       return written.ok() ? AddStepSummary(audit) : written;
     }
     case Format::Gitlab:
-      return Deliver(report::WriteGitlab(audit, RootOf(output), text), text, output);
+      return Deliver(report::WriteGitlab(audit, RootOf(output, audit), text), text, output);
     case Format::Markdown:
       return Deliver(report::WriteMarkdown(audit, text), text, output);
     case Format::Html:
-      return Deliver(report::WriteHtml(audit, RootOf(output), text), text, output);
+      return Deliver(report::WriteHtml(audit, RootOf(output, audit), text), text, output);
   }
   return {Exit::Failure, "the report could not be written"};
 }

@@ -15,6 +15,7 @@
 #include "harness/options/sweep_settings.h"
 #include "harness/process/nearest.h"
 #include "harness/process/program.h"
+#include "harness/project/inputs.h"
 #include "harness/project/split_words.h"
 
 namespace cuaudit::harness {
@@ -141,6 +142,9 @@ bool SetRow(const OptionRow& row, const TomlValue& value, const std::string& fol
       if (row.Key() == kEnvironment) {
         for (const std::string& line : *texts) PutVariable(line, &(options->*row.list));
       } else {
+        if (IsPath(row)) {
+          for (std::string& path : *texts) path = PathFrom(folder, path);
+        }
         options->*row.list = std::move(*texts);
       }
       return true;
@@ -245,6 +249,7 @@ Status CheckCase(const ProjectCase& one) {
   Status usable = CheckOptions(sweep);
   if (usable.ok()) usable = SweepOptionsOf(sweep).status();
   if (usable.ok()) usable = ParseDetect(one.options.detect).status();
+  if (usable.ok()) usable = CheckInputs(one.options.inputs);
   if (!usable.ok()) return AtItsPlace(one, usable);
   for (const std::string& line : one.options.environment) {
     if (!IsVariable(line)) return AtItsPlace(one, {Exit::Usage, "--environment: '" + line + "': expected NAME=VALUE"});

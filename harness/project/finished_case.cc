@@ -10,6 +10,7 @@
 
 #include "harness/process/files.h"
 #include "harness/process/program.h"
+#include "harness/project/inputs.h"
 #include "harness/sweep/plan/plan_file.h"
 #include "harness/sweep/run/subject_content.h"
 
@@ -67,6 +68,7 @@ std::string ConfigDigest(const ProjectCase& one, const std::string& surroundings
   for (const OptionRow& row : OptionRows()) {
     if (row.IsKey() && row.Key() != "jobs") hash = HashText(row.Key() + "=" + ShowValue(row, one.options), hash);
   }
+  if (!one.options.inputs.empty()) hash = HashNumber(InputsContent(one.options.inputs), hash);
   if (!one.options.suppressions.empty()) hash = HashNumber(FileContent(one.options.suppressions), hash);
   const std::string& directory = one.options.directory;
   const Result<Program> program = ResolveProgram(one.options.program.front(), directory);

@@ -4,9 +4,9 @@
 //
 //   Errors    an unreadable file is no finished case.
 //
-// The reports are made of the settings, of the program with the files that its arguments name, of the libraries that call the driver, of
-// the chosen driver and of the environment. Other files that the program reads, such as what a script imports, are not covered, nor is the
-// machine.
+// The reports are made of the settings, of the program with the files that its arguments name and those of the key `inputs`, of the
+// libraries that call the driver, of the chosen driver and of the environment. Other files that the program reads, such as what a script
+// imports, are not covered, nor is the machine.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,8 @@ struct FinishedCase {
 // Without the variables that differ from one terminal or login to the next, SOURCE_DATE_EPOCH, and those of cuaudit.
 std::vector<std::string> ThatMatter(std::vector<std::string> environment);
 
-// Covers every setting that can change a report, the program's file and the files that its arguments name. Not the number of jobs.
+// Covers every setting that can change a report, the program's file, the files that its arguments name and its inputs. Not the number of
+// jobs.
 // `surroundings` are the version of the tool and the chosen driver; `inherited` are variables that the program gets from outside.
 std::string ConfigDigest(const ProjectCase& one, const std::string& surroundings, std::span<const std::string> inherited);
 

@@ -3,8 +3,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "harness/cycle/counts.h"
 #include "reports/escape.h"
 
@@ -55,9 +53,14 @@ std::string DirectoryOf(const ProjectCase& one, const std::string& folder, const
 std::string CaseNameOf(const std::string& program) { return CaseNameFrom(program.substr(program.rfind('/') + 1)); }
 
 std::string CaseNameFrom(const std::string& text) {
-  std::string name = text.substr(0, kMostOfText);
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return !IsCaseName(std::string("a") + c); }, '_');
+  std::string name;
+  bool replaced = false;  // the last character
+  for (const char c : text.substr(0, kMostOfText)) {
+    const bool allowed = IsCaseName(std::string("a") + c);
+    if (allowed || !replaced) name += allowed ? c : '_';
+    replaced = !allowed;
+  }
+  if (replaced && name.size() > 1) name.pop_back();
   return IsCaseName(name) ? name : "case" + name;
 }
 

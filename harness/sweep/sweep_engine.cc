@@ -4,8 +4,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <iterator>
-#include <set>
 #include <utility>
 
 #include "harness/sweep/findings/outcome.h"
@@ -70,7 +68,9 @@ Status SweepEngine::Prepare(Rehearsal rehearsal, std::uint64_t subject) {
   skipped_ = std::move(first.skipped);
   pruned_ = first.pruned;
   Status loaded = LoadOrWritePlan(std::move(first), OptionsHash(options_, subject));
-  return loaded.ok() ? BeginRounds() : loaded;
+  if (!loaded.ok()) return loaded;
+  CompareWithBefore();
+  return BeginRounds();
 }
 
 CallStates SweepEngine::CallsToPlan() {
@@ -142,36 +142,6 @@ Status SweepEngine::BeginRounds() {
   }
   Status of_the_plan = log_.has_value() ? log_->CheckTaken() : Status();
   return finished_ || !of_the_plan.ok() ? of_the_plan : GiveRound(from);
-}
-
-Status SweepEngine::GiveRound(std::size_t from) {
-  std::vector<TrialOrder> orders;
-  for (std::size_t index = from; index < plan_.size(); ++index) {
-    if (!results_.contains(index)) orders.push_back(OrderOf(index));
-  }
-  waiting_.clear();
-  if (options_.places_first && round_ == 1) {
-    std::set<std::uint64_t> places;
-    for (const auto& [index, trial] : results_) places.insert(plan_[index].sites.front());
-    const auto is_first = [&](const TrialOrder& one) { return places.insert(plan_[one.index].sites.front()).second; };
-    const auto later = std::stable_partition(orders.begin(), orders.end(), is_first);
-    if (later != orders.begin()) {
-      waiting_.assign(std::make_move_iterator(later), std::make_move_iterator(orders.end()));
-      orders.erase(later, orders.end());
-    }
-  }
-  return runner_->Give(std::move(orders));
-}
-
-bool SweepEngine::PlacesTried() const {
-  std::set<std::uint64_t> places;
-  for (const auto& [index, trial] : results_) places.insert(plan_[index].sites.front());
-  for (std::size_t index = 0; index < plan_.size(); ++index) {
-    const PlannedTrial& one = plan_[index];
-    const bool known = one.sites.front() != 0 && places.contains(one.sites.front());
-    if (one.faults.size() == 1 && !one.shrinks && !known && !results_.contains(index)) return false;
-  }
-  return true;
 }
 
 TrialOrder SweepEngine::OrderOf(std::size_t index) const { return {index, plan_[index].faults, AttemptOf(index), round_ < options_.depth}; }
@@ -269,8 +239,9 @@ Status SweepEngine::Step() {
   const bool again = trial.stray;
   Keep(std::move(trial));
   if (again) return runner_->Give({OrderOf(one->index)});
-  const bool only_waiting = !waiting_.empty() && results_.size() + waiting_.size() == plan_.size();
-  if (!RoundDone()) return only_waiting ? runner_->Give(std::exchange(waiting_, {})) : Status();
+  std::size_t waiting = 0;
+  for (const auto& [turn, orders] : waiting_) waiting += orders.size();
+  if (!RoundDone()) return waiting != 0 && results_.size() + waiting == plan_.size() ? GiveTurn() : Status();
   const std::size_t from = plan_.size();
   finished_ = !PlanNext();
   return finished_ ? Status() : GiveRound(from);

@@ -19,6 +19,9 @@
 // After the last round each finding of several faults is shrunk in extra rounds: all lists one step smaller (shrink.h) are looked up or
 // run, and the smallest list that shows the same finding replaces it, until none does.
 //
+// When one trial of each place is to come first, a round is given to the runner in turns. With what an earlier sweep has tried (`before`)
+// new places come before changed ones and those before known ones, in second faults, too. The order changes no result.
+//
 // Call Prepare, then Step until Finished, then Report.
 #pragma once
 
@@ -30,12 +33,14 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "harness/process/work_dir.h"
 #include "harness/sweep/findings/aggregate.h"
 #include "harness/sweep/findings/benign.h"
 #include "harness/sweep/findings/coverage.h"
+#include "harness/sweep/findings/tried_before.h"
 #include "harness/sweep/plan/make_plan.h"
 #include "harness/sweep/run/after_fault.h"
 #include "harness/sweep/run/rehearsal.h"
@@ -54,6 +59,7 @@ struct SweepOptions {
   std::optional<std::uint64_t> coverage_at_least;  // tenths of a percent
   bool tell_calls = true;                          // the report has the calls of the fault-free run, and the way back of each defect
   bool places_first = false;                       // one trial of each place is run before other first faults
+  std::optional<TriedBefore> before;               // with places_first: places that an earlier sweep did not try come first
 };
 
 // A trial of the plan. Lists with the same beginning build on the same earlier trial.
@@ -89,6 +95,9 @@ class SweepEngine {
   const TrialResult* first_found() const { return first_found_.has_value() ? &results_.at(*first_found_) : nullptr; }
   std::size_t resumed() const noexcept { return resumed_; }
   bool PlacesTried() const;  // each place has failed once at least, in the trials that have ended
+  // True once one trial of each new and each changed place has ended, or when nobody said what was tried before.
+  bool NewPlacesDone() const noexcept { return round_ > 1 || turn_ >= TurnOf(Novelty::Known, false); }
+  std::size_t NewPlacesUntried() const;  // new or changed places of the plan at which no trial has ended
   int round() const noexcept { return round_; }
   const Rehearsal& rehearsal() const noexcept { return *rehearsal_; }
   const std::map<std::size_t, TrialResult>& results() const noexcept { return results_; }  // of the trials that have ended
@@ -103,6 +112,15 @@ class SweepEngine {
   Status TakeLogged(std::size_t from);
   Status BeginRounds();
   Status GiveRound(std::size_t from);
+  Status GiveTurn();
+  // The turn of a trial in its round; `later`: another trial of its place comes before it.
+  static constexpr std::size_t TurnOf(Novelty novelty, bool later) {
+    return static_cast<std::size_t>(novelty) + (later ? static_cast<std::size_t>(Novelty::Known) + 1 : 0);
+  }
+  using PlaceKey = std::pair<std::uint64_t, std::string>;  // site and entry point: calls without a call stack have the site 0
+  static PlaceKey PlaceOf(const PlannedTrial& one);
+  void CompareWithBefore();
+  Novelty NoveltyOf(const PlannedTrial& one) const;
   bool PlanNext();  // false: nothing is left to do
   void Claim(std::size_t index, Unwinding* unwinding);
   // A second fault that is possible.
@@ -185,11 +203,13 @@ class SweepEngine {
   bool shrinks_ = false;
   int round_ = 1;
   bool finished_ = false;
-  bool ended_here_ = false;          // by EndHere
-  std::vector<TrialOrder> waiting_;  // orders that the runner gets when the others of this round are back
-  bool single_ = false;              // prepared by PrepareOne
-  std::optional<Observation> seen_;  // of the single trial
-  bool by_site_ = false;             // faults are addressed by call stack
+  bool ended_here_ = false;                                 // by EndHere
+  std::map<std::size_t, std::vector<TrialOrder>> waiting_;  // by turn: what the runner gets when earlier turns of this round are back
+  std::size_t turn_ = 0;                                    // what the runner has got last
+  std::map<PlaceKey, Novelty> novelties_;                   // of first faults; empty: all are new
+  bool single_ = false;                                     // prepared by PrepareOne
+  std::optional<Observation> seen_;                         // of the single trial
+  bool by_site_ = false;                                    // faults are addressed by call stack
 };
 
 }  // namespace cuaudit::harness

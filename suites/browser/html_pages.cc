@@ -124,7 +124,7 @@ Audit Story() {
   audit.cases.push_back({"gone", {}, {}, "left out by --tag"});
   audit.comparison = report::Comparison{
       "v1.2",
-      {{Change::Fixed, "", "decode", report::Mode::Sweep, "leak-aaaa", Rule::Leak, "1 stream, open returned without cuStreamDestroy"},
+      {{Change::Fixed, "", "decode", report::Mode::Sweep, "leak-aaaa", Rule::Leak, "leak: 1 stream; open returned without cuStreamDestroy"},
        {Change::NotRun, "its case was left out", "gone", report::Mode::Sweep, "leak-bbbb", Rule::Leak, "1 context"}}};
   audit.unused_suppressions = {"suppressions.toml:12"};
   return audit;

@@ -2,12 +2,16 @@
 // `cuaudit audit` over the reducers of the tree: cases, result directory, exit status, and going on after a kill.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
 
+#include "suites/e2e/audited_project.h"
 #include "suites/support/tool.h"
 
 namespace cuaudit::e2e::audit_cases_test {
@@ -17,39 +21,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Json = nlohmann::json;
-
-// An audit whose cases are in `file` and whose results go to `out`.
-struct Project {
-  std::string folder = TemporaryDirectory();
-  std::string file = folder + "/cuaudit.toml";
-  std::string out = folder + "/results";
-
-  explicit Project(const std::string& text) { WriteFile(file, text); }
-
-  std::vector<std::string> Command(const std::vector<std::string>& arguments) const {
-    std::vector<std::string> command = {Tool(), "audit", "--config", file, "--out", out};
-    command.insert(command.end(), arguments.begin(), arguments.end());
-    return command;
-  }
-  Outcome Audit(const std::vector<std::string>& arguments = {}, const std::vector<std::string>& environment = {}) const {
-    std::vector<std::string> variables = {"SOURCE_DATE_EPOCH=0"};
-    variables.insert(variables.end(), environment.begin(), environment.end());
-    return RunCommand(Command(arguments), {.environment = variables, .deadline_ms = 200000});
-  }
-  Json Index() const { return Json::parse(ReadFile(out + "/audit.json"), nullptr, false); }
-  Json Report(const std::string& name) const { return Json::parse(ReadFile(out + "/" + name), nullptr, false); }
-};
-
-std::string CaseOf(const std::string& name, const std::string& program, const std::string& more = "") {
-  return "[case." + name + "]\ndriver = \"sim\"\ncommand = [\"" + Program(program) + "\"]\n" + more;
-}
-
-Json RowOf(const Json& index, const std::string& name) {
-  for (const Json& row : index["cases"]) {
-    if (row["name"] == name) return row;
-  }
-  return nullptr;
-}
 
 TEST(AuditCases, TheReducersOfTheTree) {
   const Project project("include = [\"" + std::string(CUAUDIT_REDUCERS_TOML) + "\"]\n");
@@ -230,15 +201,32 @@ TEST(AuditCases, ABudgetThatIsLargeEnoughChangesNothing) {
   EXPECT_THAT(with.Audit().out, HasSubstr("2 kept from before"));
 }
 
+// Whether a process ends in so much time.
+bool EndsWithin(pid_t process, int milliseconds) {
+  const int end = static_cast<int>(syscall(SYS_pidfd_open, process, 0));
+  pollfd ended = {end, POLLIN, 0};
+  const int events = poll(&ended, 1, milliseconds);
+  close(end);
+  return events != 0;
+}
+
 TEST(AuditCases, WhatTheBudgetCutsIsNotClean) {
-  // The first fault-free run lasts longer than the budget, so that one trial is all that follows.
+  // The first fault-free run goes on when the budget is over, so that one trial is all that follows.
   const std::string folder = TemporaryDirectory();
-  const std::string script = "[ -e " + folder + "/slow ] && rm " + folder + "/slow && sleep 1.2; exec " + Program("client_linked");
+  const std::string begun = folder + "/begun";
+  const std::string go_on = folder + "/go_on";
+  ASSERT_EQ(RunCommand({"mkfifo", begun, go_on}).exit, 0);
+  const std::string script =
+      "if [ -p " + begun + " ]; then echo $$ > " + begun + "; read word < " + go_on + "; fi; exec " + Program("client_linked");
   const Project project(
       "[case.a]\ndriver = \"sim\"\njobs = 1\nisolation = \"spawn\"\ncycles = \"1,3\"\ncommand = [\"/bin/sh\", \"-c\", \"" + script +
       "\"]\n" + CaseOf("b", "client_linked"));
-  WriteFile(folder + "/slow", "");
-  const Outcome cut = project.Audit({"--budget=1s"});
+  Spawned audit(project.Command({"--budget=1s"}));
+  EXPECT_FALSE(ReadFile(begun).empty());
+  EXPECT_FALSE(EndsWithin(audit.pid(), 1000)) << "no run without a fault is ended by a budget";
+  std::filesystem::remove(begun);
+  WriteFile(go_on, "now\n");
+  const Outcome cut = audit.Wait();
   EXPECT_EQ(cut.exit, 3) << cut.out << cut.err;
   EXPECT_THAT(cut.out, AllOf(HasSubstr("a: not exercised: the budget was spent before each place was tried once, after 1 of "),
                              HasSubstr("; cut short by the budget; cycles left out"),

@@ -3,31 +3,23 @@
 
 #include <algorithm>
 #include <set>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "faults/driver/effects.h"
-#include "harness/defect/blame.h"
-#include "harness/defect/defect_fingerprint.h"
+#include "harness/sweep/findings/tried_before.h"
 #include "harness/sweep/plan/plan_file.h"
 
 namespace cuaudit::harness {
 namespace {
 
-// Counts the places of each way to fail by function. A place is told by functions and lines, so that it is one however it was compiled.
+// Counts the places of each way to fail by function.
 class TriedWays {
  public:
-  void Add(report::Tried way, const Stack& stack) {
-    std::uint64_t place = kHashSeed;
-    for (const report::Frame& frame : stack) {
-      if (!IsProgram(frame)) continue;
-      const std::string_view name = PlainName(frame.function);
-      if (way.function.empty()) way.function = name;
-      place = HashNumber(frame.line != 0 ? static_cast<std::uint64_t>(frame.line) : frame.offset, HashText(name, place));
-    }
-    if (way.unwinding) way.function.clear();  // most stacks of those calls are known to their trials only
-    places_[{way.call, way.code, way.how, way.unwinding, way.function}].insert(place);
+  void Add(const report::Tried& way, const std::vector<report::Frame>& stack) {
+    ProgramPlace at = PlaceInProgram(stack);
+    if (way.unwinding) at.function.clear();  // most stacks of those calls are known to their trials only
+    places_[{way.call, way.code, way.how, way.unwinding, std::move(at.function)}].insert(at.place);
   }
   std::vector<report::Tried> Sorted() const {
     std::vector<report::Tried> tried;
@@ -85,7 +77,7 @@ report::Coverage CoverageTable::Result(const std::map<std::size_t, TrialResult>&
     };
     if (std::any_of(row.trials.begin(), row.trials.end(), fired)) {
       ++coverage.reached;
-      ways.Add({row.call, row.code, row.how, row.unwinding, {}, 0}, row.unwinding ? Stack() : site(row.site).stack);
+      ways.Add({row.call, row.code, row.how, row.unwinding, {}, 0}, row.unwinding ? std::vector<report::Frame>() : site(row.site).stack);
       continue;
     }
     report::NotReached one;

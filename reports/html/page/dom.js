@@ -120,10 +120,11 @@ function source(frame) {
   const at = data.frames[frame][4];
   if (at === undefined) return null;
   const [first, here, lines] = data.sources[at];
-  return h('pre', {class: 'source', tabindex: 0, role: 'region', 'aria-label': 'source lines'}, lines.map((text, i) => {
-    const number = String(first + i).padStart(String(first + lines.length).length) + '  ';
-    return h('span', {class: first + i === here ? 'here' : null}, number, text.replace(/\t/g, '    '));
-  }));
+  const digits = String(first + lines.length).length;
+  const node = h('pre', {class: 'source', tabindex: 0, role: 'region', 'aria-label': 'source lines'}, lines.map((text, i) =>
+    h('span', {class: first + i === here ? 'here' : null}, String(first + i).padStart(digits) + '  ', text.replace(/\t/g, '    '))));
+  node.style.setProperty('--gutter', digits + 6 + 'ch');  // what goes on below is indented by four more
+  return node;
 }
 
 const BASE = /[^/\\]*$/;

@@ -154,7 +154,7 @@ function header() {
   const single = data.cases.length === 1 && data.runs.length > 0;
   return h('div', {class: 'head'},
     h('h1', {}, headline()),
-    data.cases.length > 1 && h('p', {class: 'soft'}, data.summary),
+    data.cases.length > 1 && data.base === null && h('p', {class: 'soft'}, data.summary),
     shown.length > 0 && h('div', {class: 'counts'}, shown),
     h('div', {class: 'facts'},
       data.base !== null && h('span', {}, 'compared with ', h('b', {}, data.base)),
@@ -168,11 +168,12 @@ function header() {
 function goneList() {
   if (data.gone.length === 0) return null;
   const rows = (change) => data.gone.filter((one) => one.change === change);
+  const told = (one) => one.title.startsWith(one.rule) ? short(one.title, 400) : [h('span', {class: 'mono'}, one.rule), ' ', short(one.title, 400)];
   const part = (change, title) => rows(change).length === 0 ? null : [
     h('h2', {}, title),
     h('p', {class: 'soft small'}, data.words.change[change][1]),
-    table([{text: 'Case'}, {text: 'Defect'}, {text: change === 'fixed' ? 'Fingerprint' : 'Why'}],
-      rows(change).map((one) => [one.case, [h('span', {class: 'mono'}, one.rule), ' ', short(one.title, 400)], change === 'fixed' ? h('code', {}, one.fingerprint) : one.because]))];
+    h('div', {class: 'gone'}, table([{text: 'Case'}, {text: 'Defect'}, {text: change === 'fixed' ? 'Fingerprint' : 'Why'}],
+      rows(change).map((one) => [one.case, told(one), change === 'fixed' ? h('code', {}, one.fingerprint) : one.because])))];
   return [part('not_run', 'Not looked for again'), part('fixed', 'Fixed')];
 }
 

@@ -105,7 +105,7 @@ function matrix(run, call) {
     }}, letterOf(rank)));
   };
   const rows = [...down].map(([fault, cells]) => h('tr', {}, h('th', {scope: 'row'}, sequence.faults[fault]), cells.map((trials, i) => cell(trials, fault, across[i]))));
-  const head = h('tr', {}, h('td', {}), across.map((place) => h('th', {scope: 'col'}, h('span', {title: sequence.places[place][0]}, short(sequence.places[place][0] + ' ' + columnPlace(sequence.places[place]), 42)))));
+  const head = h('tr', {}, h('td', {}), across.map((place) => h('th', {scope: 'col'}, h('span', {title: sequence.places[place][0]}, short(sequence.places[place][0] + ' ' + columnPlace(sequence.places[place]), 60)))));
   return [h('div', {class: 'wide', tabindex: 0, role: 'region', 'aria-label': call < 0 ? 'All second faults' : 'Second faults of call ' + (call + 1)}, h('table', {class: 'matrix'}, h('thead', {}, head), h('tbody', {}, rows))), told];
 }
 

@@ -140,5 +140,25 @@ TEST(Compare, FormatsOfCodeHostsSayWhatIsNew) {
   EXPECT_THAT(*ReadFile(dir.File("summary.md")), StartsWith("## cuaudit: 1 defect: 1 new\n"));
 }
 
+TEST(Formats, SourcesLieBelowTheFolderOfTheProjectFileThatAResultNames) {
+  const TemporaryDir dir;
+  EXPECT_EQ(Sweep({"--format=json=" + dir.File("a.sweep.json")}, "leaks").status, 1);
+  const auto place = [&](const std::string& project) -> std::string {
+    const Json index = {{"schema", 1},
+                        {"cases", {{{"name", "a"}, {"tags", Json::array()}, {"reports", {"a.sweep.json"}}}}},
+                        {"header", {{"generated", ""}, {"tool_version", ""}, {"project", project}}}};
+    EXPECT_TRUE(WriteFile(dir.File("audit.json"), index.dump(), Exit::Failure).ok());
+    const Said said = RunTool({"report", dir.path(), "--format=sarif"}, {});
+    EXPECT_EQ(said.status, 0) << said.err;
+    const Json location = Json::parse(said.out, nullptr, false)["runs"][0]["results"][0]["locations"][0];
+    return location.contains("physicalLocation") ? location["physicalLocation"]["artifactLocation"]["uri"].get<std::string>() : "";
+  };
+  EXPECT_EQ(place(kSourceRoot + "/CMakeLists.txt"), "subject.c");
+  EXPECT_EQ(place(kSourceRoot + "/none.toml"), "") << "a result cannot make a folder known by naming it";
+  EXPECT_EQ(place(kSourceRoot), "");
+  EXPECT_EQ(place("CMakeLists.txt"), "");
+  EXPECT_EQ(place(""), "");
+}
+
 }  // namespace
 }  // namespace cuaudit::harness::formats_test

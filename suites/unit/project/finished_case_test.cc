@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
+
 #include "harness/process/files.h"
 #include "suites/support/temporary_dir.h"
 
@@ -53,6 +55,29 @@ TEST_F(Finished, IsReadBack) {
   EXPECT_EQ(again->defects, 3U);
   EXPECT_EQ(again->unused_suppressions, finished_.unused_suppressions);
   EXPECT_EQ(again->exit, Exit::Findings);
+}
+
+TEST_F(Finished, IsNoneOnceAnInputChanged) {
+  Write("weights", "one");
+  ASSERT_EQ(mkdir(dir_.File("kernels").c_str(), 0755), 0);
+  Write("kernels/a", "one");
+  const std::string without = Digest();
+  case_.options.inputs = {dir_.File("weights"), dir_.File("kernels")};
+  const std::string before = Digest();
+  EXPECT_NE(before, without);
+  Write("weights", "two");
+  EXPECT_NE(Digest(), before);
+  Write("weights", "one");
+  EXPECT_EQ(Digest(), before) << "content counts, not the time";
+  Write("kernels/b", "");
+  EXPECT_NE(Digest(), before) << "a file more in a folder";
+  EXPECT_EQ(unlink(dir_.File("kernels/b").c_str()), 0);
+  EXPECT_EQ(symlink(dir_.path().c_str(), dir_.File("kernels/circle").c_str()), 0);
+  EXPECT_EQ(Digest(), before) << "a folder is not left by a link";
+  EXPECT_EQ(rename(dir_.File("kernels/a").c_str(), dir_.File("kernels/c").c_str()), 0);
+  EXPECT_NE(Digest(), before) << "the name of a file";
+  EXPECT_EQ(unlink(dir_.File("weights").c_str()), 0);
+  EXPECT_NE(Digest(), before);
 }
 
 TEST_F(Finished, IsNoneOnceAnythingChanged) {

@@ -89,5 +89,13 @@ TEST(InitFile, NoNameBreaksIt) {
   }
 }
 
+TEST(InitFile, ACaseIsNamedAfterItsProgramAsFarAsANameMayGo) {
+  EXPECT_EQ(CaseNameOf("/opt/my prog [1]"), "my_prog_1");
+  EXPECT_EQ(CaseNameOf("./a__b"), "a__b");
+  EXPECT_EQ(CaseNameOf("\xc3\xa4rger"), "case_rger");
+  EXPECT_EQ(CaseNameOf("[]"), "case_");
+  EXPECT_EQ(CaseNameOf(""), "case");
+}
+
 }  // namespace
 }  // namespace cuaudit::harness::init_file_test

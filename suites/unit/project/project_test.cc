@@ -50,6 +50,17 @@ class Project : public testing::Test {
   const TemporaryDir dir_;
 };
 
+TEST_F(Project, InputsAreFoundFromTheFolderOfTheFileAndHaveToBeThere) {
+  Write("weights.bin", "");
+  const std::vector<ProjectCase> cases = Read("[case.a]\ncommand = \"./a\"\ninputs = [\"weights.bin\", \".\"]\n");
+  ASSERT_EQ(cases.size(), 1U);
+  EXPECT_THAT(cases[0].options.inputs, ElementsAre(dir_.File("weights.bin"), dir_.File(".")));
+  EXPECT_TRUE(CheckCase(cases[0]).ok());
+  EXPECT_EQ(WhyNot("[case.a]\ncommand = \"./a\"\ninputs = [\"weights.bin\", \"none\"]\n"),
+            "cuaudit.toml:3:1: inputs: 'none': expected a file or a folder");
+  EXPECT_THAT(WhyNot("[case.a]\ncommand = \"./a\"\ninputs = \"weights.bin\"\n"), HasSubstr("expected a list of texts: PATH"));
+}
+
 TEST_F(Project, HasCasesInTheOrderOfTheFile) {
   const std::vector<ProjectCase> cases = Read(R"([case.z]
 command = ["./z", "a b", "3"]

@@ -19,18 +19,21 @@ Json Written(const AuditIndex& index) {
 
 TEST(AuditJson, NamesCasesAndTheirFiles) {
   AuditIndex index;
-  index.cases = {{"pool", {"gpu", "slow"}, {ReportFile("pool", Mode::Sweep), ReportFile("pool", Mode::Cycles)}, TrialsFile("pool"), ""},
-                 {"gone", {}, {}, "", "not selected"}};
+  index.cases = {
+      {"pool", {"gpu", "slow"}, {ReportFile("pool", Mode::Sweep), ReportFile("pool", Mode::Cycles)}, TrialsFile("pool"), "", "cut short"},
+      {"gone", {}, {}, "", "not selected", ""}};
   index.generated = "1970-01-01T00:00:00Z";
   index.tool_version = "1.0";
+  index.project = "/home/cuaudit.toml";
   EXPECT_EQ(Written(index), Json::parse(R"({
     "schema": 1,
     "cases": [
-      {"name": "pool", "tags": ["gpu", "slow"], "reports": ["pool.sweep.json", "pool.cycles.json"], "trials": "pool.trials.jsonl"},
+      {"name": "pool", "tags": ["gpu", "slow"], "reports": ["pool.sweep.json", "pool.cycles.json"], "trials": "pool.trials.jsonl",
+        "left_out": "cut short"},
       {"name": "gone", "tags": [], "reports": [], "not_run": "not selected"}
     ],
     "unused_suppressions": [],
-    "header": {"generated": "1970-01-01T00:00:00Z", "tool_version": "1.0"}
+    "header": {"generated": "1970-01-01T00:00:00Z", "tool_version": "1.0", "project": "/home/cuaudit.toml"}
   })"));
 }
 
@@ -59,9 +62,10 @@ TEST(AuditJson, NoTextBreaksIt) {
   for (const std::string& text :
        {std::string("a\"\\\n\x1b\0b", 7), std::string("\xff\xfe\xc3"), std::string(10000, 'x'), std::string("</script>")}) {
     AuditIndex index;
-    index.cases = {{text, {text}, {text}, text, text}};
+    index.cases = {{text, {text}, {text}, text, text, text}};
     index.comparison = Comparison{text, {{Change::NotRun, text, text, Mode::Sweep, text, Rule::Leak, text}}};
     index.unused_suppressions = {text};
+    index.project = text;
     const Json json = Written(index);
     ASSERT_FALSE(json.is_discarded());
     const bool utf8 = text[0] != '\xff';

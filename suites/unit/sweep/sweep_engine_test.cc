@@ -173,6 +173,25 @@ TEST(SweepEngine, OneTrialOfEachPlaceComesFirstWhenAsked) {
   EXPECT_EQ(AsJson(run), AsJson(whole)) << "the order changes no result";
 }
 
+TEST(SweepEngine, WhatAnEarlierSweepDidNotTryComesFirst) {
+  SweepOptions options;
+  options.places_first = true;
+  options.before.emplace();
+  for (const auto& [call, places] : {std::pair("cuMemAlloc", 0U), {"cuMemFree", 1U}, {"cuStreamSynchronize", 7U}})
+    options.before->Add(call, "", places);
+  Scripted runner(false);
+  Rehearsal rehearsal;
+  rehearsal.run = runner.Run({});
+  SiteTexts sites;
+  SweepEngine engine(&runner, nullptr, options, {"replay", "run", "program"}, &sites);
+  ASSERT_TRUE(engine.Prepare(std::move(rehearsal), 1).ok());
+  for (const std::size_t left : {3U, 2U, 1U, 0U}) {
+    EXPECT_EQ(std::pair(engine.NewPlacesUntried(), engine.NewPlacesDone()), std::pair(left, left == 0));
+    ASSERT_TRUE(engine.Step().ok());
+  }
+  EXPECT_THAT(runner.rounds, ElementsAre(2U, 1U, 2U)) << "creation and destruction of the stream; its synchronization; the memory";
+}
+
 TEST(SweepEngine, HostFaultsThatAreAskedForArePlannedToo) {
   Scripted runner(false);
   SweepOptions options;

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#include "harness/cli/audit_base.h"
+
+#include <utility>
+
+#include "harness/cli/comparison.h"
+#include "harness/cli/session.h"
+#include "harness/compare/result_files.h"
+#include "reports/run.h"
+
+namespace cuaudit::harness {
+
+Result<AuditBase> AuditBase::Read(const Options& options) {
+  Result<std::set<report::Change>> policy = ReadPolicy(options.fail_on);
+  if (!policy.ok()) return policy.status();
+  Result<Base> base = ReadBase(options.base);
+  if (!base.ok()) return Status(base.status().exit(), "--base: " + base.status().message());
+  return AuditBase(std::move(*base), std::move(*policy));
+}
+
+TriedBefore AuditBase::TriedIn(const std::string& case_name) const {
+  TriedBefore tried;
+  const auto is_meant = [&](const std::string& name) { return name.empty() || name == case_name; };
+  if (!base_.audit.has_value()) {
+    for (const KnownDefect& defect : base_.defects) {
+      if (!is_meant(defect.case_name) || defect.mode != report::Mode::Sweep) continue;
+      for (const FailingWay& way : defect.failing) {
+        if (!way.unwinding) tried.Add(way.call, way.function, 0);
+      }
+    }
+    return tried;
+  }
+  for (const report::Case& one : base_.audit->cases) {
+    if (!is_meant(one.name)) continue;
+    for (const report::Run& run : one.runs) {
+      if (run.mode != report::Mode::Sweep || !run.coverage.has_value()) continue;
+      for (const report::Tried& way : run.coverage->tried) {
+        if (!way.unwinding) tried.Add(way.call, way.function, way.places);
+      }
+    }
+  }
+  return tried;
+}
+
+Exit AuditBase::Compare(const std::string& directory, Exit of_the_audit) const {
+  Result<report::Audit> head = ReadResult(directory);
+  if (!head.ok()) return Refuse(head.status());
+  CompareWith(base_, &*head);
+  for (const Output& output : {Output{Format::Json, directory + "/comparison.json"}, Output{}}) {
+    const Status written = WriteComparison(*head, output);
+    if (!written.ok()) return Refuse(written);
+  }
+  const Exit compared = PolicyExit(policy_, *head);
+  // Old defects are no reason for a status of 1, but what failed or proved nothing is never clean.
+  const bool proved = of_the_audit == Exit::Clean || of_the_audit == Exit::Findings;
+  if (proved || (compared == Exit::Findings && of_the_audit == Exit::Environment)) return compared;
+  return of_the_audit;
+}
+
+}  // namespace cuaudit::harness

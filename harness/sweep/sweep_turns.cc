@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// The part of the engine about the turns in which a round is given to the runner: what is tried first when there may be no time for all.
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <utility>
+
+#include "harness/sweep/sweep_engine.h"
+
+namespace cuaudit::harness {
+
+Status SweepEngine::GiveRound(std::size_t from) {
+  std::vector<TrialOrder> orders;
+  for (std::size_t index = from; index < plan_.size(); ++index) {
+    if (!results_.contains(index)) orders.push_back(OrderOf(index));
+  }
+  waiting_.clear();
+  if (!options_.places_first || shrinks_ || orders.empty()) return runner_->Give(std::move(orders));
+  std::set<std::uint64_t> places;
+  for (const auto& [index, trial] : results_) places.insert(plan_[index].sites.front());
+  for (TrialOrder& one : orders) {
+    const PlannedTrial& planned = plan_[one.index];
+    const bool later = round_ == 1 && !places.insert(planned.sites.front()).second;
+    waiting_[TurnOf(NoveltyOf(planned), later)].push_back(std::move(one));
+  }
+  return GiveTurn();
+}
+
+Status SweepEngine::GiveTurn() {
+  auto next = waiting_.extract(waiting_.begin());
+  turn_ = next.key();
+  return runner_->Give(std::move(next.mapped()));
+}
+
+SweepEngine::PlaceKey SweepEngine::PlaceOf(const PlannedTrial& one) {
+  const std::string& fault = one.faults.front();
+  return {one.sites.front(), fault.substr(0, fault.find_first_of("@#"))};
+}
+
+// The plan holds first faults alone when this is called.
+void SweepEngine::CompareWithBefore() {
+  if (!options_.before.has_value()) return;
+  std::set<PlaceKey> keys;
+  for (const PlannedTrial& one : plan_) keys.insert(PlaceOf(one));
+  std::vector<report::Acquired> places;
+  for (const auto& [site, call] : keys) places.push_back({call, SiteInWords(site).stack});
+  const std::vector<Novelty> novelties = options_.before->Compare(places);
+  std::size_t at = 0;
+  for (const PlaceKey& key : keys) novelties_[key] = novelties[at++];
+}
+
+Novelty SweepEngine::NoveltyOf(const PlannedTrial& one) const {
+  const auto found = novelties_.find(PlaceOf(one));
+  return found == novelties_.end() ? Novelty::New : found->second;
+}
+
+std::size_t SweepEngine::NewPlacesUntried() const {
+  std::set<PlaceKey> untried;
+  for (const auto& [key, novelty] : novelties_) {
+    if (novelty != Novelty::Known) untried.insert(key);
+  }
+  for (const auto& [index, trial] : results_) untried.erase(PlaceOf(plan_[index]));
+  return untried.size();
+}
+
+bool SweepEngine::PlacesTried() const {
+  std::set<std::uint64_t> places;
+  for (const auto& [index, trial] : results_) places.insert(plan_[index].sites.front());
+  for (std::size_t index = 0; index < plan_.size(); ++index) {
+    const PlannedTrial& one = plan_[index];
+    const bool known = one.sites.front() != 0 && places.contains(one.sites.front());
+    if (one.faults.size() == 1 && !one.shrinks && !known && !results_.contains(index)) return false;
+  }
+  return true;
+}
+
+}  // namespace cuaudit::harness

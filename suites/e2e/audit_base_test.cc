@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// `cuaudit audit --base`: what an earlier result did not try is tried first, and the audit ends with the comparison.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "suites/e2e/audited_project.h"
+#include "suites/support/tool.h"
+
+namespace cuaudit::e2e::audit_base_test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// A release of a program with one defect in the decoder, or also with one in the encoder, which allocates later.
+std::string Release(const std::string& name, const std::string& more = "") {
+  return "[case.codec]\ndriver = \"sim\"\njobs = 1\nisolation = \"spawn\"\ncommand = [\"" + Program("releases") + "\", \"" + name +
+         "\"]\n" + more;
+}
+
+std::string FirstFound(const Outcome& outcome) {
+  const std::size_t at = outcome.err.find("first found");
+  return at == std::string::npos ? outcome.err : outcome.err.substr(at, outcome.err.find('\n', at) - at);
+}
+
+TEST(AuditBase, BeginsWithWhatTheBaseDidNotTry) {
+  const Project before(Release("base", "call = [\"cuEventCreate\"]\n"));
+  ASSERT_EQ(before.Audit().exit, 1);
+  const Project now(Release("regression"));
+  const Outcome plain = now.Audit();
+  EXPECT_THAT(FirstFound(plain), HasSubstr("when cuEventCreate#1"));
+  EXPECT_THAT(plain.out, Not(HasSubstr("compare")));
+  const nlohmann::json alone = now.Report("codec.sweep.json");
+  const Outcome outcome = now.Audit({"--fresh", "--base", before.out});
+  EXPECT_EQ(outcome.exit, 1) << outcome.err;
+  EXPECT_THAT(FirstFound(outcome), HasSubstr("when cuMemAlloc#1")) << "the base made only the event fail";
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("1 case: 2 defects in 1, 0 clean; results in "),
+                                 HasSubstr("cuaudit compare: 1 new, 0 changed, 0 not run, 0 fixed, 1 unchanged\n"),
+                                 HasSubstr("open_encoder returned without cuStreamDestroy")));
+  nlohmann::json report = now.Report("codec.sweep.json");
+  for (const char* const key : {"totals", "defects", "coverage", "findings"})
+    EXPECT_EQ(report[key], alone[key]) << "the order changes no result";
+  const nlohmann::json comparison = now.Report("comparison.json");
+  EXPECT_EQ(comparison["counts"]["new"], 1) << comparison;
+  EXPECT_EQ(comparison["counts"]["unchanged"], 1);
+}
+
+TEST(AuditBase, OldDefectsAreNoReasonForStatus1) {
+  const Project base(Release("base"));
+  ASSERT_EQ(base.Audit().exit, 1);
+  const std::string baseline = base.folder + "/baseline.txt";
+  ASSERT_EQ(RunCommand({Tool(), "baseline", "write", base.out, baseline}).exit, 0);
+  for (const std::string& known : {base.out, base.out + "/audit.json", baseline}) {
+    const Outcome same = base.Audit({"--base", known});
+    EXPECT_EQ(same.exit, 0) << same.out << same.err;
+    EXPECT_THAT(same.out, HasSubstr("0 new, 0 changed, 0 not run, 0 fixed, 1 unchanged"));
+    EXPECT_EQ(base.Audit({"--base", known, "--fail-on=unchanged"}).exit, 1);
+  }
+  const Project worse(Release("regression"));
+  EXPECT_EQ(worse.Audit({"--base", baseline, "--budget=1000h"}).exit, 1);
+  EXPECT_EQ(worse.Audit({"--base", baseline, "--fail-on=none"}).exit, 0);
+  const Project repaired(Release("repaired"));
+  const Outcome fixed = repaired.Audit({"--base", baseline, "--budget=1000h"});
+  EXPECT_EQ(fixed.exit, 0) << fixed.out << fixed.err;
+  EXPECT_THAT(fixed.out, HasSubstr("0 new, 0 changed, 0 not run, 1 fixed, 0 unchanged"));
+}
+
+TEST(AuditBase, WhatProvesNothingIsNeverClean) {
+  const Project base(CaseOf("codec", "idle"));
+  ASSERT_EQ(base.Audit().exit, 3);
+  const Outcome nothing = base.Audit({"--base", base.out});
+  EXPECT_EQ(nothing.exit, 1) << nothing.out;
+  EXPECT_EQ(base.Audit({"--base", base.out, "--fail-on=new"}).exit, 3);
+}
+
+TEST(AuditBase, ABudgetThatIsLargeEnoughChangesNothing) {
+  const Project base(Release("base"));
+  ASSERT_EQ(base.Audit().exit, 1);
+  const Project with(Release("regression") + CaseOf("other", "defective"));
+  const Project without(Release("regression") + CaseOf("other", "defective"));
+  EXPECT_EQ(without.Audit().exit, 1);
+  EXPECT_EQ(with.Audit({"--budget=1000h", "--base", base.out}).exit, 1);
+  for (const char* const name : {"codec.sweep.json", "other.sweep.json"}) {
+    nlohmann::json one = with.Report(name);
+    nlohmann::json other = without.Report(name);
+    for (const char* const key : {"totals", "coverage", "outcome"}) EXPECT_EQ(one[key], other[key]) << name << ' ' << key;
+    EXPECT_EQ(one["defects"].size(), other["defects"].size()) << name;
+  }
+}
+
+TEST(AuditBase, AWrongBaseIsOneLineBeforeAnythingRuns) {
+  const Project project(Release("base"));
+  const auto line = [&](const std::vector<std::string>& arguments) {
+    const Outcome outcome = project.Audit(arguments);
+    EXPECT_EQ(outcome.exit, 2) << outcome.err;
+    EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << outcome.err;
+    EXPECT_FALSE(std::filesystem::exists(project.out));
+    return outcome.err;
+  };
+  EXPECT_THAT(line({"--base", "/none"}), HasSubstr("cuaudit: --base: /none: "));
+  WriteFile(project.folder + "/cut.json", "{\"schema\": 1, \"cases\": [");
+  EXPECT_THAT(line({"--base", project.folder + "/cut.json"}), HasSubstr("cut.json"));
+  EXPECT_THAT(line({"--base", project.file}), HasSubstr("expected"));
+  EXPECT_THAT(line({"--base", project.file, "--fail-on=worse"}), HasSubstr("--fail-on: 'worse'"));
+}
+
+TEST(AuditBase, WhatIsKeptSaysWhatWasCompared) {
+  const std::string folder = TemporaryDirectory();
+  WriteFile(folder + "/weights", "one");
+  const Project project(CaseOf("a", "client_linked", "inputs = [\"" + folder + "/weights\"]\n"));
+  const Outcome first = project.Audit();
+  EXPECT_EQ(first.exit, 0) << first.err;
+  EXPECT_THAT(first.err, Not(HasSubstr("kept:")));
+  const Outcome again = project.Audit();
+  EXPECT_THAT(again.out, HasSubstr("1 kept from before"));
+  EXPECT_THAT(again.err, HasSubstr("no other file that a program opens was compared"));
+  WriteFile(folder + "/weights", "two");
+  EXPECT_THAT(project.Audit().out, Not(HasSubstr("kept"))) << "the program reads another file now";
+}
+
+}  // namespace
+}  // namespace cuaudit::e2e::audit_base_test
