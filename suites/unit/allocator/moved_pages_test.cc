@@ -205,6 +205,23 @@ TEST_P(MovedPagesLater, EachForItself) {
   a.Write(more, 2 * kRowBytes, t);
 }
 
+TEST_P(MovedPagesLater, OnBothSidesOfWork) {
+  CUdeviceptr part[3];
+  for (CUdeviceptr& one : part) one = a.Get(20 * kMiB, s);
+  for (const int i : {0, 2}) {
+    a.Write(part[i], 20 * kMiB, s);
+    a.Drop(part[i]);
+  }
+  const CUdeviceptr z = a.Get(kRowBytes, t);  // records on s
+  ASSERT_OK(a.d.StreamSynchronize(s));
+  a.Write(part[1], 20 * kMiB, s);
+  a.Drop(part[1]);
+  const CUdeviceptr more = a.Get(3 * kRowBytes, t);
+  EXPECT_EQ(a.Stats().pages_moved, kRowPages);
+  a.Write(z, kRowBytes, t);
+  a.Write(more, 3 * kRowBytes, t);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, MovedPagesLater, testing::Values(Reuse::Poll, Reuse::Wait),
                          [](const auto& chosen) { return std::string(chosen.param == Reuse::Poll ? "Poll" : "Wait"); });
 
