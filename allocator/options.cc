@@ -19,6 +19,12 @@ const char* Check(const Options& options) noexcept {
   if (!(options.memory_fraction > 0.0) || !(options.memory_fraction <= 1.0)) return "memory_fraction: more than 0, at most 1";
   if (!(options.garbage_collection_threshold >= 0.0) || !(options.garbage_collection_threshold < 1.0))
     return "garbage_collection_threshold: 0 for off, or a fraction less than 1";
+  if (options.page_size > kTooLarge || options.page_size % kRoundLarge != 0)
+    return "page_size: a multiple of 2 MiB, or 0 for large_segment_size";
+  if (!(options.remap_budget >= 0.0) || !(options.remap_budget <= 1.0)) return "remap_budget: 0 for off, or a fraction up to 1";
+  if (options.remap_budget > 0.0 && !options.expandable_segments) return "remap_budget: needs expandable_segments";
+  if (options.remap_budget > 0.0 && options.deterministic)
+    return "deterministic: remap_budget is 0, since moving pages looks at GPU progress";
   if (options.max_stamps_per_stream < 4 || options.max_stamps_per_stream > 1024) return "max_stamps_per_stream: 4 to 1024";
   if (options.capture_check_interval < 1 || options.capture_check_interval > 1048576) return "capture_check_interval: 1 to 1048576";
   if (options.handle_check_interval < 1 || options.handle_check_interval > 1048576) return "handle_check_interval: 1 to 1048576";

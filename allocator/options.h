@@ -55,7 +55,11 @@ struct Options {
   double garbage_collection_threshold = 0.0;  // of the limit, [0, 1); 0: off. Needs memory_fraction < 1 or a limit by SetMemoryFraction
 
   // Growing.
-  bool expandable_segments = false;       // over cuMemAddressReserve / cuMemMap; falls back, counted, where a device has none
+  bool expandable_segments = false;  // over cuMemAddressReserve / cuMemMap; falls back, counted, where a device has none
+  std::size_t page_size = 0;         // what such a segment grows by for requests over 1 MiB; a multiple of 2 MiB; 0: large_segment_size
+  // How much of the time may go into moving free pages to where memory is wanted, [0, 1]; 0: none is moved; 1: whenever it spares new
+  // memory. Needs expandable_segments. A page moves when all work on it is known to be over (allocator/README.md, "Pages that move").
+  double remap_budget = 0.0;
   bool capture_reuse_by_topology = true;  // a block freed in a capture is reused in it when the graph orders its uses before
 
   // Reuse.

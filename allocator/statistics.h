@@ -62,6 +62,9 @@ struct Statistics {
   std::uint64_t events_created = 0;
   std::uint64_t events_live = 0;  // pooled or in use, now
 
+  std::uint64_t pages_moved = 0;  // with remap_budget: physical pages that serve other addresses in place of new ones
+  std::uint64_t bytes_moved = 0;
+
   // What went wrong and was refused.
   std::uint64_t double_frees = 0;
   std::uint64_t foreign_pointers = 0;

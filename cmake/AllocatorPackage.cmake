@@ -4,13 +4,14 @@
 #     cmake --build build/release --target cuaudit_alloc_alone && cmake --install build/release --component alloc --prefix PREFIX
 set(alloc_headers)
 file(GLOB_RECURSE alloc_sources "${PROJECT_SOURCE_DIR}/allocator/*.h" "${PROJECT_SOURCE_DIR}/faults/driver/*.h")
-foreach(header alloc memory_resource)
+foreach(header alloc memory_resource rmm_resource)
   set(staged_header "${package}/include/cuaudit/${header}.h")
   add_custom_command(
     OUTPUT "${staged_header}"
     COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/scripts/flatten_header.py" --header "${PROJECT_SOURCE_DIR}/allocator/package/${header}.h"
       --search "${PROJECT_SOURCE_DIR}" --search "${PROJECT_BINARY_DIR}/generated" --cuda-version ${CUAUDIT_CUDA_VERSION}
-      --installed faults/driver/driver_ref.h=cuaudit/driver.h --installed allocator/backend.h=cuaudit/alloc.h --out "${staged_header}"
+      --installed faults/driver/driver_ref.h=cuaudit/driver.h --installed allocator/backend.h=cuaudit/alloc.h
+      --installed allocator/plugin/free_behind.h=cuaudit/alloc.h --out "${staged_header}"
     DEPENDS scripts/flatten_header.py "allocator/package/${header}.h" ${alloc_sources}
     COMMENT "Public ${header}.h" VERBATIM)
   list(APPEND alloc_headers "${staged_header}")

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-COPIED = ["allocator_peers.tsv", "record_use.tsv", "torch_trace.tsv", "driver_call_cost.json", "allocator_bench.txt"]
+COPIED = ["allocator_peers.tsv", "map_cost.tsv", "record_use.tsv", "torch_trace.tsv", "driver_call_cost.json", "allocator_bench.txt"]
 
 
 def fail(message):

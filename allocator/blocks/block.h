@@ -103,6 +103,7 @@ void ClaimUses(Block* block) noexcept;
 inline constexpr unsigned char kPageMapped = 1;
 inline constexpr unsigned char kPageInDoubt = 2;        // cuMemMap failed, or cuMemUnmap twice: mapped or not, it is no memory to give out
 inline constexpr unsigned char kPageHandleRefused = 4;  // cuMemRelease of its handle failed while it was mapped
+inline constexpr unsigned char kPageBorrowed = 8;       // mapped, and its handle is another place's, which it leaves or not
 
 struct Segment {
   Segment() = default;
@@ -111,6 +112,7 @@ struct Segment {
   ~Segment() {
     std::free(handles);
     std::free(pages);
+    std::free(owed);
   }
   // It is these addresses, and `block` is all of them.
   void Hold(Arena* whose, Block* block, CUdeviceptr from, std::size_t bytes, bool is_large) noexcept;
@@ -129,6 +131,7 @@ struct Segment {
   std::size_t page = 0;                             // expandable: bytes of one physical handle
   CUmemGenericAllocationHandle* handles = nullptr;  // expandable: one per page of the range; 0: none
   unsigned char* pages = nullptr;                   // expandable: kPage... of each page
+  std::uint64_t* owed = nullptr;                    // expandable, with remap_budget: of each page, as Block::own_sequence
   void* stack = nullptr;
 };
 

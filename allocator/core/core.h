@@ -42,9 +42,10 @@ class Core {
   ThreadCaches caches{environment};
   Keepers keepers{environment, streams};
   Synchronizer synchronizer{environment, streams, keepers};
-  SegmentSource source{environment, synchronizer};
-  CachedMemory cached{environment, devices, pools, arenas, caches, synchronizer, source};
   Search search{environment, streams, arenas, caches};
+  PageMover mover{environment, arenas, caches, search};
+  SegmentSource source{environment, synchronizer, mover};
+  CachedMemory cached{environment, devices, pools, arenas, caches, synchronizer, source};
   Ladder ladder{environment, pools, arenas, caches, search, synchronizer, cached, source};
   Requests requests{environment, streams, pools, arenas, caches, search, ladder};
   UseRecorder uses{environment, streams, pools, identities, caches, keepers};

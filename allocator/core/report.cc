@@ -120,6 +120,8 @@ void Report::GetStatistics(int index, Statistics* out) noexcept {
   out->num_sync_all_streams = static_cast<std::int64_t>(device->syncs.load(std::memory_order_relaxed));
   out->num_device_alloc = static_cast<std::int64_t>(device->allocs.load(std::memory_order_relaxed));
   out->num_device_free = static_cast<std::int64_t>(device->frees.load(std::memory_order_relaxed));
+  out->pages_moved = device->moved.load(std::memory_order_relaxed);
+  out->bytes_moved = device->moved_bytes.load(std::memory_order_relaxed);
   out->fallbacks = device->fallbacks.load(std::memory_order_relaxed);
   out->releases_refused = device->refused.load(std::memory_order_relaxed);
   out->left_for_captures = device->left.load(std::memory_order_relaxed);

@@ -70,6 +70,8 @@ List ListStatistics(const Statistics& statistics) {
   CUAUDIT_LIST(events_live)
   CUAUDIT_LIST(double_frees)
   CUAUDIT_LIST(foreign_pointers)
+  CUAUDIT_LIST(pages_moved)
+  CUAUDIT_LIST(bytes_moved)
   CUAUDIT_LIST(fallbacks)
   CUAUDIT_LIST(releases_refused)
   CUAUDIT_LIST(bytes_unusable)

@@ -27,6 +27,7 @@
 #include <stdexcept>
 
 #include "allocator/backend.h"
+#include "allocator/plugin/free_behind.h"
 #include "faults/driver/driver_ref.h"
 
 namespace cuaudit::alloc {
@@ -84,13 +85,7 @@ class MemoryResource {
     throw std::runtime_error("MemoryResource: the default stream could not be waited for");
   }
 
-  // A recorded use of the block's own stream is nothing, so nobody has to remember which that was. When it cannot be recorded it is waited
-  // for; when that fails too the block is lost rather than given to somebody else too early.
-  void Put(void* pointer, CUstream stream) noexcept {
-    const CUdeviceptr address = reinterpret_cast<CUdeviceptr>(pointer);
-    if (backend_->RecordUse(address, stream) != CUDA_SUCCESS && driver_.StreamSynchronize(stream) != CUDA_SUCCESS) return;
-    (void)backend_->Free(address);
-  }
+  void Put(void* pointer, CUstream stream) noexcept { FreeBehind(backend_, driver_, pointer, stream); }
   void PutDone(void* pointer) noexcept { (void)backend_->Free(reinterpret_cast<CUdeviceptr>(pointer)); }
 
   Backend* backend_;

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <new>
+#include <optional>
 
 #include "allocator/driver_scope.h"
 #include "allocator/requests/segment_source.h"
@@ -18,7 +20,7 @@ constexpr std::size_t kLeastRange = std::size_t{64} << 20;
 // Address space for all that one pool kind of an arena can ever need: an eighth more than the device has, or as much as is granted.
 CUresult SegmentSource::MakeRange(Arena* arena, bool large) noexcept {
   Device* const device = arena->device;
-  const std::size_t page = large ? env_.options.large_segment_size : kSmallSegment;
+  const std::size_t page = !large ? kSmallSegment : env_.options.page_size != 0 ? env_.options.page_size : env_.options.large_segment_size;
   std::unique_ptr<Segment> segment(new (std::nothrow) Segment);
   Block* const block = segment == nullptr ? nullptr : env_.store.Take();
   if (block == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -37,7 +39,8 @@ CUresult SegmentSource::MakeRange(Arena* arena, bool large) noexcept {
   segment->pages = static_cast<unsigned char*>(std::calloc(bytes / page, 1));
   segment->expandable = true;
   segment->page = page;
-  segment->unusable = segment->handles == nullptr || segment->pages == nullptr;
+  if (env_.moves_pages) segment->owed = static_cast<std::uint64_t*>(std::calloc(bytes / page, sizeof(std::uint64_t)));
+  segment->unusable = segment->handles == nullptr || segment->pages == nullptr || (env_.moves_pages && segment->owed == nullptr);
   block->mapped = false;
   Segment* const added = segment.release();
   added->Hold(arena, block, address, bytes, large);
@@ -61,6 +64,10 @@ bool SegmentSource::DropPage(Segment* segment, std::size_t page, CUresult* first
   Device* const device = segment->arena->device;
   unsigned char& state = segment->pages[page];
   CUmemGenericAllocationHandle& handle = segment->handles[page];
+  if ((state & kPageBorrowed) != 0) {
+    handle = 0;
+    state = kPageMapped;
+  }
   const auto failed = [first](CUresult result) {
     if (result != CUDA_SUCCESS && *first == CUDA_SUCCESS) *first = result;
     return result != CUDA_SUCCESS && !driver::IsSticky(result);
@@ -110,8 +117,9 @@ CUresult SegmentSource::UnmapSpan(Segment* segment, std::size_t first, std::size
   return error;
 }
 
-// Memory behind an unmapped block, in nobody's set, of whole pages. All of it or none; what cannot be undone is used by the next try.
-CUresult SegmentSource::MapPages(Segment* segment, Block* block) noexcept {
+// Memory behind an unmapped block, in nobody's set, of whole pages. All of it or none; what cannot be undone is used by the next try. The
+// pages of `moved`, of which there are no more than the block needs, are mapped here, too; they are where they were until they leave.
+CUresult SegmentSource::MapPages(Segment* segment, Block* block, const PageLots& moved) noexcept {
   Device* const device = segment->arena->device;
   const CUdeviceptr address = block->address.load(std::memory_order_relaxed);
   const std::size_t first = (address - segment->address) / segment->page;
@@ -124,12 +132,17 @@ CUresult SegmentSource::MapPages(Segment* segment, Block* block) noexcept {
   RelaxedCapture relaxed(env_.driver);
   CUresult result = relaxed.result();
   if (result != CUDA_SUCCESS) return result;
+  PageLots::Cursor other(moved);
   for (std::size_t page = first; page < first + count && result == CUDA_SUCCESS; ++page) {
     if ((segment->pages[page] & kPageMapped) != 0) continue;
     if (segment->pages[page] == kPageInDoubt) (void)DropPage(segment, page, &result);
     if (segment->pages[page] != 0) break;
     result = CUDA_SUCCESS;  // of a call that was done, and the memory is there
-    if (segment->handles[page] == 0) {
+    const bool is_borrowed = segment->handles[page] == 0 && !other.at_end();
+    if (is_borrowed) {
+      segment->handles[page] = other.handle();
+      other.Advance();
+    } else if (segment->handles[page] == 0) {
       CUmemGenericAllocationHandle handle = 0;
       result = env_.driver.MemCreate(&handle, segment->page, &properties, 0);
       if (result != CUDA_SUCCESS) break;
@@ -138,6 +151,8 @@ CUresult SegmentSource::MapPages(Segment* segment, Block* block) noexcept {
     }
     result = env_.driver.MemMap(segment->address + page * segment->page, segment->page, 0, segment->handles[page], 0);
     segment->pages[page] = result == CUDA_SUCCESS ? kPageMapped : kPageInDoubt;  // what failed may have been done all the same
+    if (is_borrowed && result == CUDA_SUCCESS) segment->pages[page] |= kPageBorrowed;
+    if (is_borrowed && result != CUDA_SUCCESS) segment->handles[page] = 0;
   }
   if (result == CUDA_SUCCESS) {
     CUmemAccessDesc access{};
@@ -147,13 +162,54 @@ CUresult SegmentSource::MapPages(Segment* segment, Block* block) noexcept {
   }
   CUresult left = CUDA_SUCCESS;
   if (result == CUDA_SUCCESS) left = relaxed.Leave();
-  if (result == CUDA_SUCCESS && left == CUDA_SUCCESS) return CUDA_SUCCESS;
+  if (result == CUDA_SUCCESS && left == CUDA_SUCCESS) {
+    for (std::size_t page = first; page < first + count; ++page) segment->pages[page] &= static_cast<unsigned char>(~kPageBorrowed);
+    return CUDA_SUCCESS;
+  }
   for (std::size_t page = first; page < first + count;) {
     std::size_t done = 0;
     (void)UnmapSpan(segment, page, first + count - page, &done);
     page += done + 1;
   }
   return result != CUDA_SUCCESS ? result : left;
+}
+
+// Memory behind `room`, in nobody's set: pages that moved there, if moves are due, and new ones. `*error`: there is memory, and what was
+// left behind could not be unmapped at the first try.
+CUresult SegmentSource::FillPages(Arena* arena, Request* request, Block* room, CUresult* error) noexcept {
+  Device* const device = arena->device;
+  Segment* const segment = room->segment;
+  PageLots moved;
+  std::unique_lock<Lock> releasing(device->releasing, std::defer_lock);
+  std::optional<PageMover::Timed> timed;
+  if (request->may_move && env_.moves_pages) {
+    releasing.lock();
+    if (mover_.IsDue(arena, request->size, room->size)) {
+      timed.emplace(device);
+      const std::size_t first = (room->address.load(std::memory_order_relaxed) - segment->address) / segment->page;
+      const CUmemGenericAllocationHandle* const handles = segment->handles + first;
+      const auto wanted = std::count(handles, handles + room->size / segment->page, CUmemGenericAllocationHandle{0});
+      const CUresult result = mover_.Gather(arena, segment, static_cast<std::size_t>(wanted), &moved);
+      if (result != CUDA_SUCCESS) return result;
+    }
+    if (moved.empty()) {
+      timed.reset();
+      releasing.unlock();
+    }
+  }
+  const std::size_t bytes = room->size - moved.pages() * segment->page;
+  CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+  if (!device->Reserve(bytes)) {
+    request->by_limit = true;
+  } else if ((result = MapPages(segment, room, moved)) != CUDA_SUCCESS) {
+    device->Unreserve(bytes);
+  }
+  if (result == CUDA_SUCCESS) {
+    *error = mover_.Leave(&moved);
+  } else {
+    mover_.Settle(&moved);
+  }
+  return result;
 }
 
 // As AddSegment, at the lowest address where there is room: behind free memory if that is there.
@@ -193,12 +249,8 @@ CUresult SegmentSource::Extend(Arena* arena, Request* request, Block** out) noex
   request->no_room = room == nullptr;
   if (room == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   const std::size_t bytes = room->size;
-  CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
-  if (!device->Reserve(bytes)) {
-    request->by_limit = true;
-  } else if ((result = MapPages(segment, room)) != CUDA_SUCCESS) {
-    device->Unreserve(bytes);
-  }
+  CUresult error = CUDA_SUCCESS;
+  const CUresult result = FillPages(arena, request, room, &error);
   const Held held(arena->lock);
   if (before != nullptr) arena->Settle(before);  // its neighbour on the other side may have been freed meanwhile
   if (result != CUDA_SUCCESS) {
@@ -211,6 +263,7 @@ CUresult SegmentSource::Extend(Arena* arena, Request* request, Block** out) noex
   room->mapped = true;
   arena->Settle(room);
   ++arena->growths;
+  if (error != CUDA_SUCCESS) return error;  // the caller must hear of it: what was mapped is cached
   Block* const block = arena->FindIn(arena->ready, *request);
   if (block == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;  // merging lacked host memory
   arena->Remove(block);

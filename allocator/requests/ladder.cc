@@ -26,7 +26,9 @@ CUresult Ladder::Grow(Arena* arena, Request* request, Block** out) noexcept {
       const Held releasing(device->releasing);
       cached_.CollectGarbage(device, *request);
     }
+    request->may_move = true;
     result = source_.Grow(arena, request, out);
+    request->may_move = false;
     std::unique_lock<Lock> releasing(device->releasing, std::defer_lock);
     if (result == CUDA_ERROR_OUT_OF_MEMORY) releasing.lock();  // also for those who have memory in hand to be through
     if (result == CUDA_ERROR_OUT_OF_MEMORY && cached_.ReleaseOversize(arena, *request)) {

@@ -47,7 +47,6 @@ CUresult Search::StampForOthers(Arena* arena, const Request& request) noexcept {
   return result != CUDA_SUCCESS ? result : left;
 }
 
-// Looks once at each stream that blocks wait for, or that whoever gets them would have to wait for.
 CUresult Search::PollWaiting(Arena* arena, std::size_t limit) noexcept {
   StreamRecord* asked[16];
   std::size_t count = 0;
@@ -241,7 +240,7 @@ Block* Search::TakePending(Arena* arena, const Request& request, CUresult* error
     return nullptr;
   }
   chosen->uses.Clear();
-  chosen->own_sequence = arena->stream->NextSequence();  // behind the waits: they count for whoever waits for this stream
+  arena->Owe(chosen, arena->stream->NextSequence());  // behind the waits: they count for whoever waits for this stream
   arena->Split(chosen, request.size);
   arena->GiveOut(chosen, request);
   Raise(&arena->served_pending);

@@ -22,6 +22,8 @@ class Search {
   Block* Take(Arena* arena, const Request& request, CUresult* error) noexcept;
   // Free for certain alone. `thorough`: what threads have cached comes first, and all uses are looked at.
   Block* TakeReady(Arena* arena, const Request& request, bool thorough, CUresult* error) noexcept;
+  // Looks once at each stream that blocks wait for, or that whoever gets them would have to wait for.
+  CUresult PollWaiting(Arena* arena, std::size_t limit) noexcept;
 
  private:
   CUresult StampForOthers(Arena* arena, const Request& request) noexcept;
@@ -29,7 +31,6 @@ class Search {
   Block* TakeOther(Arena* arena, const Request& request, CUresult* error) noexcept;
   Block* TakePending(Arena* arena, const Request& request, CUresult* error) noexcept;
   CUresult MakeWait(const Request& request, const Block* block, const Use& use, bool* granted) noexcept;
-  CUresult PollWaiting(Arena* arena, std::size_t limit) noexcept;
 
   Environment& env_;
   StreamTable& streams_;

@@ -8,17 +8,20 @@
 //   Units     bytes.
 //   Errors    CUresult as the driver gave it. What could not be given back is ours still, unless it is in doubt (docs/ALLOCATOR.md,
 //             "Releases that fail").
-//   Faults    Grow: MemAlloc, or MemAddressReserve, MemCreate, MemMap, MemSetAccess, unwound by MemUnmap and MemRelease. Release: what waits
+//   Faults    Grow: MemAlloc, or MemAddressReserve, MemCreate, MemMap, MemSetAccess, unwound by MemUnmap and MemRelease; where pages move, EventQuery.
+//             Release: what waits
 //             for uses, PointerGetAttribute, MemFree, MemUnmap, MemRelease. CloseAll: MemAddressFree too. ThreadExchangeStreamCaptureMode.
 #pragma once
 
+#include "allocator/requests/page_mover.h"
 #include "allocator/requests/synchronizer.h"
 
 namespace cuaudit::alloc {
 
 class SegmentSource {
  public:
-  SegmentSource(Environment& environment, Synchronizer& synchronizer) noexcept : env_(environment), synchronizer_(synchronizer) {}
+  SegmentSource(Environment& environment, Synchronizer& synchronizer, PageMover& mover) noexcept
+      : env_(environment), synchronizer_(synchronizer), mover_(mover) {}
   std::size_t SegmentSize(std::size_t size) const noexcept;  // that a request of that size grows a plain arena by
   CUresult Grow(Arena* arena, Request* request, Block** out) noexcept;
   // A free block in nobody's set: the whole of a segment, or what it has of whole pages. The rest is free afterwards.
@@ -32,7 +35,8 @@ class SegmentSource {
   void ForgetSegment(Segment* segment) noexcept;
   CUresult Extend(Arena* arena, Request* request, Block** out) noexcept;
   CUresult MakeRange(Arena* arena, bool large) noexcept;
-  CUresult MapPages(Segment* segment, Block* block) noexcept;
+  CUresult FillPages(Arena* arena, Request* request, Block* room, CUresult* error) noexcept;
+  CUresult MapPages(Segment* segment, Block* block, const PageLots& moved) noexcept;
   bool DropPage(Segment* segment, std::size_t page, CUresult* first) noexcept;
   CUresult UnmapSpan(Segment* segment, std::size_t first, std::size_t count, std::size_t* done) noexcept;
   CUresult UnmapPages(Block* block) noexcept;
@@ -40,6 +44,7 @@ class SegmentSource {
 
   Environment& env_;
   Synchronizer& synchronizer_;
+  PageMover& mover_;
 };
 
 }  // namespace cuaudit::alloc

@@ -161,6 +161,15 @@ bool Arena::Init() noexcept {
 
 void Arena::Settle(Block* block) noexcept { SettleFree(block); }
 
+// Merging makes one block of many, with the latest of their numbers; each page keeps its own.
+void Arena::OweOfPages(const Block* block) noexcept {
+  const Segment* const segment = block->segment;
+  if (segment->owed == nullptr) return;
+  const std::size_t offset = block->address.load(std::memory_order_relaxed) - segment->address;
+  for (std::size_t page = offset / segment->page; page * segment->page < offset + block->size; ++page)
+    segment->owed[page] = std::max(segment->owed[page], block->own_sequence);
+}
+
 void Arena::Collect() noexcept {
   if (returned.load(std::memory_order_relaxed) == nullptr) return;
   Block* block = returned.exchange(nullptr, std::memory_order_acquire);
@@ -175,7 +184,7 @@ void Arena::Collect() noexcept {
 
 void Arena::TakeBack(Block* block, std::uint64_t own) noexcept {
   // A lent block was not its arena's stream's: what that did with it before stands.
-  if ((block->state.load(std::memory_order_relaxed) & kForeign) == 0) block->own_sequence = own;
+  if ((block->state.load(std::memory_order_relaxed) & kForeign) == 0) Owe(block, own);
   if (block->used.load(std::memory_order_relaxed)) ClaimUses(block);
   ++stamped_frees;
   stamped_bytes += block->size;

@@ -36,6 +36,7 @@ struct Request {
   std::uint64_t capture = 0;  // that the stream is in, if that was asked
   bool may_be_fast = false;   // the next one need not be asked
   bool by_limit = false;      // refused by the limit, not the driver
+  bool may_move = false;      // pages may come from elsewhere: Device::releasing is not held
   bool no_room = false;       // refused for want of addresses in the arena's range
   void* stack = nullptr;
 };
@@ -45,6 +46,7 @@ struct ArenaEnvironment {
   explicit ArenaEnvironment(const Options& the_options) noexcept : options(the_options) {}
   const Options options;
   const bool notes_ages = options.garbage_collection_threshold > 0.0;
+  const bool moves_pages = options.remap_budget > 0.0;
   Tracer tracer;
   std::atomic<std::uint64_t> captured_streams{0};  // records of another scope than Stream
   AddressMap map;
@@ -114,7 +116,13 @@ struct alignas(64) Arena {
   // All below: `lock` is held.
   void Collect() noexcept;                                  // looks at what was returned
   void TakeBack(Block* block, std::uint64_t own) noexcept;  // one block; `own`: the number that ends the stream's work until now
-  void Settle(Block* block) noexcept;                       // a free block in nobody's set gets its place, merged with its neighbours
+  // The arena's stream may be at work on the block until its recordings up to `sequence` are over.
+  void Owe(Block* block, std::uint64_t sequence) noexcept {
+    block->own_sequence = sequence;
+    if (environment->moves_pages) [[unlikely]]
+      OweOfPages(block);
+  }
+  void Settle(Block* block) noexcept;  // a free block in nobody's set gets its place, merged with its neighbours
   // Blocks that wait, as far as is known without asking the driver; `limit` of those that still must are looked at.
   void Resettle(std::size_t limit) noexcept;
   // Pending blocks whose uses are over, likewise.
@@ -153,6 +161,7 @@ struct alignas(64) Arena {
   Block* nobodys_ = nullptr;
   Block* records_ = nullptr;
   std::size_t record_count_ = 0;
+  static void OweOfPages(const Block* block) noexcept;
   void Enter(Block* block, Place place) noexcept;
   void Leave(Block* block) noexcept;
   void SettleFree(Block* block) noexcept;

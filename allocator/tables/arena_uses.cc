@@ -39,7 +39,7 @@ Place Arena::PlaceOf(Block* block) noexcept {
     if (use.stream->IsOver(use.sequence)) return true;
     if (!stream->HasWaited(use.stream, use.sequence)) return false;
     if (use.stream != stream) CountElided(block, stream, use);
-    block->own_sequence = stream->NextSequence();  // over for others when what this stream has waited for is
+    Owe(block, stream->NextSequence());  // over for others when what this stream has waited for is
     return true;
   });
   if (block->captured != nullptr) return Place::Waiting;

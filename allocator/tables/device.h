@@ -9,6 +9,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -53,10 +54,14 @@ struct Device {
   std::atomic<std::size_t> reserved{0};  // granted or being asked for
   Totals totals;
   std::atomic<std::uint64_t> searches{0};  // with garbage_collection_threshold: how old free blocks are
-  std::atomic<std::uint64_t> retries{0}, ooms{0}, syncs{0}, allocs{0}, frees{0}, fallbacks{0}, refused{0}, left{0};
+  std::atomic<std::uint64_t> retries{0}, ooms{0}, syncs{0}, allocs{0}, frees{0}, fallbacks{0}, refused{0}, left{0}, moved{0},
+      moved_bytes{0};
   // Held by whoever gives cached memory back, driver calls included: what is in its hands is in nobody's set, and who finds nothing to
   // release must not be told that the device is full meanwhile.
   Lock releasing{LockRank::Releasing};
+  // Under it: how long pages may still be moved, as of then.
+  std::chrono::steady_clock::duration moving_credit{0};
+  std::chrono::steady_clock::time_point moving_credited{};
   // Held while the whole context is waited for, so that no capture that is announced before it begins is met by that.
   Lock settling{LockRank::Settling};
   Lock routes_lock;

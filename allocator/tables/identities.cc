@@ -109,6 +109,10 @@ CUresult Identities::RetireStream(int device, CUstream stream) noexcept {
   record->retired.store(true, std::memory_order_release);
   record->ForgetWaits();
   streams_.NoteRetired(record, stream);
+  // Whoever took it for sure to live, and is about to record on it, is through.
+  if (env_.moves_pages) {
+    const Held releasing(record->device->releasing);
+  }
   return CUDA_SUCCESS;
 }
 

@@ -189,11 +189,7 @@ bool StreamRecord::Finish(const Recording& recording, bool is_recorded, bool is_
 CUresult StreamRecord::Send(driver::DriverRef driver, CUstream live, const Recording& recording) noexcept {
   const CUresult result = word == nullptr ? driver.EventRecord(recording.event, live) : WriteWord(driver, live, recording.value);
   if (result != CUDA_SUCCESS) return result;
-  if (recording.is_quiet) {
-    Returned(recording.sequence);
-    return CUDA_SUCCESS;
-  }
-  const bool repeat = Finish(recording, true, false);
+  const bool repeat = Sent(recording);
   if (word == nullptr || !repeat) return CUDA_SUCCESS;
   // Writes of two threads may have reached the stream in the wrong order, so that the larger number is never seen: one more ends it.
   Recording last;
@@ -203,6 +199,12 @@ CUresult StreamRecord::Send(driver::DriverRef driver, CUstream live, const Recor
   }
   (void)Finish(last, WriteWord(driver, live, last.value) == CUDA_SUCCESS, false);
   return CUDA_SUCCESS;
+}
+
+bool StreamRecord::Sent(const Recording& recording) noexcept {
+  if (!recording.is_quiet) return Finish(recording, true, false);
+  Returned(recording.sequence);
+  return false;
 }
 
 void StreamRecord::Cancel(const Recording& recording) noexcept { (void)Finish(recording, false, false); }

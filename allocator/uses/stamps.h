@@ -167,6 +167,8 @@ struct StreamRecord {
   }
   // Of a quiet recording that was sent.
   void Returned(std::uint64_t sequence) noexcept { returned_[sequence % kReturning].store(sequence, std::memory_order_release); }
+  // Of a recording that has reached the stream. True: overlapping ones may have reached it in another order, and all have returned.
+  bool Sent(const Recording& recording) noexcept;
   void Cancel(const Recording& recording) noexcept;
   // Slot `i` is this stream's and not in use: from then on it is nobody's. The block is being edited.
   bool Leave(UseSlots* slots, std::size_t i) noexcept;

@@ -66,9 +66,14 @@ TEST_P(AllocatorLifecycle, MoreCyclesTakeNoMore) {
   EXPECT_EQ(audit.result(), "clean") << audit.findings();
 }
 
-INSTANTIATE_TEST_SUITE_P(All, AllocatorLifecycle, testing::Values("poll segments", "wait expandable"),
+INSTANTIATE_TEST_SUITE_P(All, AllocatorLifecycle, testing::Values("poll segments", "wait expandable", "poll moving"),
                          [](const testing::TestParamInfo<const char*>& chosen) {
-                           return std::string(chosen.param[0] == 'p' ? "PollSegments" : "WaitExpandable");
+                           std::string name;
+                           for (std::string word : Words(chosen.param)) {
+                             word[0] = static_cast<char>(word[0] - 'a' + 'A');
+                             name += word;
+                           }
+                           return name;
                          });
 
 }  // namespace

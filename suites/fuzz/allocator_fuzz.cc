@@ -65,6 +65,10 @@ void ChooseFurther(const Trailer& trailer, Program* program) {
   static constexpr double kThresholds[] = {0.0, 0.25, 0.5, 0.9};
   options.garbage_collection_threshold = kThresholds[trailer.limits & 3U];
   options.memory_fraction = 1.0 - ((trailer.limits >> 2U) & 3U) / 4.0;
+  if ((trailer.limits & 16U) != 0 && options.expandable_segments && !options.deterministic) {
+    options.remap_budget = 1.0;
+    options.page_size = ((trailer.limits & 32U) != 0 ? 4 : 2) * kMiB;
+  }
   if ((trailer.calls & 1U) != 0) options.capture_check_interval = 1;
   program->captures_anywhere = (trailer.calls & 2U) != 0;
   program->observes = (trailer.calls & 4U) != 0;

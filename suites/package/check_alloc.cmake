@@ -27,7 +27,7 @@ endfunction()
 
 run("install" "${CMAKE_COMMAND}" --install "${BUILD}" --component alloc --prefix "${prefix}")
 file(GLOB_RECURSE files RELATIVE "${prefix}" "${prefix}/*")
-list(FILTER files EXCLUDE REGEX "^(include/cuaudit/(alloc|driver|memory_resource)\\.h|lib/libcuaudit_alloc\\.a|lib/cuaudit/libcuaudit_allocator\\.so|lib/pkgconfig/cuaudit-alloc\\.pc|lib/cmake/cuaudit_alloc/.*)$")
+list(FILTER files EXCLUDE REGEX "^(include/cuaudit/(alloc|driver|memory_resource|rmm_resource)\\.h|lib/libcuaudit_alloc\\.a|lib/cuaudit/libcuaudit_allocator\\.so|lib/pkgconfig/cuaudit-alloc\\.pc|lib/cmake/cuaudit_alloc/.*)$")
 if(files)
   message(FATAL_ERROR "installed beyond the allocator: ${files}")
 endif()

@@ -270,7 +270,46 @@ Figures EventRecord(Stage* stage, int threads, const Budget& budget) {
   return Measure(workload, budget);
 }
 
-Replayed Replay(const Entrant& entrant, const Trace& trace, const Budget& budget) {
+namespace {
+
+// The device's work for a trace, and how far the host may be ahead of it.
+class Work {
+ public:
+  explicit Work(Stage* stage) : stage_(stage), driver_(stage->driver()) {
+    for (CUevent& event : events_) is_well_ = is_well_ && driver_.EventCreate(&event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS;
+  }
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
+  ~Work() {
+    for (CUevent const event : events_) {
+      if (event != nullptr) (void)driver_.EventDestroy(event);
+    }
+  }
+  void Write(void* block, std::size_t bytes, int number) {
+    CUstream const stream = stage_->stream(number);
+    is_well_ = is_well_ && driver_.MemsetD8Async(reinterpret_cast<CUdeviceptr>(block), 1, bytes, stream) == CUDA_SUCCESS;
+    if (++written_ % kAhead != 0 || !is_well_) return;
+    CUevent const now = events_[written_ / kAhead % 2];
+    CUevent const before = events_[(written_ / kAhead + 1) % 2];
+    is_well_ = driver_.EventRecord(now, stream) == CUDA_SUCCESS && driver_.EventSynchronize(before) == CUDA_SUCCESS;
+  }
+  void Finish(int streams) {
+    for (int i = 0; i < streams; ++i) is_well_ = is_well_ && driver_.StreamSynchronize(stage_->stream(i)) == CUDA_SUCCESS;
+  }
+  bool is_well() const { return is_well_; }
+
+ private:
+  static constexpr std::size_t kAhead = 64;
+  Stage* const stage_;
+  const cuaudit::driver::DriverRef driver_;
+  std::array<CUevent, 2> events_ = {};
+  std::size_t written_ = 0;
+  bool is_well_ = true;
+};
+
+}  // namespace
+
+Replayed Replay(Stage* stage, const Entrant& entrant, const Trace& trace, bool is_working, const Budget& budget) {
   const Peer& peer = *entrant.peer;
   Replayed replayed;
   struct Held {
@@ -281,6 +320,7 @@ Replayed Replay(const Entrant& entrant, const Trace& trace, const Budget& budget
   peer.empty();
   if (peer.reset_peaks != nullptr) peer.reset_peaks();
   bool has_failed = false;
+  Work work(stage);
   const auto once = [&] {
     for (const TraceOp& op : trace.ops) {
       Held& held = live[op.block];
@@ -289,6 +329,7 @@ Replayed Replay(const Entrant& entrant, const Trace& trace, const Budget& budget
           held.token = entrant.token[op.stream];
           held.block = peer.allocate(op.bytes, held.token);
           has_failed = has_failed || held.block == nullptr;
+          if (is_working && held.block != nullptr) work.Write(held.block, op.bytes, op.stream);
           break;
         case TraceKind::Free:
           if (held.block != nullptr) peer.free(held.block, held.token);
@@ -298,6 +339,7 @@ Replayed Replay(const Entrant& entrant, const Trace& trace, const Budget& budget
           break;
       }
     }
+    if (is_working) work.Finish(trace.streams);
   };
   once();  // the cache is cold
   std::vector<double> times;
@@ -315,6 +357,7 @@ Replayed Replay(const Entrant& entrant, const Trace& trace, const Budget& budget
   for (const double time : times) figures.mean_ns += time / static_cast<double>(times.size());
   figures.millions_per_second = 1000.0 / figures.mean_ns;
   if (has_failed) figures.failure = "an allocation failed";
+  if (!work.is_well()) figures.failure = "the device's work failed";
   replayed.has_usage = peer.usage != nullptr && peer.usage(&replayed.usage);
   peer.empty();
   return replayed;

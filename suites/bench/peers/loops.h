@@ -46,8 +46,9 @@ struct Replayed {
   PeerUsage usage;
   bool has_usage = false;
 };
-// The whole trace, several times, from an empty cache on; what peaks then is what the trace needs.
-Replayed Replay(const Entrant& entrant, const Trace& trace, const Budget& budget);
+// The whole trace, several times, from an empty cache on; what peaks then is what the trace needs. Working: each block is written once,
+// whole, on its stream, and the host is at most 64 to 128 allocations ahead of the device; a replay is over when that work is.
+Replayed Replay(Stage* stage, const Entrant& entrant, const Trace& trace, bool is_working, const Budget& budget);
 
 struct Bounded {
   std::uint64_t cycles = 0;

@@ -27,6 +27,7 @@ struct Choice {
   int rounds = 3;
   int max_threads = 16;
   int device = 0;
+  bool has_work = false;
   bool Wants(const std::string& loop) const { return loops.empty() || std::find(loops.begin(), loops.end(), loop) != loops.end(); }
 };
 
@@ -148,13 +149,14 @@ void MixedRows(Stage* stage, const Entrant& entrant, const Choice& choice, Table
   Empty(*entrant.peer);
 }
 
-void TraceRow(const Entrant& entrant, const Choice& choice, const NamedTrace& each, Table* table) {
+void TraceRow(Stage* stage, const Entrant& entrant, const Choice& choice, const NamedTrace& each, bool is_working, Table* table) {
   Replayed replayed;
   const Figures figures = Tried([&] {
-    replayed = Replay(entrant, each.trace, OneRow(choice));
+    replayed = Replay(stage, entrant, each.trace, is_working, OneRow(choice));
     return replayed.figures;
   });
-  table->Row(entrant.label, each.name, 0, 1, 0, "", figures, each.trace.peak_bytes, replayed.has_usage ? replayed.usage.reserved_peak : 0,
+  table->Row(entrant.label, each.name, 0, 1, 0, is_working ? "working" : "", figures, each.trace.peak_bytes,
+             replayed.has_usage ? replayed.usage.reserved_peak : 0,
              entrant.peer->record == nullptr ? "uses are left out: the peer knows none" : "");
 }
 
@@ -188,8 +190,11 @@ void Rows(Stage* stage, const Entrant& entrant, const Choice& choice, const std:
   if (choice.Wants("pair")) PairRows(stage, entrant, choice, is_plain, table);
   if (is_plain) return;
   MixedRows(stage, entrant, choice, table);
-  for (const NamedTrace& each : traces)
-    if (choice.Wants(each.name)) TraceRow(entrant, choice, each, table);
+  for (const NamedTrace& each : traces) {
+    if (!choice.Wants(each.name)) continue;
+    TraceRow(stage, entrant, choice, each, false, table);
+    if (choice.has_work) TraceRow(stage, entrant, choice, each, true, table);
+  }
   if (entrant.peer->record == nullptr) return;
   if (choice.Wants("record")) RecordRows(stage, entrant, choice, table);
   if (choice.Wants("record_alone"))
@@ -305,6 +310,7 @@ int main(int count, char** arguments) {
   app.add_option("--max-threads", choice.max_threads)->check(CLI::Range(1, kMaxStreams));
   app.add_option("--device", choice.device)->check(CLI::Range(0, 63));
   app.add_option("--recorded-trace", choice.recorded, "file with a recorded trace, for rows of that name")->check(CLI::ExistingFile);
+  app.add_flag("--working", choice.has_work, "traces also with a device that writes each block once");
   app.add_option("--print-trace", choice.trace, "writes a trace and ends")->check(CLI::IsMember({"training", "serving"}));
   CLI11_PARSE(app, count, arguments);
   return choice.trace.empty() ? Compare(choice) : PrintTrace(choice.trace);

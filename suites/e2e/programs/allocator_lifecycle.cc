@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The caching allocator as a subject: init, mixed work on three streams, empty cache, teardown, over whatever libcuda.so.1 is loaded.
 //
-// Usage   allocator_lifecycle [poll|wait] [segments|expandable] [cycles]     default poll segments 2; a cycle that fails is reported
+// Usage   allocator_lifecycle [poll|wait] [segments|expandable|moving] [cycles]     default poll segments 2; a cycle that fails is reported
 #include <cuda.h>
 #include <dlfcn.h>
 #include <link.h>
@@ -97,6 +97,22 @@ CUresult UseOnAnother(DriverRef d, Subject* s, CUdeviceptr block, int owner, int
   return told;
 }
 
+// What was freed serves a stream that has nothing, once all work on it is over.
+CUresult MovePages(DriverRef d, Subject* s) {
+  for (CUstream const stream : s->stream) TRY(d.StreamSynchronize(stream));
+  CUdeviceptr block = 0;
+  CUresult result = CUDA_SUCCESS;
+  for (int turn = 0; turn < 2 && result == CUDA_SUCCESS; ++turn) {  // the first one records
+    result = Report("Allocate", s->allocator->Allocate(0, (16 + 8 * static_cast<std::size_t>(turn)) * kMiB, s->stream[2], &block));
+    if (result == CUDA_SUCCESS) result = Report("MemsetD8Async", d.MemsetD8Async(block, 3, 512, s->stream[2]));
+    if (result == CUDA_SUCCESS) result = Report("StreamSynchronize", d.StreamSynchronize(s->stream[turn]));
+    const CUresult freed = Report("Free", s->allocator->Free(block));
+    if (result == CUDA_SUCCESS) result = freed;
+    block = 0;
+  }
+  return result;
+}
+
 CUresult Work(DriverRef d, Subject* s) {
   static constexpr std::size_t kBytes[] = {1000, 600 * 1024, 3 * kMiB, 12 * kMiB, 12 * kMiB, 7 * kMiB};
   constexpr int kBlocks = 6;
@@ -115,6 +131,7 @@ CUresult Work(DriverRef d, Subject* s) {
       one = 0;
     }
   }
+  if (result == CUDA_SUCCESS && s->allocator->options().remap_budget > 0.0) result = MovePages(d, s);
   if (result == CUDA_SUCCESS) result = Report("Trim", s->allocator->Trim(0, 24 * kMiB));
   if (result == CUDA_SUCCESS) result = Report("EmptyCache", s->allocator->EmptyCache());
   return result;
@@ -145,6 +162,11 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "wait") == 0) options.reuse = cuaudit::alloc::Reuse::Wait;
     if (std::strcmp(argv[i], "expandable") == 0) options.expandable_segments = true;
+    if (std::strcmp(argv[i], "moving") == 0) {
+      options.expandable_segments = options.trust_stream_handles = true;
+      options.remap_budget = 1.0;
+      options.page_size = 4 * kMiB;
+    }
     if (std::atoi(argv[i]) > 0) cycles = std::atoi(argv[i]);
   }
   // As any program finds it; the table is made from the file that this led to.

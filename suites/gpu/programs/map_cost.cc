@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: MIT
 // map_cost.cc: what it costs to move physical pages between addresses, in batches of 2 to 64 MiB, on an idle device and beside running
-// work; and whether a destroyed stream's handle comes back while its work still runs. Prints a table. Usage: map_cost [rounds]. Exit 77: no
-// device.
+// work; what the moves cost that work; and whether a destroyed stream's handle comes back while its work still runs. Prints a table.
+// Usage: map_cost [rounds]. Exit 77: no device.
 //
 // Columns: measurement, bytes of the batch, whether work was running, median and 90th percentile in microseconds, and whether that work was
-// still running afterwards (so the call did not wait for it).
+// still running afterwards (so the call did not wait for it). "N MiB pages": the batch is of handles of so much each. "apart": each handle
+// lies between unmapped addresses, so one call cannot have them all. "work beside moves": microseconds of the same fills of 4 GiB, with
+// another thread moving pages all the time, and without; the last column is how many moves there were meanwhile.
 #include <cuda.h>
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -60,13 +64,12 @@ double Now() { return std::chrono::duration<double, std::micro>(std::chrono::ste
 
 struct Bench {
   explicit Bench(int rounds_wanted) : rounds(rounds_wanted) {
-    CUcontext context = nullptr;
     MUST(d.retain(&context, 0));
     MUST(d.set_current(context));
     MUST(d.stream_create(&stream, CU_STREAM_NON_BLOCKING));
     MUST(d.event_create(&end, CU_EVENT_DISABLE_TIMING));
     MUST(d.alloc(&work, kWork));
-    MUST(d.reserve(&range, 2 * kLargest, kPage, 0, 0));
+    MUST(d.reserve(&range, 3 * kLargest, kPage, 0, 0));
     properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     properties.location.id = 0;
@@ -117,7 +120,8 @@ struct Bench {
       whole = false;
       for (std::size_t i = 0; i < count; ++i) MUST(d.unmap(at + i * page, page));
     };
-    const char* const kind = page == bytes && count == 1 && bytes > kPage ? "one handle" : "2 MiB pages";
+    char kind[32];
+    (void)std::snprintf(kind, sizeof(kind), page == bytes && bytes > kPage ? "one handle" : "%zu MiB pages", page / kMiB);
     char name[64];
     const auto nothing = [] {};
     std::snprintf(name, sizeof(name), "map, %s", kind);
@@ -129,13 +133,80 @@ struct Bench {
     std::snprintf(name, sizeof(name), "unmap, %s", kind);
     Measure(
         name, bytes, [&] { map(range), grant(range); }, [&] { unmap(range); }, nothing);
-    std::snprintf(name, sizeof(name), "move, %s", kind);  // to other addresses: what page stealing does
+    std::snprintf(name, sizeof(name), "move, %s", kind);  // to other addresses
     Measure(
         name, bytes, [&] { map(range), grant(range); }, [&] { unmap(range), map(range + kLargest), grant(range + kLargest); },
         [&] { unmap(range + kLargest); });
+    std::snprintf(name, sizeof(name), "move by both addresses, %s", kind);  // mapped anew before the old mapping goes, as page_mover.h does
+    Measure(
+        name, bytes, [&] { map(range), grant(range); }, [&] { map(range + kLargest), grant(range + kLargest), unmap(range); },
+        [&] { unmap(range + kLargest); });
+    if (count > 1) Apart(kind, page, handles);
     std::snprintf(name, sizeof(name), "unmap was one call, %s", kind);
     std::printf("%s\t%zu\t-\t%d\t-\t-\n", name, bytes, whole ? 1 : 0);
     for (const CUmemGenericAllocationHandle handle : handles) MUST(d.release(handle));
+  }
+
+  // From addresses that lie apart to addresses that lie together, and back.
+  void Apart(const char* kind, std::size_t page, const std::vector<CUmemGenericAllocationHandle>& handles) {
+    const std::size_t count = handles.size();
+    const auto spread = [&](std::size_t i) { return range + kLargest + 2 * i * page; };
+    const auto map = [&](bool apart) {
+      for (std::size_t i = 0; i < count; ++i) MUST(d.map(apart ? spread(i) : range + i * page, page, 0, handles[i], 0));
+    };
+    const auto grant_apart = [&] {
+      for (std::size_t i = 0; i < count; ++i) MUST(d.set_access(spread(i), page, &access, 1));
+    };
+    const auto unmap_apart = [&] {
+      for (std::size_t i = 0; i < count; ++i) MUST(d.unmap(spread(i), page));
+    };
+    const auto grant = [&] { MUST(d.set_access(range, count * page, &access, 1)); };
+    const auto unmap = [&] {
+      for (std::size_t i = 0; i < count; ++i) MUST(d.unmap(range + i * page, page));
+    };
+    const auto nothing = [] {};
+    char name[64];
+    (void)std::snprintf(name, sizeof(name), "set access apart, %s", kind);
+    Measure(
+        name, count * page, [&] { map(true); }, grant_apart, unmap_apart);
+    (void)std::snprintf(name, sizeof(name), "unmap apart, %s", kind);
+    Measure(
+        name, count * page, [&] { map(true), grant_apart(); }, unmap_apart, nothing);
+    (void)std::snprintf(name, sizeof(name), "gather, %s", kind);  // pages that lay apart
+    Measure(
+        name, count * page, [&] { map(true), grant_apart(); }, [&] { unmap_apart(), map(false), grant(); }, unmap);
+  }
+
+  // The same work with nothing beside it, and while another thread moves one handle of `bytes` back and forth.
+  void Beside(std::size_t bytes) {
+    CUmemGenericAllocationHandle handle = 0;
+    MUST(d.create(&handle, bytes, &properties, 0));
+    for (const bool moves : {false, true}) {
+      std::vector<double> taken;
+      std::atomic<long> moved{0};
+      for (int round = 0; round < rounds; ++round) {
+        std::atomic<bool> is_over{false};
+        std::thread mover([&] {
+          MUST(d.set_current(context));
+          for (std::size_t turn = 0; moves && !is_over.load(); ++turn, ++moved) {
+            const CUdeviceptr at = range + (turn % 2) * kLargest;
+            MUST(d.map(at, bytes, 0, handle, 0));
+            MUST(d.set_access(at, bytes, &access, 1));
+            MUST(d.unmap(at, bytes));
+          }
+        });
+        const double began = Now();
+        Work(20);
+        MUST(d.event_synchronize(end));
+        taken.push_back(Now() - began);
+        is_over.store(true);
+        mover.join();
+      }
+      std::sort(taken.begin(), taken.end());
+      std::printf("%s\t%zu\tyes\t%.2f\t%.2f\t%ld\n", moves ? "work beside moves" : "work alone", bytes, taken[taken.size() / 2],
+                  taken[taken.size() * 9 / 10], moved.load());
+    }
+    MUST(d.release(handle));
   }
 
   void Create(std::size_t bytes) {
@@ -186,6 +257,7 @@ struct Bench {
 
   Calls d;
   int rounds;
+  CUcontext context = nullptr;
   CUstream stream = nullptr;
   CUevent end = nullptr;
   CUdeviceptr work = 0;
@@ -205,10 +277,12 @@ int main(int count, char** arguments) {
   Bench bench(count > 1 ? std::atoi(arguments[1]) : 30);
   std::puts("measurement\tbytes\tbusy\tmedian_us\tp90_us\tstill_running");
   for (std::size_t bytes = kPage; bytes <= kLargest; bytes *= 2) {
-    bench.Pages(bytes, kPage);
-    if (bytes > kPage) bench.Pages(bytes, bytes);
+    for (std::size_t page = kPage; page < bytes; page *= 2) bench.Pages(bytes, page);
+    bench.Pages(bytes, bytes);
     bench.Create(bytes);
   }
+  bench.Beside(kPage);
+  bench.Beside(kLargest);
   bench.Handles();
   return 0;
 }

@@ -14,7 +14,7 @@
 #include <shared_mutex>
 #include <thread>
 
-#include "suites/unit/allocator/allocating.h"
+#include "suites/unit/allocator/moving.h"
 
 namespace cuaudit::alloc::captures_stress_test {
 namespace {
@@ -334,13 +334,14 @@ struct Case {
   Options options;
 };
 std::vector<Case> Cases() {
-  std::vector<Case> cases = {{"Poll", {}}, {"Wait", {}}, {"Expandable", {}}, {"WithoutCaches", {}}};
+  std::vector<Case> cases = {{"Poll", {}}, {"Wait", {}}, {"Expandable", {}}, {"WithoutCaches", {}}, {"Moving", Moving()}};
   cases[0].options.cross_stream = CrossStream::Ready;
   cases[1].options.reuse = Reuse::Wait;
   cases[1].options.cross_stream = CrossStream::Wait;
   cases[2].options.expandable_segments = true;
   cases[3].options.thread_cache = false;
   cases[3].options.max_stamps_per_stream = 4;
+  cases[4].options.trust_stream_handles = false;  // streams end here without RetireStream, too
   return cases;
 }
 

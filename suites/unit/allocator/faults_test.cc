@@ -26,6 +26,7 @@ constexpr std::size_t kMiB = std::size_t{1} << 20;
 // What one trial saw.
 struct Outcome {
   bool created = false;
+  std::uint64_t pages_moved = 0;
   std::vector<CUresult> errors;
 };
 
@@ -34,6 +35,8 @@ class Trial {
   Trial(const Options& options, const std::vector<std::string>& faults, bool record) : options_(options) {
     sim::WorldOptions world_options;
     world_options.device_bytes = 128 * kMiB;
+    // Pages move when work is over.
+    if (options.remap_budget > 0.0) world_options.schedule = sim::Schedule::Fifo;
     world_options.on_misuse = Tell;
     world_options.observer = this;
     world_ = sim::CreateWorld(world_options);
@@ -81,6 +84,9 @@ class Trial {
       EXPECT_EQ(Persistently([&] { return allocator->Allocate(0, 4 * kMiB, streams_[0], &address); }), CUDA_SUCCESS);
       EXPECT_EQ(below_.MemsetD8Async(address, 1, 512, streams_[0]), CUDA_SUCCESS);
       EXPECT_EQ(allocator->Free(address), CUDA_SUCCESS);
+      Statistics statistics;
+      allocator->GetStatistics(0, &statistics);
+      outcome_.pages_moved = statistics.pages_moved;
       EXPECT_EQ(Persistently([&] { return allocator->Close(); }), CUDA_SUCCESS);
       allocator.reset();
     }
@@ -228,7 +234,12 @@ class Faults : public testing::TestWithParam<int> {
   static Options Chosen() {
     Options options;
     options.reuse = (GetParam() & 1) != 0 ? Reuse::Wait : Reuse::Poll;
-    options.expandable_segments = (GetParam() & 2) != 0;
+    options.expandable_segments = (GetParam() & 6) != 0;
+    if ((GetParam() & 4) != 0) {
+      options.remap_budget = 1.0;
+      options.page_size = 4 * kMiB;
+      options.trust_stream_handles = true;
+    }
     return options;
   }
 };
@@ -238,6 +249,7 @@ TEST_P(Faults, EachCallInTurnAndOnesBehindIt) {
   {
     Trial clean(Chosen(), {}, true);
     const Outcome outcome = clean.Run();
+    EXPECT_EQ(outcome.pages_moved != 0, (GetParam() & 4) != 0);
     ASSERT_TRUE(outcome.created);
     ASSERT_TRUE(outcome.errors.empty()) << driver::ResultName(outcome.errors.front());
     std::size_t fired = 0;
@@ -264,9 +276,12 @@ TEST_P(Faults, EachCallInTurnAndOnesBehindIt) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Faults, testing::Range(0, 4), [](const testing::TestParamInfo<int>& chosen) {
-  return std::string((chosen.param & 1) != 0 ? "Wait" : "Poll") + ((chosen.param & 2) != 0 ? "Expandable" : "Segments");
-});
+std::string NameOfChosen(const testing::TestParamInfo<int>& chosen) {
+  static constexpr const char* kGrowth[] = {"Segments", "Expandable", "Moving"};
+  return std::string((chosen.param & 1) != 0 ? "Wait" : "Poll") + kGrowth[chosen.param >> 1];
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Faults, testing::Range(0, 6), NameOfChosen);
 
 }  // namespace
 }  // namespace cuaudit::alloc::faults_test

@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "faults/driver/call_id.h"
-#include "suites/unit/allocator/allocating.h"
+#include "suites/unit/allocator/moving.h"
 #include "suites/unit/allocator/random_faults.h"
 
 namespace cuaudit::alloc::faulty_stress_test {
@@ -322,9 +322,9 @@ struct Case {
 };
 
 std::vector<Case> Cases() {
-  std::vector<Case> cases = {{"PollSegments", {}, false},        {"WaitSegments", {}, false}, {"PollExpandable", {}, false},
-                             {"WaitExpandable", {}, false},      {"StreamWrites", {}, false}, {"SmallDevice", {}, true},
-                             {"SmallDeviceExpandable", {}, true}};
+  std::vector<Case> cases = {{"PollSegments", {}, false},         {"WaitSegments", {}, false},          {"PollExpandable", {}, false},
+                             {"WaitExpandable", {}, false},       {"StreamWrites", {}, false},          {"SmallDevice", {}, true},
+                             {"SmallDeviceExpandable", {}, true}, {"SmallDeviceMoving", Moving(), true}};
   cases[0].options.cross_stream = CrossStream::Ready;
   cases[1].options.reuse = cases[3].options.reuse = cases[5].options.reuse = Reuse::Wait;
   cases[1].options.cross_stream = cases[5].options.cross_stream = CrossStream::Wait;
@@ -332,6 +332,7 @@ std::vector<Case> Cases() {
   cases[4].options.completion = Completion::StreamWrites;
   cases[5].options.max_split_size = 22 * kMiB;
   cases[6].options.cross_stream = CrossStream::Ready;
+  cases[7].options.trust_stream_handles = false;  // a stream whose RetireStream failed ends all the same
   return cases;
 }
 

@@ -14,7 +14,7 @@ namespace cuaudit::alloc {
 
 class Releases : public testing::Test {
  protected:
-  Releases() {
+  explicit Releases(const Setting& setting = {}) : a({}, setting) {
     EXPECT_OK(a.d.DevicePrimaryCtxRetain(&context, 0));
     s = a.Stream();
     t = a.Stream();

@@ -70,14 +70,20 @@ void Work(const Allocating& a, Table& table, CUstream shared, CUstream own, CUst
   EXPECT_OK(a.d.CtxSetCurrent(nullptr));
 }
 
-using Case = std::tuple<Reuse, CrossStream, bool>;
+enum class Growth { Segments, Expandable, Moving };
+using Case = std::tuple<Reuse, CrossStream, Growth>;
 class Stress : public testing::TestWithParam<Case> {};
 
 TEST_P(Stress, ThreadsComeAndGoWhileTheCacheIsEmptied) {
   Options options;
   options.reuse = std::get<0>(GetParam());
   options.cross_stream = std::get<1>(GetParam());
-  options.expandable_segments = std::get<2>(GetParam());
+  options.expandable_segments = std::get<2>(GetParam()) != Growth::Segments;
+  if (std::get<2>(GetParam()) == Growth::Moving) {
+    options.remap_budget = 1.0;
+    options.page_size = 2 * kMiB;
+    options.trust_stream_handles = true;
+  }
   Allocating a(options, {.schedule = sim::Schedule::Fifo, .device_bytes = 512 * kMiB});
   CUstream shared = a.Stream();
   std::array<CUstream, kThreads> own{};
@@ -128,19 +134,25 @@ TEST_P(Stress, ThreadsComeAndGoWhileTheCacheIsEmptied) {
   EXPECT_EQ(statistics.requested_bytes[0].current, 0);
   EXPECT_EQ(statistics.double_frees + statistics.foreign_pointers, 0U);
   EXPECT_GT(statistics.uses_recorded, 100U);
+  if (options.remap_budget <= 0.0) {
+    EXPECT_EQ(statistics.pages_moved, 0U);
+  }
   EXPECT_OK(a->EmptyCache());
   EXPECT_EQ(a.Reserved(), 0);
 }
 
 std::string NameOfCase(const testing::TestParamInfo<Case>& chosen) {
   const char* const cross[] = {"Never", "Ready", "Wait"};
+  const char* const growth[] = {"Segments", "Expandable", "Moving"};
   return std::string(std::get<0>(chosen.param) == Reuse::Poll ? "Poll" : "Wait") +
-         cross[static_cast<std::size_t>(std::get<1>(chosen.param))] + (std::get<2>(chosen.param) ? "Expandable" : "Segments");
+         cross[static_cast<std::size_t>(std::get<1>(chosen.param))] + growth[static_cast<std::size_t>(std::get<2>(chosen.param))];
 }
-INSTANTIATE_TEST_SUITE_P(All, Stress,
-                         testing::Values(Case{Reuse::Poll, CrossStream::Never, false}, Case{Reuse::Wait, CrossStream::Wait, false},
-                                         Case{Reuse::Poll, CrossStream::Ready, true}, Case{Reuse::Wait, CrossStream::Never, true}),
-                         NameOfCase);
+INSTANTIATE_TEST_SUITE_P(
+    All, Stress,
+    testing::Values(Case{Reuse::Poll, CrossStream::Never, Growth::Segments}, Case{Reuse::Wait, CrossStream::Wait, Growth::Segments},
+                    Case{Reuse::Poll, CrossStream::Ready, Growth::Expandable}, Case{Reuse::Wait, CrossStream::Never, Growth::Expandable},
+                    Case{Reuse::Poll, CrossStream::Never, Growth::Moving}, Case{Reuse::Wait, CrossStream::Wait, Growth::Moving}),
+    NameOfCase);
 
 }  // namespace
 }  // namespace cuaudit::alloc::stress_test

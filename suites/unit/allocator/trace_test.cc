@@ -66,6 +66,30 @@ TEST_P(Traces, ServingReservesNoMoreThanPyTorch) { EXPECT_LE(Replay(bench::Servi
 INSTANTIATE_TEST_SUITE_P(All, Traces, testing::Values(Reuse::Poll, Reuse::Wait),
                          [](const auto& param) { return std::string(param.param == Reuse::Poll ? "Poll" : "Wait"); });
 
+// With pages that move: what three traces reserve at most, the third being what PyTorch recorded of real training steps.
+class MovingTraces : public Traces {
+ protected:
+  MovingTraces() {
+    options_.expandable_segments = true;
+    options_.page_size = 2 * kMiB;
+    options_.remap_budget = 1.0;
+    options_.trust_stream_handles = true;
+  }
+};
+
+TEST_P(MovingTraces, ReserveLittleMoreThanIsAskedFor) {
+  bench::Trace recorded;
+  ASSERT_EQ(bench::ReadTrace(CUAUDIT_RECORDED_TRACE, &recorded), "");
+  for (const bench::Trace& trace : {bench::TrainingTrace(), bench::ServingTrace(), recorded}) {
+    const Replayed replayed = Replay(trace, options_);
+    EXPECT_LE(replayed.ratio, 1.0801);
+    EXPECT_GT(replayed.statistics.pages_moved, 0U);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, MovingTraces, testing::Values(Reuse::Poll, Reuse::Wait),
+                         [](const auto& param) { return std::string(param.param == Reuse::Poll ? "Poll" : "Wait"); });
+
 // Which never looks at progress, and pays with memory: the same on a device that does nothing until it is waited for.
 TEST(DeterministicTraces, ReserveTheSameWhateverTheDeviceDoes) {
   Options options;

@@ -22,6 +22,8 @@ class FailingCalls {
     Put<driver::CallId::MemFreeHost, void*>();
     Put<driver::CallId::MemAddressReserve, CUdeviceptr*, std::size_t, std::size_t, CUdeviceptr, unsigned long long>();
     Put<driver::CallId::MemMap, CUdeviceptr, std::size_t, std::size_t, CUmemGenericAllocationHandle, unsigned long long>();
+    Put<driver::CallId::MemCreate, CUmemGenericAllocationHandle*, std::size_t, const CUmemAllocationProp*, unsigned long long>();
+    Put<driver::CallId::MemSetAccess, CUdeviceptr, std::size_t, const CUmemAccessDesc*, std::size_t>();
     Put<driver::CallId::MemUnmap, CUdeviceptr, std::size_t>();
     Put<driver::CallId::MemRelease, CUmemGenericAllocationHandle>();
     Put<driver::CallId::MemAddressFree, CUdeviceptr, std::size_t>();
@@ -29,7 +31,10 @@ class FailingCalls {
     Put<driver::CallId::StreamDestroy_v2, CUstream>();
     Put<driver::CallId::DevicePrimaryCtxRelease_v2, CUdevice>();
     Put<driver::CallId::EventRecord, CUevent, CUstream>();
+    Put<driver::CallId::EventQuery, CUevent>();
     Put<driver::CallId::EventSynchronize, CUevent>();
+    Put<driver::CallId::StreamSynchronize, CUstream>();
+    Put<driver::CallId::StreamIsCapturing, CUstream, CUstreamCaptureStatus*>();
     Put<driver::CallId::MemAlloc_v2, CUdeviceptr*, std::size_t>();
     Put<driver::CallId::PointerGetAttribute, void*, CUpointer_attribute, CUdeviceptr>();
     Put<driver::CallId::StreamWriteValue64_v2, CUstream, CUdeviceptr, cuuint64_t, unsigned>();

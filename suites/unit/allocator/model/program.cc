@@ -157,6 +157,11 @@ Program MakeProgram(std::uint64_t seed, std::size_t steps) {
   for (Step& step : program.steps) step.by_ref = step.act == Act::Allocate && refs.OneIn(3);
   Draw further(seed ^ 0x4675727468657200);
   if (further.OneIn(3)) AddFurther(further, &program);
+  Draw pages(seed ^ 0x5061676573000000);
+  if (program.options.expandable_segments && !program.options.deterministic && pages.OneIn(2)) {
+    program.options.remap_budget = 1.0;
+    program.options.page_size = (pages.OneIn(2) ? 2 : 4) * kMiB;
+  }
   return program;
 }
 
@@ -171,6 +176,8 @@ std::string TextOf(const Options& options) {
   say(options.completion == Completion::StreamWrites, ".completion = Completion::StreamWrites");
   say(options.deterministic, ".deterministic = true");
   say(options.expandable_segments, ".expandable_segments = true");
+  say(options.page_size != 0, ".page_size = " + std::to_string(options.page_size));
+  say(options.remap_budget > 0.0, ".remap_budget = " + std::to_string(options.remap_budget));
   say(!options.thread_cache, ".thread_cache = false");
   say(options.trust_stream_handles, ".trust_stream_handles = true");
   say(!options.capture_reuse_by_topology, ".capture_reuse_by_topology = false");
@@ -254,6 +261,8 @@ Program Shrink(Program program, const std::function<bool(const Program&)>& fails
     try_option(&Options::max_stamps_per_stream);
     try_option(&Options::trust_stream_handles);
     try_option(&Options::capture_reuse_by_topology);
+    try_option(&Options::page_size);
+    try_option(&Options::remap_budget);
     try_option(&Options::expandable_segments);
     try_option(&Options::completion);
     try_option(&Options::deterministic);
