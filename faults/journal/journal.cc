@@ -12,6 +12,7 @@
 
 #include "faults/driver/call_id.h"
 #include "faults/journal/page_guard.h"
+#include "faults/journal/recording.h"
 
 namespace cuaudit::faults {
 namespace {
@@ -19,6 +20,9 @@ namespace {
 // Storage is allocated ahead of use, because a store to a page that the disk cannot hold would raise SIGBUS in the audited program.
 constexpr std::uint64_t kChunkRecords = 2048;
 constexpr std::uint64_t kAhead = kChunkRecords;
+
+// Most slots of a ring that are passed over because a call is still under way there.
+constexpr int kMostHeld = 1024;
 
 }  // namespace
 
@@ -29,7 +33,8 @@ const char* Journal::Open(const char* path) noexcept {
   JournalHeader header_copy;
   if (fstat(file, &info) != 0 || pread(file, static_cast<void*>(&header_copy), sizeof(header_copy), 0) != sizeof(header_copy) ||
       memcmp(header_copy.magic, kJournalMagic, sizeof(kJournalMagic)) != 0 || header_copy.version != kJournalVersion ||
-      header_copy.table_digest != driver::TableDigest() || static_cast<std::uint64_t>(info.st_size) != header_copy.file_bytes) {
+      header_copy.table_digest != driver::TableDigest() || static_cast<std::uint64_t>(info.st_size) != header_copy.file_bytes ||
+      (header_copy.flags.load() & kPacked) != 0) {
     close(file);
     return "the journal is not one made by this cuaudit";
   }
@@ -53,6 +58,10 @@ void Journal::Adopt(void* memory) noexcept {
   modules_ = reinterpret_cast<ModuleRow*>(base + header_->modules_offset);
   stacks_ = reinterpret_cast<StackRow*>(base + header_->stacks_offset);
   python_ = reinterpret_cast<PythonRow*>(base + header_->python_offset);
+  if ((header_->flags.load(std::memory_order_relaxed) & kRecording) != 0) {
+    slots_ = reinterpret_cast<RecordSlot*>(base + header_->records_offset);
+    return;
+  }
   records_ = reinterpret_cast<Record*>(base + header_->records_offset);
   Reserve(header_->next_record.load(std::memory_order_relaxed));
 }
@@ -73,7 +82,8 @@ void Journal::Reserve(std::uint64_t slot) noexcept {
   }
 }
 
-Record* Journal::Begin() noexcept {
+Record* Journal::Begin(bool passing) noexcept {
+  if (slots_ != nullptr) return BeginInRing(&header_->ring[passing ? kPassing : kLasting]);
   const std::uint64_t slot = header_->next_record.fetch_add(1, std::memory_order_acquire);  // after MemoryJournal::Drain
   if (header_->reserved.load(std::memory_order_acquire) <= slot + kAhead) Reserve(slot);
   if (slot >= header_->reserved.load(std::memory_order_acquire)) {
@@ -89,6 +99,60 @@ Record* Journal::Begin() noexcept {
 void Journal::Finish(Record* record) noexcept {
   const std::uint64_t ticket = header_->clock.fetch_add(1, std::memory_order_acq_rel) + 1;
   __atomic_store_n(&record->end, ticket, __ATOMIC_RELEASE);
+  if (slots_ == nullptr) return;
+  RecordSlot* const slot = reinterpret_cast<RecordSlot*>(record);  // its first member
+  slot->done.store(CheckOf(*record), std::memory_order_relaxed);
+  slot->state.store(kSlotDone, std::memory_order_release);
+}
+
+void Journal::CheckBegun(Record* record) noexcept {
+  reinterpret_cast<RecordSlot*>(record)->begun.store(CheckOf(*record), std::memory_order_release);
+}
+
+// Storage comes in chunks, as for other journals. Once the file system has no more, the ring has the length that it has by then.
+bool Journal::Supply(Ring* ring, std::uint64_t at) noexcept {
+  std::uint64_t reserved = ring->reserved.load(std::memory_order_acquire);
+  while (reserved <= at) {
+    if ((header_->flags.load(std::memory_order_relaxed) & kNoSpace) != 0) return false;
+    const std::uint64_t left = ring->slots - reserved;
+    const std::uint64_t count = left < kChunkRecords ? left : kChunkRecords;
+    if (!Populate(slots_ + ring->first + reserved, count * sizeof(RecordSlot))) {
+      header_->flags.fetch_or(kNoSpace, std::memory_order_relaxed);
+      return false;
+    }
+    if (ring->reserved.compare_exchange_strong(reserved, reserved + count, std::memory_order_acq_rel)) reserved += count;
+  }
+  return true;
+}
+
+// A slot whose call is still under way is never taken: the ring goes on behind it.
+Record* Journal::BeginInRing(Ring* ring) noexcept {
+  for (int tries = 0; tries < kMostHeld; ++tries) {
+    const bool full = (header_->flags.load(std::memory_order_relaxed) & kNoSpace) != 0;
+    const std::uint64_t length = full ? ring->reserved.load(std::memory_order_acquire) : ring->slots;
+    if (length == 0) break;
+    const std::uint64_t at = ring->next.fetch_add(1, std::memory_order_acq_rel) % length;
+    if (!Supply(ring, at)) continue;
+    RecordSlot& slot = slots_[ring->first + at];
+    std::uint32_t state = slot.state.load(std::memory_order_acquire);
+    if (state == kSlotHeld || !slot.state.compare_exchange_strong(state, kSlotHeld, std::memory_order_acq_rel)) continue;
+    if (state == kSlotDone) {  // noted before anything of the old record goes, so that no kill hides the gap
+      ring->overwritten.fetch_add(1, std::memory_order_relaxed);
+      std::uint64_t lost = ring->lost_until.load(std::memory_order_relaxed);
+      while (lost < slot.record.end && !ring->lost_until.compare_exchange_weak(lost, slot.record.end, std::memory_order_acq_rel)) {
+      }
+    }
+    slot.begun.store(0, std::memory_order_relaxed);
+    slot.done.store(0, std::memory_order_relaxed);
+    slot.record = Record();
+    const std::uint64_t now = HundredthsNow();
+    slot.time = now < header_->started ? 0 : static_cast<std::uint32_t>(now - header_->started);  // a clock may be set back
+    slot.record.begin = header_->clock.fetch_add(1, std::memory_order_acq_rel) + 1;
+    return &slot.record;
+  }
+  header_->dropped.fetch_add(1, std::memory_order_relaxed);
+  header_->flags.fetch_or(kRecordsDropped, std::memory_order_relaxed);
+  return nullptr;
 }
 
 }  // namespace cuaudit::faults

@@ -29,20 +29,30 @@ class Journal {
   ModuleRow* modules() noexcept { return modules_; }
   StackRow* stacks() noexcept { return stacks_; }
   PythonRow* python() noexcept { return python_; }
+  // Records go to the rings of a recording (recording.h).
+  bool recording() const noexcept { return slots_ != nullptr; }
 
-  // Returns a zeroed record whose `begin` ticket is drawn, or null when the record must be dropped.
-  Record* Begin() noexcept;
+  // Returns a zeroed record whose `begin` ticket is drawn, or null when the record must be dropped. `passing`: as IsPassing says of it.
+  Record* Begin(bool passing = false) noexcept;
+  // The record says all that is known before its call returns. Without this a recording drops a record whose call did not return.
+  void Entered(Record* record) noexcept {
+    if (slots_ != nullptr) CheckBegun(record);
+  }
   // Draws the `end` ticket, which completes the record.
   void Finish(Record* record) noexcept;
 
  private:
   void Reserve(std::uint64_t slot) noexcept;
+  Record* BeginInRing(Ring* ring) noexcept;
+  bool Supply(Ring* ring, std::uint64_t at) noexcept;
+  static void CheckBegun(Record* record) noexcept;
 
   JournalHeader* header_ = nullptr;
   ModuleRow* modules_ = nullptr;
   StackRow* stacks_ = nullptr;
   PythonRow* python_ = nullptr;
-  Record* records_ = nullptr;
+  Record* records_ = nullptr;    // null for a recording
+  RecordSlot* slots_ = nullptr;  // of a recording
 };
 
 }  // namespace cuaudit::faults

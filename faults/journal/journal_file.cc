@@ -9,6 +9,7 @@
 #include <new>
 
 #include "faults/driver/call_id.h"
+#include "faults/journal/recording.h"
 
 namespace cuaudit::faults {
 namespace {
@@ -18,38 +19,58 @@ constexpr std::size_t RoundUp(std::size_t bytes) { return (bytes + kPage - 1) / 
 
 static_assert(driver::kBaseCount <= kHostThreadOccurrences);
 
+constexpr std::size_t kModulesAt = RoundUp(sizeof(JournalHeader));
+constexpr std::size_t kStacksAt = kModulesAt + RoundUp(kMaxModules * sizeof(ModuleRow));
+constexpr std::size_t kPythonAt = kStacksAt + RoundUp(kMaxStacks * sizeof(StackRow));
+constexpr std::size_t kRecordsAt = kPythonAt + RoundUp(kMaxPythonFunctions * sizeof(PythonRow));
+
 }  // namespace
+
+std::size_t SlotsWithin(std::uint64_t file_bytes) noexcept {
+  return file_bytes / kPage * kPage < kRecordsAt ? 0
+                                                 : static_cast<std::size_t>((file_bytes / kPage * kPage - kRecordsAt) / sizeof(RecordSlot));
+}
 
 const char* FormatHeader(const JournalOptions& options, JournalHeader* header) noexcept {
   if (options.record_capacity == 0 || options.record_capacity > (std::size_t{1} << 32) || options.stack_depth > kMaxFrames) {
     errno = EINVAL;
     return "journal options out of range";
   }
-  const std::size_t modules = RoundUp(sizeof(JournalHeader));
-  const std::size_t stacks = modules + RoundUp(kMaxModules * sizeof(ModuleRow));
-  const std::size_t python = stacks + RoundUp(kMaxStacks * sizeof(StackRow));
-  const std::size_t records = python + RoundUp(kMaxPythonFunctions * sizeof(PythonRow));
   memcpy(header->magic, kJournalMagic, sizeof(kJournalMagic));
   header->version = kJournalVersion;
   header->header_bytes = sizeof(JournalHeader);
   header->table_digest = driver::TableDigest();
-  header->file_bytes = records + RoundUp(options.record_capacity * sizeof(Record));
+  header->byte_order = kByteOrder;
+  header->pointer_bytes = sizeof(void*);
+  strncpy(header->tool_version, options.tool_version, sizeof(header->tool_version) - 1);
+  header->file_bytes = kRecordsAt + RoundUp(options.record_capacity * (options.recording ? sizeof(RecordSlot) : sizeof(Record)));
   header->record_capacity = options.record_capacity;
-  header->modules_offset = modules;
-  header->stacks_offset = stacks;
-  header->python_offset = python;
-  header->records_offset = records;
+  header->modules_offset = kModulesAt;
+  header->stacks_offset = kStacksAt;
+  header->python_offset = kPythonAt;
+  header->records_offset = kRecordsAt;
+  header->module_rows = kMaxModules;
+  header->stack_rows = kMaxStacks;
+  header->python_rows = kMaxPythonFunctions;
   header->stack_depth.store(options.stack_depth);
-  header->flags.store(options.stacks_of_objects_only ? std::uint32_t{kStacksOfObjectsOnly} : 0U);
+  header->flags.store((options.stacks_of_objects_only ? std::uint32_t{kStacksOfObjectsOnly} : 0U) |
+                      (options.recording ? std::uint32_t{kRecording} : 0U));
+  if (!options.recording) return nullptr;
+  // Three quarters are for what lasts.
+  header->window = options.window;
+  header->started = HundredthsNow();
+  header->ring[kPassing].slots = options.record_capacity / 4;
+  header->ring[kLasting].slots = options.record_capacity - header->ring[kPassing].slots;
+  header->ring[kPassing].first = header->ring[kLasting].slots;
   return nullptr;
 }
 
-const char* CreateJournal(const char* path, const JournalOptions& options) noexcept {
+const char* CreateJournal(const char* path, const JournalOptions& options, bool fresh) noexcept {
   alignas(JournalHeader) unsigned char bytes_of_header[sizeof(JournalHeader)] = {};
   JournalHeader* header = ::new (static_cast<void*>(bytes_of_header)) JournalHeader{};
   if (const char* wrong = FormatHeader(options, header)) return wrong;
 
-  const int file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const int file = open(path, O_RDWR | O_CREAT | (fresh ? O_EXCL : O_TRUNC) | O_CLOEXEC, 0600);
   if (file < 0) return "cannot create the journal";
   // The header is written with a system call, so that a full disk is an error instead of a signal and the header's pages have storage.
   if (ftruncate(file, static_cast<off_t>(header->file_bytes)) != 0 ||

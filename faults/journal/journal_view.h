@@ -40,6 +40,8 @@ class JournalView {
   }
   // True when there are fewer bytes than the header says: records past the cut are missing.
   bool truncated() const noexcept { return truncated_; }
+  // Of a recording: all slots that lie in the file. records() is empty then; harness/recording reads the slots.
+  std::span<const RecordSlot> slots() const noexcept { return slots_; }
 
   // Cache of keys computed from the call stacks; null: none. It belongs to the same tables as the stacks.
   KeyMemo* memo() const noexcept { return memo_; }
@@ -63,9 +65,11 @@ class JournalView {
   const PythonRow* python_ = nullptr;
   std::size_t python_count_ = 0;
   std::span<const Record> records_;
+  std::span<const RecordSlot> slots_;
   std::size_t shared_ = 0;
   KeyMemo* memo_ = nullptr;
   bool truncated_ = false;
+  bool checked_ = false;  // of a recording: call stacks are compared with their hash
 };
 
 }  // namespace cuaudit::faults

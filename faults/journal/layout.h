@@ -15,8 +15,9 @@
 namespace cuaudit::faults {
 
 inline constexpr char kJournalMagic[8] = {'c', 'u', 'a', 'u', 'd', 'i', 't', 'J'};
-#define CUAUDIT_JOURNAL_VERSION 5  // a macro, so that string literals can contain it
+#define CUAUDIT_JOURNAL_VERSION 6  // a macro, so that string literals can contain it
 inline constexpr std::uint32_t kJournalVersion = CUAUDIT_JOURNAL_VERSION;
+inline constexpr std::uint32_t kByteOrder = 0x01020304;  // as the writer's processor stores it
 inline constexpr std::size_t kMaxBases = 1024;
 // Indices in `occurrences` for what the program's own modules ask of the host.
 inline constexpr std::size_t kHostOccurrences = kMaxBases - 1;        // allocations
@@ -45,6 +46,8 @@ enum JournalFlag : std::uint32_t {
   kHostStopped = 1024,          // the host drop-in's records reached half of the capacity, and it stopped writing
   kDescriptorsDisputed = 2048,  // some descriptors could not be told from those that concurrent calls were opening or closing
   kTellsStops = 4096,           // the program answers a request for the places of its threads (stop_request.h)
+  kRecording = 8192,            // the records lie in slots with checks, and the oldest make room (recording.h)
+  kPacked = 16384,              // a recording that was cut down to what it holds; nobody appends to it
 };
 
 enum class KernelFate : std::uint8_t {
@@ -54,10 +57,27 @@ enum class KernelFate : std::uint8_t {
 };
 inline constexpr std::size_t kKernelFates = 3;
 
+// A part of a recording in which new records take the place of the oldest. Slots are counted from `first`.
+struct Ring {
+  std::atomic<std::uint64_t> next;         // slots drawn so far; the next record goes to next % slots
+  std::atomic<std::uint64_t> reserved;     // slots that have storage behind them
+  std::atomic<std::uint64_t> overwritten;  // records that made room
+  std::atomic<std::uint64_t> lost_until;   // the highest ticket in one of them; 0: none made room
+  std::uint64_t first;
+  std::uint64_t slots;
+};
+// Calls that change nothing that lasts (launches, copies, queries) come often. They have a ring of their own, so that they do not push out
+// the records of what a program holds.
+enum RingName : std::uint8_t { kLasting = 0, kPassing = 1 };
+inline constexpr std::size_t kRings = 2;
+
 struct JournalHeader {
   char magic[8];
   std::uint32_t version;
   std::uint32_t header_bytes;
+  std::uint32_t byte_order;
+  std::uint32_t pointer_bytes;
+  char tool_version[24];
   std::uint64_t table_digest;
   std::uint64_t file_bytes;
   std::uint64_t record_capacity;
@@ -65,6 +85,13 @@ struct JournalHeader {
   std::uint64_t stacks_offset;
   std::uint64_t python_offset;
   std::uint64_t records_offset;
+  std::uint32_t module_rows;
+  std::uint32_t stack_rows;
+  std::uint32_t python_rows;
+  std::uint32_t window;        // of a recording: readers look at the last so many hundredths of a second; 0: at everything
+  std::uint64_t started;       // of a recording: when the file was made, in hundredths of a second since 1970 (UTC)
+  std::uint64_t tables_check;  // of a packed recording: Digest of all before the records, with 0 in this place
+  Ring ring[kRings];           // of a recording
   std::atomic<std::uint64_t> next_record;
   std::atomic<std::uint64_t> clock;  // the last ticket drawn; tickets count from 1
   std::atomic<std::uint64_t> dropped;
@@ -94,10 +121,11 @@ struct JournalHeader {
 
 // One loaded object, identified by path and build id. Frames refer to the object by its index.
 struct ModuleRow {
+  std::atomic<std::uint64_t> base;   // where it was loaded the last time
   std::atomic<std::uint32_t> state;  // 0 free, 1 being written, 2 complete
   std::uint32_t build_id_bytes;
   std::uint8_t build_id[20];
-  char path[228];
+  char path[220];
 };
 static_assert(sizeof(ModuleRow) == 256);
 
@@ -129,5 +157,21 @@ struct PythonRow {
 static_assert(sizeof(PythonRow) == 512);
 
 static_assert(sizeof(Record) * 32 == 4096);
+
+enum RecordSlotState : std::uint32_t {
+  kSlotFree = 0,
+  kSlotHeld = 1,  // a call is under way, or its process was killed
+  kSlotDone = 2,
+};
+
+// A record of a recording, with what proves that it is whole.
+struct RecordSlot {
+  Record record;
+  std::atomic<std::uint32_t> state;  // RecordSlotState
+  std::uint32_t time;                // hundredths of a second since JournalHeader::started
+  std::atomic<std::uint32_t> begun;  // CheckOf the record as it was when its call reached the driver
+  std::atomic<std::uint32_t> done;   // CheckOf the finished record
+};
+static_assert(sizeof(RecordSlot) == 144 && sizeof(RecordSlot) % alignof(RecordSlot) == 0);
 
 }  // namespace cuaudit::faults

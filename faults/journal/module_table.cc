@@ -116,7 +116,7 @@ int ModuleTable::Visit(dl_phdr_info* info, std::size_t, void* state) noexcept {
   }
   if (walk.python != nullptr) walk.python->See(*info);
   const BuildId id = FindBuildId(*info);
-  const std::uint32_t module = walk.table->Intern(path, id.bytes, id.size);
+  const std::uint32_t module = walk.table->Intern(path, id.bytes, id.size, info->dlpi_addr);
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const ElfW(Phdr)& header = info->dlpi_phdr[i];
     if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0) continue;
@@ -202,7 +202,7 @@ std::uint64_t ModuleTable::EncodeFrozen(const Snapshot& snapshot, std::uintptr_t
   if (range != nullptr && range->base == info.dlpi_addr && IsStill(range->module, info, id.bytes, id.size)) {
     return Frame(range->module, address - range->base);
   }
-  return Frame(Intern(info.dlpi_name, id.bytes, id.size), address - info.dlpi_addr);
+  return Frame(Intern(info.dlpi_name, id.bytes, id.size, info.dlpi_addr), address - info.dlpi_addr);
 }
 
 bool ModuleTable::IsStill(std::uint32_t module, const dl_phdr_info& info, const std::uint8_t* build_id, std::size_t bytes) const noexcept {
@@ -215,7 +215,7 @@ bool ModuleTable::IsStill(std::uint32_t module, const dl_phdr_info& info, const 
   return same_path && row.build_id_bytes == id_bytes && (id_bytes == 0 || memcmp(row.build_id, build_id, id_bytes) == 0);
 }
 
-std::uint32_t ModuleTable::Intern(const char* path, const std::uint8_t* build_id, std::size_t bytes) noexcept {
+std::uint32_t ModuleTable::Intern(const char* path, const std::uint8_t* build_id, std::size_t bytes, std::uintptr_t base) noexcept {
   ModuleRow* rows = journal_->modules();
   const std::size_t id_bytes = bytes < sizeof(rows->build_id) ? bytes : sizeof(rows->build_id);
   const std::size_t room = sizeof(rows->path) - 1;
@@ -231,13 +231,17 @@ std::uint32_t ModuleTable::Intern(const char* path, const std::uint8_t* build_id
       strncpy(row.path, kept, room);
       if (id_bytes != 0) memcpy(row.build_id, build_id, id_bytes);
       row.build_id_bytes = static_cast<std::uint32_t>(id_bytes);
+      row.base.store(base, std::memory_order_relaxed);
       row.state.store(2, std::memory_order_release);
       journal_->header().next_module.fetch_add(1, std::memory_order_relaxed);
       return i;
     }
     // Another process may be writing the row. An object that is in the table twice is harmless; waiting for a killed writer is not.
     if (state != 2) continue;
-    if (row.build_id_bytes == id_bytes && memcmp(row.build_id, build_id, id_bytes) == 0 && strncmp(row.path, kept, room) == 0) return i;
+    if (row.build_id_bytes == id_bytes && memcmp(row.build_id, build_id, id_bytes) == 0 && strncmp(row.path, kept, room) == 0) {
+      row.base.store(base, std::memory_order_relaxed);
+      return i;
+    }
   }
   journal_->header().flags.fetch_or(kModulesDropped, std::memory_order_relaxed);
   return kNoModule;

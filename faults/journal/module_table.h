@@ -52,7 +52,7 @@ class ModuleTable {
   std::uint64_t EncodeFrozen(const Snapshot& snapshot, std::uintptr_t address) noexcept;
   // True when the object described by `info` is the one in the table at `module`.
   bool IsStill(std::uint32_t module, const dl_phdr_info& info, const std::uint8_t* build_id, std::size_t bytes) const noexcept;
-  std::uint32_t Intern(const char* path, const std::uint8_t* build_id, std::size_t bytes) noexcept;
+  std::uint32_t Intern(const char* path, const std::uint8_t* build_id, std::size_t bytes, std::uintptr_t base) noexcept;
   static int Visit(dl_phdr_info* info, std::size_t size, void* state) noexcept;
 
   Journal* journal_ = nullptr;

@@ -41,6 +41,16 @@ std::uint64_t MixKey(std::uint64_t hash, std::string_view text) noexcept {
   return MixKey(hash, text.size());
 }
 
+std::uint64_t HashOfFrames(const std::uint64_t* frames, std::size_t depth) noexcept {
+  std::uint64_t hash = 0x9e3779b97f4a7c15U + depth;
+  for (std::size_t i = 0; i < depth; ++i) {
+    hash ^= frames[i];
+    hash *= 0xff51afd7ed558ccdU;
+    hash ^= hash >> 32;
+  }
+  return hash == 0 ? 1 : hash;
+}
+
 const PythonRow* FindPython(const FrameTables& tables, std::uint64_t frame) noexcept {
   const std::uint64_t row = FramePythonRow(frame);
   if (row >= tables.python.size() || tables.python[row].complete.load(std::memory_order_acquire) == 0) return nullptr;

@@ -20,6 +20,9 @@ inline constexpr std::uint64_t kKeySeed = 0xcbf29ce484222325U;
 std::uint64_t MixKey(std::uint64_t hash, std::uint64_t value) noexcept;
 std::uint64_t MixKey(std::uint64_t hash, std::string_view text) noexcept;
 
+// Of StackRow::hash; never 0.
+std::uint64_t HashOfFrames(const std::uint64_t* frames, std::size_t depth) noexcept;
+
 // What the frames of a stack refer to.
 struct FrameTables {
   std::span<const ModuleRow> modules;

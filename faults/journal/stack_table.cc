@@ -60,16 +60,6 @@ _Unwind_Reason_Code Step(_Unwind_Context* context, void* state) {
   return walk.cut ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
-std::uint64_t Hash(const std::uint64_t* frames, std::size_t depth) noexcept {
-  std::uint64_t hash = 0x9e3779b97f4a7c15U + depth;
-  for (std::size_t i = 0; i < depth; ++i) {
-    hash ^= frames[i];
-    hash *= 0xff51afd7ed558ccdU;
-    hash ^= hash >> 32;
-  }
-  return hash == 0 ? 1 : hash;
-}
-
 // May run twice at once for one row, with equal frames.
 void Fill(const std::uint64_t* frames, std::size_t depth, StackRow* row) noexcept {
   for (std::size_t i = 0; i < depth; ++i) __atomic_store_n(&row->frame[i], frames[i], __ATOMIC_RELAXED);
@@ -172,7 +162,7 @@ void StackTable::StartAt(const void* frame) noexcept {
 }
 
 std::uint32_t StackTable::Intern(const std::uint64_t* frames, std::size_t depth) noexcept {
-  const std::uint64_t hash = Hash(frames, depth);
+  const std::uint64_t hash = HashOfFrames(frames, depth);
   StackRow* rows = journal_->stacks();
   for (std::size_t probe = 0; probe < kMaxStacks; ++probe) {
     const std::size_t at = (hash + probe) % kMaxStacks;

@@ -23,7 +23,7 @@ void FillArguments(const Passage& passage, bool nested, driver::DriverRef next, 
   }
   const driver::Shape& shape = driver::ShapeOf(passage.id);
   for (std::size_t i = 0; i < shape.count && i < kRecordArguments; ++i) {
-    if (!shape.parameter[i].output) record->argument[i] = passage.value[i];
+    if (!shape.parameter[i].output && !(journal->recording() && IsData(row.base, i))) record->argument[i] = passage.value[i];
   }
   if (row.effect == Effect::ReleasesPointee && passage.value[0] != 0) {
     memcpy(&record->argument[0], reinterpret_cast<const void*>(passage.value[0]), sizeof(record->argument[0]));

@@ -15,6 +15,7 @@
 #include "faults/driver/driver_ref.h"
 #include "faults/driver/misuse.h"
 #include "faults/journal/journal.h"
+#include "faults/journal/recording.h"
 #include "faults/journal/stack_table.h"
 #include "faults/shim/passage.h"
 #include "faults/shim/thread_identity.h"
@@ -24,7 +25,7 @@ namespace cuaudit::faults {
 // A record that was begun, in the name of this process and thread; null: there is no room.
 inline Record* NewRecord(Journal* journal, RecordKind kind, std::uint16_t call) noexcept {
   if (journal == nullptr) return nullptr;
-  Record* record = journal->Begin();
+  Record* record = journal->Begin(journal->recording() && IsPassing(kind, call));
   if (record == nullptr) return nullptr;
   const JournalHeader& header = journal->header();
   record->kind = kind;

@@ -139,6 +139,7 @@ void Gate::Enter(Passage* passage) noexcept {
     record->flags |= kForwarded;
     if (captures_.any()) Captures::See(next_, passage);
   }
+  if (record != nullptr) journal_->Entered(record);
   errno = saved;
 }
 

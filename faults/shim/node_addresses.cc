@@ -20,6 +20,7 @@ constexpr std::size_t kMaxKernelParameters = 64;
 // Collects addresses and writes them, nine to a record.
 struct Addresses {
   std::uint16_t flags = 0;  // ArgumentFlag
+  bool of_kernels = true;   // false: an argument of a kernel may be data, and is left out
   std::uint64_t value[kMaxKernelParameters];
   std::size_t count = 0;
   void Add(std::uint64_t address) noexcept {
@@ -64,6 +65,7 @@ class KernelArguments {
 // function in launches: a driver tells them apart.
 void AddKernelNode(const driver::DriverRef& next, CUfunction function, CUkernel kernel, KernelArguments arguments,
                    Addresses* addresses) noexcept {
+  if (!addresses->of_kernels) return;
   for (std::size_t i = 0; i < kMaxKernelParameters; ++i) {
     std::size_t offset = 0;
     std::size_t size = 0;
@@ -257,6 +259,7 @@ std::uint64_t ChildOf(const Passage& passage) noexcept {
 
 void RecordAddresses(driver::DriverRef next, Journal* journal, const Passage& passage, bool launches) noexcept {
   Addresses addresses;
+  addresses.of_kernels = !journal->recording();
   Collect(next, passage, &addresses);
   if (launches && !passage.captured && IsLaunch(driver::BaseOf(passage.id))) CollectLaunch(next, passage, &addresses);
   if (passage.captured) {

@@ -32,6 +32,11 @@ JournalImage::JournalImage(const Trace& trace) : ledger_(trace.Fold()) {
   header->version = faults::kJournalVersion;
   header->header_bytes = sizeof(faults::JournalHeader);
   header->table_digest = driver::TableDigest();
+  header->byte_order = faults::kByteOrder;
+  header->pointer_bytes = sizeof(void*);
+  header->module_rows = faults::kMaxModules;
+  header->stack_rows = faults::kMaxStacks;
+  header->python_rows = faults::kMaxPythonFunctions;
   header->file_bytes = size;
   header->record_capacity = records.size();
   header->modules_offset = kModulesAt;

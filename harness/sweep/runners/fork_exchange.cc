@@ -46,9 +46,10 @@ void* MapShared(const std::string& path, int rights, std::size_t* bytes) {
 
 // What no process changes in the header of a journal.
 struct FixedPart {
-  char magic[sizeof(JournalHeader::magic)];
-  std::uint32_t version;
-  std::uint32_t header_bytes;
+  char before_byte_order[offsetof(JournalHeader, byte_order)];
+  std::uint32_t byte_order;
+  std::uint32_t pointer_bytes;
+  char tool_version[sizeof(JournalHeader::tool_version)];
   std::uint64_t table_digest;
   std::uint64_t file_bytes;
   std::uint64_t record_capacity;
@@ -56,8 +57,9 @@ struct FixedPart {
   std::uint64_t stacks_offset;
   std::uint64_t python_offset;
   std::uint64_t records_offset;
+  std::uint32_t rows_and_window[4];
 };
-static_assert(sizeof(FixedPart) == offsetof(JournalHeader, next_record));
+static_assert(sizeof(FixedPart) == offsetof(JournalHeader, started));
 
 FixedPart FixedOf(const JournalHeader& header) {
   FixedPart part{};

@@ -38,6 +38,11 @@ class HandMadeJournal {
     header->version = faults::kJournalVersion;
     header->header_bytes = sizeof(faults::JournalHeader);
     header->table_digest = driver::TableDigest();
+    header->byte_order = faults::kByteOrder;
+    header->pointer_bytes = sizeof(void*);
+    header->module_rows = faults::kMaxModules;
+    header->stack_rows = faults::kMaxStacks;
+    header->python_rows = faults::kMaxPythonFunctions;
     header->file_bytes = bytes_.size();
     header->modules_offset = kModules;
     header->stacks_offset = kStacks;

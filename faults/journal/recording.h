@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// recording.h: what a recording (`cuaudit record`) has beyond another journal: bounded rings of slots, each with checks and a time.
+//
+// A recording is made in production, may run for weeks, and is sent to somebody else. So new records take the place of the oldest; a record
+// that was cut short by a kill, or changed on the way, is told by its check; and nothing is written that could be data of the program.
+// docs/JOURNAL.md says what a recording contains.
+#pragma once
+
+#include <cstdint>
+
+#include "faults/driver/call_id.h"
+#include "faults/journal/layout.h"
+
+namespace cuaudit::faults {
+
+// A check over all 128 bytes. Never 0.
+std::uint32_t CheckOf(const Record& record) noexcept;
+
+// A check over header and tables: `base` is the file, whose bytes up to `records_offset` are there.
+std::uint64_t DigestOf(const JournalHeader& header, const char* base) noexcept;
+
+// Hundredths of a second since 1970, of the kernel's coarse clock.
+std::uint64_t HundredthsNow() noexcept;
+
+// True for the record of a call that changes nothing that lasts: a launch, a copy, a query, a wait. The rest of what a call did to objects
+// can be told without it.
+bool IsPassing(RecordKind kind, std::uint16_t call) noexcept;
+
+// True when this argument of the call is data of the program and no size, handle or address: the value that a memset writes.
+bool IsData(driver::BaseId base, std::size_t argument) noexcept;
+
+}  // namespace cuaudit::faults
