@@ -52,6 +52,10 @@ struct Line {
 
 const char* SetOption(std::string_view key, std::string_view value, InterposeOptions* options, Line line) noexcept {
   if (key == "journal") return CopyPath(value, options->journal) ? nullptr : line.Say(key, value, "a path shorter than 1024 bytes");
+  if (key == "record") {
+    options->record = true;
+    return CopyPath(value, options->journal) ? nullptr : line.Say(key, value, "a path shorter than 1024 bytes");
+  }
   if (key == "forks") return CopyPath(value, options->forks) ? nullptr : line.Say(key, value, "a path shorter than 1024 bytes");
   if (key == "cycles") return CopyPath(value, options->cycles) ? nullptr : line.Say(key, value, "a path shorter than 1024 bytes");
   if (key == "real_driver") {

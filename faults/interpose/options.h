@@ -20,7 +20,8 @@ inline constexpr std::size_t kMaxPath = 1024;
 enum class HostChoice : unsigned char { None, Basic, Heap };
 
 struct InterposeOptions {
-  char journal[kMaxPath] = "";
+  char journal[kMaxPath] = "";  // of `journal` or `record`
+  bool record = false;          // a journal that cannot be opened does not stop the program
   char real_driver[kMaxPath] = "";
   char forks[kMaxPath] = "";
   char cycles[kMaxPath] = "";

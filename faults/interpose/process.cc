@@ -52,10 +52,14 @@ void Say(const char* text) noexcept {
   if (length > 0) (void)!write(STDERR_FILENO, line, strlen(line));
 }
 
-[[noreturn]] void Refuse(const char* path, const char* error) noexcept {
+void SayOf(const char* path, const char* error, const char* more = "") noexcept {
   char message[2 * kMaxPath];
-  snprintf(message, sizeof(message), "%s: %s", path, error);
+  snprintf(message, sizeof(message), "%s: %s%s", path, error, more);
   Say(message);
+}
+
+[[noreturn]] void Refuse(const char* path, const char* error) noexcept {
+  SayOf(path, error);
   _exit(2);
 }
 
@@ -67,8 +71,10 @@ void Load() noexcept {
     _exit(2);
   }
   if (options.journal[0] != '\0') {
-    if (const char* const error = journal.Open(options.journal)) Refuse(options.journal, error);
-    stacks.Attach(&journal, true);
+    const char* const error = journal.Open(options.journal);
+    if (error == nullptr) stacks.Attach(&journal, true);
+    else if (options.record) SayOf(options.journal, error, ": nothing is recorded");  // in production the program comes first
+    else Refuse(options.journal, error);
   }
   const bool stacked = journal.is_open() && journal.header().stack_depth.load() != 0;
   for (std::size_t i = 0; i < options.plan.size(); ++i) {
@@ -195,10 +201,7 @@ void OpenDriver() noexcept {
   }
   if (wants_genuine) {
     if (options.world.given != nullptr) {
-      char message[128];
-      snprintf(message, sizeof(message), "CUAUDIT_OPTIONS: %s: expected driver=sim with it: a genuine driver cannot be asked for it",
-               options.world.given);
-      Say(message);
+      SayOf("CUAUDIT_OPTIONS", options.world.given, ": expected driver=sim with it: a genuine driver cannot be asked for it");
       _exit(2);
     }
     if (const char* error = OpenGenuine()) {
@@ -276,7 +279,8 @@ void NoteExportTable(const void* table_id) noexcept {
   _Unwind_Backtrace(&Step, &asker);
   if (journal.is_open()) {
     snprintf(journal.header().refused_runtime, sizeof(journal.header().refused_runtime), "%s", asker.file);
-  } else {
+  }
+  if (!journal.is_open() || options.record) {  // nobody may wait for the program and read its recording
     char directory[kMaxPath];
     snprintf(directory, sizeof(directory), "%s", OwnPath() == nullptr ? "" : OwnPath());
     if (char* const slash = strrchr(directory, '/')) *slash = '\0';
