@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "harness/symbols/module_symbols.h"
@@ -40,6 +42,15 @@ std::string_view PathOf(const faults::JournalView& journal, std::uint64_t raw) {
   return number == faults::kNoModule ? std::string_view() : journal.ModulePath(number);
 }
 
+std::string Hexadecimal(std::span<const std::uint8_t> bytes) {
+  std::string text;
+  for (const std::uint8_t byte : bytes) {
+    text += "0123456789abcdef"[byte >> 4U];
+    text += "0123456789abcdef"[byte & 15U];
+  }
+  return text;
+}
+
 std::string_view NameOf(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 report::Frame PythonFrame(const faults::JournalView& journal, std::uint64_t raw) {
@@ -66,8 +77,29 @@ struct Symbolizer::Impl {
     if (found != modules.end()) return found->second;
     Module module;
     module.name = NameOf(path);
-    module.symbols = ModuleSymbols::Open(key.first, build_id);
+    for (const std::string& file : Candidates(key.first, build_id)) {
+      // A journal may come from elsewhere and name a pipe, which would wait for a writer.
+      std::error_code error;
+      if (!std::filesystem::is_regular_file(file, error)) continue;
+      module.symbols = ModuleSymbols::Open(file, build_id);
+      if (module.symbols != nullptr) break;
+    }
     return modules.emplace(std::move(key), std::move(module)).first->second;
+  }
+
+  std::string directory;  // of LookIn; empty: none
+
+  // The files that may be this object, the likeliest first.
+  std::vector<std::string> Candidates(const std::string& path, std::span<const std::uint8_t> build_id) const {
+    std::vector<std::string> files = {path};
+    const std::string id = Hexadecimal(build_id);
+    const std::string below = id.size() < 4 ? std::string() : "/.build-id/" + id.substr(0, 2) + "/" + id.substr(2);
+    if (!directory.empty()) {
+      if (!below.empty()) files.insert(files.end(), {directory + below, directory + below + ".debug"});
+      files.push_back(directory + "/" + std::string(NameOf(path)));
+    }
+    if (!below.empty()) files.push_back("/usr/lib/debug" + below + ".debug");
+    return files;
   }
 
   std::vector<report::Frame> Resolve(const faults::JournalView& journal, std::span<const std::uint64_t> stack) {
@@ -123,6 +155,16 @@ struct Symbolizer::Impl {
 
 Symbolizer::Symbolizer() : impl_(std::make_unique<Impl>()) {}
 Symbolizer::~Symbolizer() = default;
+
+void Symbolizer::LookIn(const std::string& directory) { impl_->directory = directory; }
+
+std::vector<std::pair<std::string, std::string>> Symbolizer::NotFound() const {
+  std::vector<std::pair<std::string, std::string>> files;
+  for (const auto& [key, module] : impl_->modules) {
+    if (module.symbols == nullptr) files.emplace_back(key.first, Hexadecimal(key.second));
+  }
+  return files;
+}
 
 std::vector<report::Frame> Symbolizer::Resolve(const faults::JournalView& journal, std::uint32_t stack) {
   const std::span<const std::uint64_t> whole = journal.Stack(stack);

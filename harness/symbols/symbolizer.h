@@ -11,6 +11,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "faults/journal/journal_view.h"
@@ -28,7 +30,14 @@ class Symbolizer {
   // Innermost frame first. Inlined functions are frames of their own. The stack is trimmed as by Trim. Empty for stack 0.
   std::vector<report::Frame> Resolve(const faults::JournalView& journal, std::uint32_t stack);
 
-  // The same, with nothing trimmed.
+  // Object files are also looked for below this directory: as .build-id/AB/CDEF... (with or without .debug), and by their names. A file
+  // with another build id is not used.
+  void LookIn(const std::string& directory);
+
+  // Object files of which a frame was asked for and that were found nowhere: path and build id in hexadecimal, sorted.
+  std::vector<std::pair<std::string, std::string>> NotFound() const;
+
+  // The same as Resolve, with nothing trimmed.
   std::vector<report::Frame> Whole(const faults::JournalView& journal, std::uint32_t stack);
 
  private:

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "faults/journal/journal_view.h"
 #include "harness/sweep/run/place_text.h"
@@ -28,6 +30,10 @@ class SiteTexts {
  public:
   // Notes of which objects that are left the CUDA runtime is the owner, not the program (Object::library_kept).
   void MarkRuntimeOwned(const faults::JournalView& journal, Ledger* ledger);
+
+  // As Symbolizer says.
+  void LookIn(const std::string& directory) { symbolizer_.LookIn(directory); }
+  std::vector<std::pair<std::string, std::string>> NotFound() const { return symbolizer_.NotFound(); }
 
   const PlaceText& Text(const faults::JournalView& journal, const Site& site, std::uint64_t key);
 
