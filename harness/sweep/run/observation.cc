@@ -10,6 +10,8 @@
 #include "faults/driver/foreign_runtime.h"
 #include "faults/journal/journal_file.h"
 #include "harness/process/shell_quote.h"
+#include "harness/recording/held_before.h"
+#include "harness/recording/recording.h"
 #include "harness/verdict/driver_owned.h"
 
 namespace cuaudit::harness {
@@ -22,10 +24,16 @@ Result<Observation> ReadObservation(const std::string& journal, const Ending& en
   seen.file = std::move(*file);
   seen.ending = ending;
   if (const char* const wrong = seen.journal.Open(seen.file.data(), seen.file.size())) return Status(Exit::Usage, journal + ": " + wrong);
+  if (IsRecording(seen.journal)) {
+    seen.recording = std::make_shared<const Recording>(ReadRecording(seen.journal));
+    seen.journal = faults::JournalView::Join(&seen.journal.header(), seen.recording->records, seen.journal);
+  }
   seen.memo = std::make_shared<faults::KeyMemo>();
   seen.journal.Remember(seen.memo.get());
   seen.ledger = Fold(seen.journal.records());
   MarkDriverOwned(seen.journal, &seen.ledger);
+  if (seen.recording != nullptr && !seen.recording->WholeOfWhatLasts()) DropWhatNeedsTheBeginning(&seen.ledger);
+  if (seen.recording != nullptr) DropWhatNeedsTheEnd(&seen.ledger);
   return seen;
 }
 

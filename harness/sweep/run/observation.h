@@ -28,6 +28,8 @@
 
 namespace cuaudit::harness {
 
+struct Recording;
+
 // The audited program and the settings that are the same for each of its runs.
 struct Subject {
   Program program;
@@ -49,6 +51,7 @@ struct Observation {
   faults::JournalView journal;
   Ledger ledger;
   Ending ending;
+  std::shared_ptr<const Recording> recording;  // null: the journal is no recording (`cuaudit record`)
   // Only for a lifecycle in C++.
   std::optional<CycleSteps> steps;
   std::optional<NextCycle> next;

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+#include "harness/recording/pack.h"
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <new>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "faults/journal/recording.h"
+#include "faults/journal/stack_key.h"
+
+namespace cuaudit::harness {
+namespace {
+
+// Old numbers of rows and their new ones, in the order in which they were first met.
+class Rows {
+ public:
+  std::uint64_t NumberOf(std::uint64_t old) {
+    const auto [at, fresh] = number_.emplace(old, old_.size());
+    if (fresh) old_.push_back(old);
+    return at->second;
+  }
+  const std::vector<std::uint64_t>& old() const { return old_; }
+
+ private:
+  std::map<std::uint64_t, std::uint64_t> number_;
+  std::vector<std::uint64_t> old_;
+};
+
+class Tables {
+ public:
+  explicit Tables(const faults::JournalView& journal) : journal_(journal) {}
+
+  // 0 for a stack that is not there, or not whole.
+  std::uint32_t StackOf(std::uint32_t old) {
+    if (journal_.Stack(old).empty()) return 0;
+    return static_cast<std::uint32_t>(stacks_.NumberOf(old)) + 1;
+  }
+
+  // All stacks first, because they say which other rows there are.
+  void Collect() {
+    for (const std::uint64_t old : stacks_.old()) {
+      std::vector<std::uint64_t> frames;
+      for (const std::uint64_t frame : journal_.Stack(static_cast<std::uint32_t>(old))) frames.push_back(Renumbered(frame));
+      frames_.push_back(std::move(frames));
+    }
+  }
+
+  std::size_t modules() const { return modules_.old().size(); }
+  std::size_t stacks() const { return frames_.size(); }
+  std::size_t python() const { return python_.old().size(); }
+
+  void WriteModules(char* at) const {
+    auto* row = reinterpret_cast<faults::ModuleRow*>(at);
+    for (const std::uint64_t old : modules_.old()) {
+      faults::ModuleRow* const made = ::new (static_cast<void*>(row++)) faults::ModuleRow{};
+      made->base.store(journal_.modules()[old].base.load());
+      made->state.store(2);
+      const std::span<const std::uint8_t> id = journal_.ModuleBuildId(old);
+      made->build_id_bytes = static_cast<std::uint32_t>(id.size());
+      if (!id.empty()) std::memcpy(made->build_id, id.data(), id.size());
+      const std::string_view path = journal_.ModulePath(old);
+      path.copy(made->path, sizeof(made->path) - 1);
+    }
+  }
+
+  void WriteStacks(char* at) const {
+    auto* row = reinterpret_cast<faults::StackRow*>(at);
+    for (const std::vector<std::uint64_t>& frames : frames_) {
+      faults::StackRow* const made = ::new (static_cast<void*>(row++)) faults::StackRow{};
+      std::memcpy(made->frame, frames.data(), frames.size() * sizeof(frames.front()));
+      made->hash.store(faults::HashOfFrames(made->frame, frames.size()));
+      made->depth.store(static_cast<std::uint32_t>(frames.size()));
+    }
+  }
+
+  void WritePython(char* at) const {
+    auto* row = reinterpret_cast<faults::PythonRow*>(at);
+    for (const std::uint64_t old : python_.old()) {
+      faults::PythonRow* const made = ::new (static_cast<void*>(row++)) faults::PythonRow{};
+      const faults::PythonRow& from = *journal_.PythonFunction(faults::PythonFrame(old, 0));
+      made->hash.store(from.hash.load());
+      made->complete.store(1);
+      made->first_line = from.first_line;
+      std::memcpy(made->name, from.name, sizeof(made->name));
+      std::memcpy(made->file, from.file, sizeof(made->file));
+    }
+  }
+
+ private:
+  std::uint64_t Renumbered(std::uint64_t frame) {
+    const std::uint64_t module = faults::FrameModule(frame);
+    if (module == faults::kPython) {
+      if (journal_.PythonFunction(frame) == nullptr)
+        return faults::PythonFrame(faults::kMaxPythonFunctions, faults::FramePythonLine(frame));
+      return faults::PythonFrame(python_.NumberOf(faults::FramePythonRow(frame)), faults::FramePythonLine(frame));
+    }
+    if (journal_.ModulePath(module).empty()) return faults::kNoModule << 48 | faults::FrameOffset(frame);
+    return modules_.NumberOf(module) << 48 | faults::FrameOffset(frame);
+  }
+
+  const faults::JournalView& journal_;
+  Rows stacks_;
+  Rows modules_;
+  Rows python_;
+  std::vector<std::vector<std::uint64_t>> frames_;
+};
+
+}  // namespace
+
+std::string PackRecording(const faults::JournalView& journal, const Recording& recording) {
+  Tables tables(journal);
+  std::vector<std::uint32_t> stacks;
+  for (const faults::Record& record : recording.records) stacks.push_back(tables.StackOf(record.stack));
+  tables.Collect();
+
+  static_assert(sizeof(faults::JournalHeader) % alignof(faults::RecordSlot) == 0);
+  const std::size_t modules_at = sizeof(faults::JournalHeader);
+  const std::size_t stacks_at = modules_at + tables.modules() * sizeof(faults::ModuleRow);
+  const std::size_t python_at = stacks_at + tables.stacks() * sizeof(faults::StackRow);
+  const std::size_t records_at = python_at + tables.python() * sizeof(faults::PythonRow);
+  const std::size_t count = recording.records.size();
+  const std::size_t size = records_at + count * sizeof(faults::RecordSlot);
+
+  const auto words = std::make_unique<std::uint64_t[]>(size / sizeof(std::uint64_t));  // zeroed, and aligned for every row
+  char* const bytes = reinterpret_cast<char*>(words.get());
+  std::memcpy(bytes, static_cast<const void*>(&journal.header()), sizeof(faults::JournalHeader));
+  auto* const header = reinterpret_cast<faults::JournalHeader*>(bytes);
+  header->file_bytes = size;
+  header->record_capacity = count;
+  header->modules_offset = modules_at;
+  header->stacks_offset = stacks_at;
+  header->python_offset = python_at;
+  header->records_offset = records_at;
+  header->module_rows = static_cast<std::uint32_t>(tables.modules());
+  header->stack_rows = static_cast<std::uint32_t>(tables.stacks());
+  header->python_rows = static_cast<std::uint32_t>(tables.python());
+  header->next_module.store(header->module_rows);
+  header->next_stack.store(header->stack_rows);
+  header->flags.fetch_or(faults::kPacked);
+  for (std::size_t i = 0; i < faults::kRings; ++i) {
+    faults::Ring& ring = header->ring[i];
+    ring.overwritten.store(recording.gone[i]);
+    ring.lost_until.store(recording.gone_until[i]);
+    ring.first = i == 0 ? 0 : count;
+    ring.slots = i == 0 ? count : 0;
+    ring.next.store(ring.slots);
+    ring.reserved.store(ring.slots);
+  }
+  tables.WriteModules(bytes + modules_at);
+  tables.WriteStacks(bytes + stacks_at);
+  tables.WritePython(bytes + python_at);
+  auto* slot = reinterpret_cast<faults::RecordSlot*>(bytes + records_at);
+  for (std::size_t i = 0; i < count; ++i) {
+    faults::RecordSlot* const made = ::new (static_cast<void*>(slot++)) faults::RecordSlot{};
+    made->record = recording.records[i];
+    made->record.stack = stacks[i];
+    made->time = recording.times[i];
+    const bool returned = made->record.end != 0;
+    made->state.store(returned ? faults::kSlotDone : faults::kSlotHeld);
+    (returned ? made->done : made->begun).store(faults::CheckOf(made->record));
+  }
+  header->tables_check = faults::DigestOf(*header, bytes);
+  return {bytes, size};
+}
+
+}  // namespace cuaudit::harness

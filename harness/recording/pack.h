@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// pack.h: cuts a recording down to what it holds, so that it is small enough to send.
+//
+// The result is a recording, too, of the same format. It has only the records that ReadRecording keeps, in their order, the call stacks of
+// these, and the modules and Python functions of those. Nobody can append to it.
+#pragma once
+
+#include <string>
+
+#include "faults/journal/journal_view.h"
+#include "harness/recording/recording.h"
+
+namespace cuaudit::harness {
+
+// The bytes of the packed recording. `recording` was read from `journal`.
+std::string PackRecording(const faults::JournalView& journal, const Recording& recording);
+
+}  // namespace cuaudit::harness

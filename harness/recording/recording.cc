@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#include "harness/recording/recording.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <utility>
+
+#include "faults/journal/recording.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using faults::Record;
+using faults::RecordSlot;
+
+faults::RingName RingOf(const Record& record) { return faults::IsPassing(record.kind, record.call) ? faults::kPassing : faults::kLasting; }
+
+class Reader {
+ public:
+  explicit Reader(Recording* recording) : recording_(recording) {}
+
+  void Read(const RecordSlot& slot) {
+    const std::uint32_t state = slot.state.load(std::memory_order_acquire);
+    if (state == faults::kSlotFree) return;
+    const std::uint32_t check = faults::CheckOf(slot.record);
+    const bool known = slot.record.kind != faults::RecordKind::Empty && slot.record.kind <= faults::RecordKind::Stop;
+    const bool finished = slot.record.end != 0 && slot.done.load(std::memory_order_relaxed) == check;
+    const bool begun = slot.record.end == 0 && slot.begun.load(std::memory_order_relaxed) == check;
+    if (known && slot.record.begin != 0 && (finished || begun)) {
+      recording_->records.push_back(slot.record);
+      recording_->times.push_back(slot.time);
+    } else if (state == faults::kSlotHeld) {
+      ++recording_->torn;
+    } else {
+      ++recording_->damaged;
+    }
+  }
+
+  // Leaves out what is older than the last `window` hundredths of a second.
+  void LimitTo(std::uint32_t window) {
+    if (window == 0 || recording_->times.empty()) return;
+    const std::uint32_t last = *std::max_element(recording_->times.begin(), recording_->times.end());
+    if (last <= window) return;
+    for (std::size_t i = 0; i < recording_->records.size(); ++i) {
+      const Record& record = recording_->records[i];
+      if (recording_->times[i] >= last - window || record.end == 0) continue;
+      std::uint64_t& until = recording_->gone_until[RingOf(record)];
+      until = std::max(until, record.end);
+    }
+  }
+
+  // Leaves out what has a gap behind it. A call that has not returned stays: it may be why the program stands still.
+  void Drop() {
+    const auto old = [&](const Record& record) { return record.end != 0 && record.begin <= recording_->gone_until[RingOf(record)]; };
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < recording_->records.size(); ++i) {
+      if (old(recording_->records[i])) {
+        ++recording_->gone[RingOf(recording_->records[i])];
+        continue;
+      }
+      recording_->records[kept] = recording_->records[i];
+      recording_->times[kept++] = recording_->times[i];
+    }
+    recording_->records.resize(kept);
+    recording_->times.resize(kept);
+  }
+
+  void Sort() {
+    std::vector<std::size_t> order(recording_->records.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return recording_->records[a].begin < recording_->records[b].begin; });
+    std::vector<Record> records;
+    std::vector<std::uint32_t> times;
+    records.reserve(order.size());
+    times.reserve(order.size());
+    for (const std::size_t at : order) {
+      records.push_back(recording_->records[at]);
+      times.push_back(recording_->times[at]);
+    }
+    recording_->records = std::move(records);
+    recording_->times = std::move(times);
+  }
+
+ private:
+  Recording* recording_;
+};
+
+}  // namespace
+
+Recording ReadRecording(const faults::JournalView& journal, std::uint32_t window) {
+  const faults::JournalHeader& header = journal.header();
+  Recording recording;
+  recording.dropped = header.dropped.load();
+  for (std::size_t i = 0; i < faults::kRings; ++i) {
+    recording.gone[i] = header.ring[i].overwritten.load();
+    recording.gone_until[i] = header.ring[i].lost_until.load();
+  }
+  Reader reader(&recording);
+  for (const RecordSlot& slot : journal.slots()) reader.Read(slot);
+  reader.LimitTo(window != 0 ? window : header.window);
+  reader.Drop();
+  reader.Sort();
+  return recording;
+}
+
+}  // namespace cuaudit::harness
