@@ -3,11 +3,13 @@
 
 #include "harness/cli/carry_out.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/recording_report.h"
 #include "harness/cli/session.h"
 
 namespace cuaudit::harness {
 
 Exit CyclesCommand(const Options& options) {
+  if (!options.from_journal.empty()) return CyclesOfRecording(options);
   const Result<CyclesAsked> asked = CyclesOf(options);
   if (!asked.ok()) return Refuse(asked.status());
   const Result<Session> session = Session::Open(options);

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "faults/driver/result.h"
 #include "faults/driver/shape.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/recording_report.h"
 #include "harness/cli/session.h"
 #include "harness/ledger/rules.h"
 #include "harness/sweep/run/observation.h"
@@ -260,11 +262,14 @@ void AddLedger(const Observation& seen, Page* page) {
 
 Exit ExplainCommand(const Options& options) {
   if (!options.rule.empty()) return ExplainWord(options.rule);
-  const Result<Observation> seen = ReadObservation(options.operand, Ending());
+  Result<Observation> seen = ReadObservation(options.operand, Ending());
   if (!seen.ok()) {
     Say(seen.status().message());
     return Exit::Usage;
   }
+  if (seen->recording != nullptr && !options.every_record) return ExplainRecording(options, std::move(*seen));
+  const bool as_text = options.outputs.size() == 1 && options.outputs.front().format == Format::Text && options.output.empty();
+  if (!as_text) return Refuse({Exit::Usage, "--format, --output: expected a recording: this journal is printed as text to stdout"});
   Page page;
   AddHeader(seen->journal, &page);
   AddRecords(seen->journal, &page);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/live_table.h"
 #include "harness/cli/session.h"
 #include "harness/options/report_files.h"
 #include "harness/process/files.h"
@@ -12,31 +12,6 @@
 
 namespace cuaudit::harness {
 namespace {
-
-std::vector<report::LiveRow> LiveTable(const Ledger& ledger) {
-  std::array<report::LiveRow, driver::kKindCount> rows;
-  for (const Object& object : ledger.objects) {
-    if (object.driver_owned || object.part_of_other || object.library_kept || driver::DiesWithOf(object.kind) == driver::DiesWith::Parent)
-      continue;
-    report::LiveRow& row = rows[static_cast<std::size_t>(object.kind)];
-    ++row.acquired;
-    if (object.state == State::Released) {
-      ++row.released;
-    } else if (object.state == State::Orphaned) {
-      ++row.orphaned;
-    } else {
-      ++row.live;
-      row.bytes += object.bytes;
-    }
-  }
-  std::vector<report::LiveRow> table;
-  for (std::size_t kind = 0; kind < rows.size(); ++kind) {
-    if (rows[kind].acquired == 0) continue;
-    rows[kind].kind = std::string(driver::Name(static_cast<driver::Kind>(kind)));
-    table.push_back(std::move(rows[kind]));
-  }
-  return table;
-}
 
 Result<Observation> RunInForeground(const Session& session, int* interrupted) {
   const std::string journal = session.dir().Journal("run.journal");

@@ -16,6 +16,7 @@
 #include <iostream>
 #include <sstream>
 #include <system_error>
+#include <utility>
 
 #include "faults/interpose/world_options.h"
 #include "faults/plan/fault.h"
@@ -31,7 +32,7 @@ constexpr std::uint64_t kRealDeadlineMs = 60000;
 constexpr std::size_t kJobsOnRealDriver = 4;  // each trial holds a context of its own on the device
 
 std::uint64_t DeadlineMs(const Options& options, DriverChoice driver) {
-  if (options.deadline_ms != 0 || options.command == kRun) return options.deadline_ms;
+  if (options.deadline_ms != 0 || options.command == kRun || options.command == kRecord) return options.deadline_ms;
   return driver == DriverChoice::Simulated ? kSimulatedDeadlineMs : kRealDeadlineMs;
 }
 
@@ -73,6 +74,7 @@ std::string HostFaultOption(const Options& options) {
 bool TellsOwners(const Options& options) { return options.stacks != 0; }
 
 HostProbes ProbesOf(const Options& options, Command command) {
+  if (command == kRecord) return HostProbes::None;  // it is made for production, and pays for the driver's calls alone
   if (options.host) return HostProbes::Heap;
   if (options.no_host) return HostProbes::None;
   if (command == kCycles || !HostFaultOption(options).empty()) return HostProbes::Heap;
@@ -216,11 +218,13 @@ Result<Session> Session::Open(const Options& options) {
   subject.launch.driver = chosen->driver;
   session.why_driver_ = chosen->why;
   subject.launch.real_driver = machine->genuine_driver;
-  subject.launch.pinned_scope = options.scope == "pinned";
+  // A program in production must not notice that it is recorded.
+  subject.launch.pinned_scope = options.scope == "pinned" && options.command != kRecord;
   subject.launch.stack_depth = static_cast<std::uint32_t>(options.stacks);
   // `run` is for whole programs: a stack for each of a million launches would be most of its cost, and its table needs only the stacks of
   // acquisitions and releases. The simulated driver proves misuse between any two calls and needs the stacks of both.
-  subject.launch.stacks_of_objects_only = options.command == kRun && chosen->driver == DriverChoice::Genuine;
+  subject.launch.stacks_of_objects_only =
+      options.command == kRecord || (options.command == kRun && chosen->driver == DriverChoice::Genuine);
   subject.launch.host_probes = ProbesOf(options, options.command);
   subject.record_capacity = options.records;
   subject.deadline_ms = DeadlineMs(options, chosen->driver);
@@ -289,28 +293,38 @@ Exit Refuse(const Status& status) {
   return status.exit();
 }
 
-void Accept(const Session& session, report::Run* run) {
-  if (session.options().suppressions.empty()) return;
-  Suppressions suppressions = session.suppressions();
+namespace {
+
+void AcceptBy(Suppressions suppressions, report::Run* run) {
   suppressions.Apply(Today(), run);
   for (const std::string& place : suppressions.Unused()) Say("warning: " + place + ": the suppression fits no defect");
 }
 
-Exit Deliver(report::Run run, const Session& session) {
-  Accept(session, &run);
-  return WriteOutputs(run, session);
-}
-
 // An output that cannot be written does not keep the others from being written.
-Exit WriteOutputs(const report::Run& run, const Session& session) {
+Exit WriteAllOutputs(const report::Run& run, const Options& options) {
   Exit exit = ExitOf(run);
-  for (const Output& output : session.options().outputs) {
+  for (const Output& output : options.outputs) {
     const Status status = WriteReport(run, output);
     if (status.ok()) continue;
     Say(status.message());
     exit = status.exit();
   }
   return exit;
+}
+
+}  // namespace
+
+void Accept(const Session& session, report::Run* run) {
+  if (!session.options().suppressions.empty()) AcceptBy(session.suppressions(), run);
+}
+
+Exit WriteOutputs(const report::Run& run, const Session& session) { return WriteAllOutputs(run, session.options()); }
+
+Exit Deliver(report::Run run, const Session& session) { return Deliver(std::move(run), session.options(), session.suppressions()); }
+
+Exit Deliver(report::Run run, const Options& options, Suppressions suppressions) {
+  if (!options.suppressions.empty()) AcceptBy(std::move(suppressions), &run);
+  return WriteAllOutputs(run, options);
 }
 
 Exit Beside(Exit delivered, const Status& written) {

@@ -77,6 +77,7 @@ Exit WriteOutputs(const report::Run& run, const Session& session);
 
 // Both, one after the other.
 Exit Deliver(report::Run run, const Session& session);
+Exit Deliver(report::Run run, const Options& options, Suppressions suppressions);
 
 // The exit code of a command that has `delivered` its report and then tried to write another file. When that file could not be written,
 // stderr says why; the report is not affected.

@@ -9,14 +9,13 @@
 
 namespace cuaudit::harness {
 
-namespace {
-
-// The rows of a program that marks its cycles show its first and its last cycle.
 void ShowFirstAndLast(report::Run* run) {
   const auto ends = [](std::vector<std::uint64_t>* counts) { *counts = {counts->front(), counts->back()}; };
   ends(&run->cycle_counts);
   for (report::CycleRow& row : run->cycle_rows) ends(&row.live);
 }
+
+namespace {
 
 class Cycles {
  public:

@@ -21,6 +21,9 @@
 
 namespace cuaudit::harness {
 
+// Keeps the first and the last cycle in the rows of a run whose program marks its cycles.
+void ShowFirstAndLast(report::Run* run);
+
 struct CyclesProgress {
   int interrupted = 0;  // number of the signal that ended it; 0: none
   std::size_t done = 0;

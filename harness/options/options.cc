@@ -38,6 +38,8 @@ constexpr CommandRow kCommands[] = {
      "one so"},
     {kAuditCases, "audit", " [CASE...]", "Carry out the sweep and the cycles of each case of cuaudit.toml"},
     {kInit, "init", " -- PROGRAM [ARGS]", "Write a cuaudit.toml for a program, from what fault-free runs of it show"},
+    {kRecord, "record", " -- PROGRAM [ARGS] | --print-environment | --pack FILE",
+     "Record the driver calls of a program in production, bounded and cheaply, for explain, cycles and reduce on another machine"},
 };
 
 const CommandRow& RowOf(Command command) {
@@ -72,8 +74,16 @@ void AddOptions(CLI::App* app, Command command, Options* options) {
 Status CheckOptions(const Options& options) {
   const CommandRow& row = RowOf(options.command);
   const std::string usage = std::string("cuaudit ") + row.name + " [OPTIONS]" + row.usage;
-  const bool takes_program = (options.command & (kAudit | kInit)) != 0;
-  if (takes_program && options.program.empty()) return {Exit::Usage, "expected -- and a program: " + usage};
+  const bool instead = !options.from_journal.empty() || options.print_environment || !options.pack.empty();
+  const bool takes_program = (options.command & (kAudit | kInit | kRecord)) != 0;
+  if (takes_program && instead && !options.program.empty())
+    return {Exit::Usage, std::string("expected no program beside ") +
+                             (options.print_environment ? "--print-environment"
+                              : options.pack.empty()    ? "--from-journal"
+                                                        : "--pack") +
+                             ": " + usage};
+  if (options.print_environment && !options.pack.empty()) return {Exit::Usage, "expected --print-environment or --pack, not both"};
+  if (takes_program && !instead && options.program.empty()) return {Exit::Usage, "expected -- and a program: " + usage};
   const bool may_take_program = takes_program || options.command == kEnv;
   if (!may_take_program && !options.program.empty()) return {Exit::Usage, std::string(row.name) + " takes no program: " + usage};
   if (options.command == kExplain && options.operand.empty() == options.rule.empty())
@@ -222,7 +232,7 @@ OptionsParser::OptionsParser() : parts_(std::make_unique<Parts>()) {
     sub->allow_config_extras(CLI::config_extras_mode::error);
     sub->footer(std::string("cuaudit ") + row.name + " [OPTIONS]" + row.usage);
     AddOptions(sub, row.command, &copy);
-    if (row.command == kExplain) sub->add_option("journal", copy.operand, "a journal that --keep left behind");
+    if (row.command == kExplain) sub->add_option("journal", copy.operand, "a journal that record made, or that --keep left behind");
     if (row.command == kAuditCases) sub->add_option("case", copy.operands, "names of cases (default: all)");
     if (row.command == kList) {
       sub->add_option("what", copy.operand, "the table")

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// recording_report.h: what a recording (`cuaudit record`) amounts to: the report of `explain`, and of `cycles --from-journal`.
+//
+//   Errors    a file that is no recording, or is cut: one line, exit status 2.
+//
+// A recording may lack its beginning, and its program may have been killed. Nothing is called clean that the recording cannot show, and
+// nothing is called a leak that may have been released out of sight.
+#pragma once
+
+#include "harness/options/options.h"
+#include "harness/process/status.h"
+#include "harness/sweep/run/observation.h"
+#include "harness/sweep/run/site_text.h"
+#include "reports/run.h"
+
+namespace cuaudit::harness {
+
+Exit ExplainRecording(const Options& options, Observation seen);
+Exit CyclesOfRecording(const Options& options);
+
+// True when what a process left at its end can be judged. A process that was killed is listed instead, and all are when records are
+// missing.
+bool JudgesWhatIsLeft(const Observation& seen);
+
+// True when every process that called the driver reached its end by itself. Otherwise what it held died with it, or it still runs.
+bool AllReachedTheirEnd(const Observation& seen);
+
+// One line when the file is shorter than its header says.
+Status CheckWhole(const Observation& seen);
+
+}  // namespace cuaudit::harness
