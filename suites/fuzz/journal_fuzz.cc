@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: MIT
 // Journals, read and folded. First byte odd: the bytes are a file. Even: the bytes change a good header, then become records with few
-// handles, so that calls meet the objects of others, and the file is cut somewhere.
+// handles, so that calls meet the objects of others, and the file is cut somewhere. A file that begins with 'R' is no file: its bytes
+// become a recording (cuaudit record), which is packed, changed and cut.
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "faults/driver/call_id.h"
 #include "faults/driver/effects.h"
 #include "faults/journal/journal_file.h"
 #include "faults/journal/journal_view.h"
+#include "faults/journal/recording.h"
+#include "faults/journal/stack_key.h"
 #include "harness/ledger/ledger.h"
+#include "harness/recording/held_before.h"
+#include "harness/recording/pack.h"
+#include "harness/recording/recording.h"
 #include "include/cuaudit/fuzz_input.h"
 #include "suites/fuzz/require.h"
 
@@ -177,13 +185,109 @@ void TryFile(std::string_view text) {
   if (view.Open(copy.get(), text.size()) == nullptr) ReadAll(view);
 }
 
+// What a reader makes of these bytes; packing it anew must give what it says, whatever it is.
+void ReadRecordingOf(const char* bytes, std::size_t size) {
+  JournalView view;
+  if (view.Open(bytes, size) != nullptr || !harness::IsRecording(view)) return;
+  ReadAll(view);
+  const harness::Recording seen = harness::ReadRecording(view);
+  Require(seen.records.size() == seen.times.size() && seen.records.size() <= view.slots().size(), "a record has a slot and a time");
+  for (std::size_t i = 1; i < seen.records.size(); ++i)
+    Require(seen.records[i - 1].begin <= seen.records[i].begin, "records are in the order in which they were begun");
+  const JournalView joined = JournalView::Join(&view.header(), seen.records, view);
+  harness::Ledger ledger = harness::Fold(seen.records);
+  (void)harness::HeldBefore(joined, ledger);
+  harness::DropWhatNeedsTheBeginning(&ledger);
+  const std::string packed = harness::PackRecording(view, seen);
+  const auto words = std::make_unique<std::uint64_t[]>(packed.size() / sizeof(std::uint64_t));
+  std::memcpy(words.get(), packed.data(), packed.size());
+  JournalView again;
+  Require(again.Open(words.get(), packed.size()) == nullptr, "what was packed can be read");
+  const harness::Recording same = harness::ReadRecording(again);
+  Require(same.records.size() == seen.records.size() && same.torn == 0 && same.damaged == 0, "packing keeps what a reader keeps");
+  for (std::size_t i = 0; i < same.records.size(); ++i)
+    Require(again.Stack(same.records[i].stack).size() == view.Stack(seen.records[i].stack).size(), "packing keeps call stacks");
+}
+
+void TryRecording(FuzzInput input) {
+  constexpr std::size_t kSlots = 32;
+  JournalOptions options;
+  options.record_capacity = kSlots;
+  options.recording = true;
+  options.window = input.Byte();
+  // A live file is mostly empty tables, so the program of bytes is laid out as a packed file is: few rows, no gaps.
+  constexpr std::size_t kRows = 4;
+  constexpr std::size_t kModulesAt = sizeof(JournalHeader);
+  constexpr std::size_t kStacksAt = kModulesAt + kRows * sizeof(ModuleRow);
+  constexpr std::size_t kPythonAt = kStacksAt + kRows * sizeof(StackRow);
+  constexpr std::size_t kRecordsAt = kPythonAt + kRows * sizeof(PythonRow);
+  constexpr std::size_t kSize = kRecordsAt + kSlots * sizeof(RecordSlot);
+  const auto words = std::make_unique<std::uint64_t[]>(kSize / sizeof(std::uint64_t));
+  char* const base = reinterpret_cast<char*>(words.get());
+  auto* const header = ::new (base) JournalHeader{};
+  Require(FormatHeader(options, header) == nullptr, "a header can be made");
+  header->file_bytes = kSize;
+  header->modules_offset = kModulesAt;
+  header->stacks_offset = kStacksAt;
+  header->python_offset = kPythonAt;
+  header->records_offset = kRecordsAt;
+  header->module_rows = header->stack_rows = header->python_rows = kRows;
+  for (Ring& ring : header->ring) ring.lost_until.store(input.Byte() % 64);
+  for (std::size_t row = 0; row < kRows; ++row) {
+    auto* const module = ::new (base + kModulesAt + row * sizeof(ModuleRow)) ModuleRow{};
+    module->state.store(input.Byte() % 3);
+    module->path[0] = static_cast<char>(input.Byte());
+    module->build_id_bytes = input.Byte();
+    auto* const python = ::new (base + kPythonAt + row * sizeof(PythonRow)) PythonRow{};
+    python->complete.store(input.Byte() % 2);
+    auto* const stack = ::new (base + kStacksAt + row * sizeof(StackRow)) StackRow{};
+    const std::size_t depth = input.Below(kMaxFrames + 1);
+    for (std::size_t i = 0; i < depth; ++i) {
+      const std::uint64_t module_of = input.Byte() % 8;
+      stack->frame[i] = (module_of < 6 ? module_of : module_of == 6 ? kPython : kNoModule) << 48 | std::uint64_t{input.Byte()} << 20;
+    }
+    stack->depth.store(static_cast<std::uint32_t>(depth));
+    stack->hash.store(HashOfFrames(stack->frame, depth) + (input.Byte() == 1 ? 1 : 0));
+  }
+  std::uint64_t clock = 0;
+  for (std::size_t i = 0; i < kSlots && !input.empty(); ++i) {
+    auto* const slot = ::new (base + kRecordsAt + i * sizeof(RecordSlot)) RecordSlot{};
+    MakeRecord(&input, &clock, &slot->record);
+    slot->record.stack = input.Byte() % 6;
+    slot->time = input.Byte();
+    const std::uint32_t shape = input.Byte();
+    const bool returned = slot->record.end != 0;
+    slot->state.store(returned ? kSlotDone : kSlotHeld);
+    if (shape != 1) (returned ? slot->done : slot->begun).store(CheckOf(slot->record));
+    if (shape == 2) slot->state.store(input.Byte() % 4);
+  }
+  ReadRecordingOf(base, kSize);
+  // The same as a packed file, whose check is right, and then changed.
+  header->flags.fetch_or(kPacked);
+  header->tables_check = DigestOf(*header, base);
+  for (std::uint32_t patches = input.Below(4); patches != 0; --patches) {
+    const std::uint32_t at = input.Short() % kSize;
+    base[at] = static_cast<char>(input.Byte());
+  }
+  const std::uint32_t cut = input.Short();
+  const std::size_t size = cut == 0 ? kSize : cut % kSize;
+  ASAN_POISON_MEMORY_REGION(base + size, kSize - size);
+  ReadRecordingOf(base, size);
+  ASAN_UNPOISON_MEMORY_REGION(base + size, kSize - size);
+}
+
 }  // namespace
 }  // namespace cuaudit::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   cuaudit::FuzzInput input(data, size);
   static auto* const kept = new cuaudit::fuzz::Template;
-  if (input.Below(2) == 1) cuaudit::fuzz::TryFile(input.Rest());
-  else kept->Try(input);
+  if (input.Below(2) == 0) {
+    kept->Try(input);
+    return 0;
+  }
+  const std::string_view file = input.Rest();
+  if (!file.starts_with('R')) cuaudit::fuzz::TryFile(file);
+  else cuaudit::fuzz::TryRecording(cuaudit::FuzzInput(data + 2, size - 2));
   return 0;
 }
