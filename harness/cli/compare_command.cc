@@ -82,6 +82,10 @@ Exit CompareCommand(const Options& options) {
   }
   Result<Base> base = ReadBase(options.operands[0]);
   if (!base.ok()) return Refuse(base.status());
+  if (!base->audit && base->runs.empty()) {
+    Say("warning: " + base->name +
+        ": the baseline names no report, so nobody sees which ones vanish: write it anew (cuaudit baseline write)");
+  }
   Result<report::Audit> head = ReadResult(options.operands[1]);
   if (!head.ok()) return Refuse(head.status());
   const Status suppressed = AcceptIn(options.suppressions, &*head);

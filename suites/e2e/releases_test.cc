@@ -109,6 +109,14 @@ TEST_F(Releases, AReportThatVanishesFailsThePolicyWhetherItHasDefectsOrNot) {
   }
 }
 
+TEST_F(Releases, ABaselineOfAnOlderVersionIsReadAndSaidToBeOne) {
+  WriteFile(File("old.txt"), "cuaudit baseline 1\n");
+  const Outcome old = Run({"compare", File("old.txt"), Report("repaired")});
+  EXPECT_EQ(old.exit, 0);
+  EXPECT_THAT(old.err, StartsWith("cuaudit: warning: " + File("old.txt") + ": the baseline names no report, "));
+  EXPECT_EQ(Run({"baseline", "show", File("old.txt")}).out, "0 defects\n");
+}
+
 // The ways back are made to fail, too, but not after every first fault.
 TEST_F(Releases, ALimitMakesNoDefectOfTwoFaultsFixed) {
   const auto sweep = [](const std::string& name, std::vector<std::string> options) {
