@@ -72,6 +72,29 @@ TEST_F(FailingMoves, LeaveThePagesWhereTheyWere) {
   }
 }
 
+// One arena has given pages when another's stream is asked in vain.
+TEST_F(FailingMoves, GiveBackWhatWasGatheredAlready) {
+  Prepare();
+  CUstream const u = a.Stream();
+  const CUdeviceptr z = Get(kRowBytes, u);  // what s freed moves to u
+  const CUdeviceptr again = Get(kRowBytes, s);
+  EXPECT_OK(allocator->Free(z));
+  EXPECT_OK(allocator->Free(again));
+  failing.code = CUDA_ERROR_INVALID_VALUE;
+  int left = 2;
+  failing.on_call = [this, &left](CallId call) {
+    if (call == CallId::EventQuery && --left == 0) failing.Fail(call, Failing::Refused);
+  };
+  CUdeviceptr y = 0;
+  EXPECT_EQ(allocator->Allocate(0, 2 * kRowBytes, t, &y), CUDA_ERROR_INVALID_VALUE);
+  failing.on_call = nullptr;
+  EXPECT_EQ(Stats().reserved_bytes[0].current, 2 * kRowBytes);
+  EXPECT_EQ(Get(kRowBytes, u), z);
+  EXPECT_EQ(Get(kRowBytes, s), again);
+  EXPECT_EQ(Stats().reserved_bytes[0].current, 2 * kRowBytes) << "each has its own again";
+  End(2 * kRowPages);
+}
+
 // Behind that they have moved: the error is told, and the memory is there for who asks again. Addresses that may still be mapped are
 // unmapped before they are used anew.
 TEST_F(FailingMoves, HaveMovedThoughTheOldAddressesAreNotUnmapped) {

@@ -137,6 +137,14 @@ TEST_P(MovedPages, OfAStreamInACaptureAreAskedForBehindIt) {
   a.Drop(z);
 }
 
+TEST_P(MovedPages, NeedNoRoomBelowTheLimit) {
+  ASSERT_OK(a->SetMemoryFraction(0, 0.25));  // 64 MiB
+  FreeOn(s);
+  a.Drop(a.Get(kRowBytes, t));
+  EXPECT_EQ(Moved(), kRowPages);
+  EXPECT_EQ(a.Reserved(), kRowBytes);
+}
+
 TEST_P(MovedPages, GoBackToTheDriverWhereTheyCameTo) {
   FreeOn(s);
   a.Drop(a.Get(kRowBytes, t));
@@ -261,6 +269,21 @@ TEST(MovedPagesOfStreamsThatMayEnd, MoveBehindTheStreamsNextRequest) {
   EXPECT_EQ(a.Stats().pages_moved, 18U) << "what was freed behind the recording is asked for by the next one";
   a.Drop(y);
   a.Drop(z);
+}
+
+TEST(MovedPagesOfTheSmallPool, StayWhereOthersAreLarger) {
+  Options options = Moving();
+  options.page_size = 4 * kMiB;
+  Allocating a(options, {.schedule = sim::Schedule::Fifo});
+  CUstream const s = a.Stream();
+  CUstream const t = a.Stream();
+  std::vector<CUdeviceptr> small(40);
+  for (CUdeviceptr& one : small) one = a.Get(kMiB, s);
+  for (const CUdeviceptr one : small) a.Drop(one);
+  const CUdeviceptr y = a.Get(kRowBytes, t);
+  a.Write(y, kRowBytes, t);
+  EXPECT_EQ(a.Stats().pages_moved, 0U);
+  a.Drop(y);
 }
 
 TEST(MovedPagesOfARetiredStream, Move) {
