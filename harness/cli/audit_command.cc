@@ -100,9 +100,15 @@ class Audit {
     if (!until_.has_value()) {
       if (written.ok()) written = CarryOutAll(left, Step::Whole);
     } else {
-      for (const Step step : {Step::NewPlaces, Step::FirstFaults, Step::Cycles, Step::SecondFaults}) {
+      for (const Step step : {Step::NewPlaces, Step::FirstFaults, Step::Cycles}) {
         if (written.ok()) written = CarryOutAll(left, step);
       }
+      // What the last cases leave of the time is for those that their part has cut.
+      const auto goes_on = [&] {
+        const auto is_cut = [this](std::size_t i) { return HasWork(i, Step::SecondFaults); };
+        return written.ok() && signal_ == 0 && Clock::now() < *until_ && std::any_of(left.begin(), left.end(), is_cut);
+      };
+      while (goes_on()) written = CarryOutAll(left, Step::SecondFaults);
       if (written.ok()) written = TellRest(left);
     }
     if (written.ok() && signal_ != 0) written = WriteIndex("interrupted by " + SignalName(signal_) + " before its turn");

@@ -153,6 +153,7 @@ class SweepEngine {
   void PlanShrinking();
   void FindShrinkable();
   void TakeShrunk();
+  void ShrinkByWhatIsKnown();
   void ReportBenign(Groups* groups, report::Run* run) const;
   void TakeRehearsal(Rehearsal rehearsal);
   TrialOrder OrderOf(std::size_t index) const;

@@ -183,9 +183,11 @@ void SweepEngine::EndHere() {
   }
   // Whether an equal fault stands for these is not settled.
   for (const auto& [number, shape] : shapes_) std::for_each(shape.stood_for.begin(), shape.stood_for.end(), left_out);
-  if (round_ >= options_.depth) return;
-  const std::vector<Second> seconds = SecondFaults();
-  std::for_each(seconds.begin(), seconds.end(), left_out);
+  if (round_ < options_.depth) {
+    const std::vector<Second> seconds = SecondFaults();
+    std::for_each(seconds.begin(), seconds.end(), left_out);
+  }
+  if (options_.shrink) ShrinkByWhatIsKnown();
 }
 
 // True when a sample finds something that neither its first faults alone nor any trial that stands for it finds.

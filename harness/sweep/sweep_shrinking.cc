@@ -22,6 +22,7 @@ std::uint64_t HashFaults(const std::vector<std::string>& faults) {
 // Makes one entry for all findings that a report would merge.
 void SweepEngine::FindShrinkable() {
   for (std::size_t index = 0; index < plan_.size(); ++index) {
+    if (!results_.contains(index)) continue;  // the sweep ends before it was tried
     trial_of_faults_.emplace(HashFaults(plan_[index].faults), index);
     if (plan_[index].faults.size() == 1) trials_of_way_[WayAt(plan_[index].faults[0], plan_[index].sites[0])].push_back(index);
     TrialResult& trial = results_.at(index);
@@ -66,12 +67,28 @@ void SweepEngine::TakeShrunk() {
   for (Shrinking& one : shrinking_) {
     if (one.settled || one.tries.empty()) continue;
     const TrialFindingText& finding = results_.at(one.trial).findings[one.finding];
-    const auto shows = std::find_if(one.tries.begin(), one.tries.end(),
-                                    [&](std::size_t index) { return FindSame(results_.at(index), finding) != nullptr; });
+    const auto shows = std::find_if(one.tries.begin(), one.tries.end(), [&](std::size_t index) {
+      const auto tried = results_.find(index);
+      return tried != results_.end() && FindSame(tried->second, finding) != nullptr;
+    });
     one.settled = shows == one.tries.end() || !CanShrink(plan_[*shows].faults);
     if (shows != one.tries.end()) one.least = *shows;
     one.tries.clear();
   }
+}
+
+// Findings of several faults that fewer of them show, too, as far as those were tried. Nothing is run.
+void SweepEngine::ShrinkByWhatIsKnown() {
+  const std::size_t planned = plan_.size();
+  if (!shrinks_) FindShrinkable();
+  shrinks_ = true;
+  for (;;) {
+    TakeShrunk();
+    const bool any = std::any_of(shrinking_.begin(), shrinking_.end(), [](const Shrinking& one) { return !one.settled; });
+    if (!any) break;
+    PlanShrinking();
+  }
+  plan_.erase(plan_.begin() + static_cast<std::ptrdiff_t>(planned), plan_.end());  // nobody runs these
 }
 
 }  // namespace cuaudit::harness

@@ -43,6 +43,7 @@ void SweepEngine::CompareWithBefore() {
   std::set<PlaceKey> keys;
   for (const PlannedTrial& one : plan_) keys.insert(PlaceOf(one));
   std::vector<report::Acquired> places;
+  places.reserve(keys.size());
   for (const auto& [site, call] : keys) places.push_back({call, SiteInWords(site).stack});
   const std::vector<Novelty> novelties = options_.before->Compare(places);
   std::size_t at = 0;
