@@ -27,5 +27,9 @@ Exit ReportCommand(const Options& options);
 Exit EnvCommand(const Options& options);
 Exit AuditCommand(const Options& options);
 Exit InitCommand(const Options& options);
+Exit PlanCommand(const Options& options);
+Exit RunShardCommand(const Options& options);
+Exit MergeCommand(const Options& options);
+Exit SlurmCommand(const Options& options);
 
 }  // namespace cuaudit::harness

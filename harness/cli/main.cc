@@ -45,6 +45,14 @@ Exit Dispatch(const Options& options) {
       return AuditCommand(options);
     case kInit:
       return InitCommand(options);
+    case kPlan:
+      return PlanCommand(options);
+    case kRunShard:
+      return RunShardCommand(options);
+    case kMerge:
+      return MergeCommand(options);
+    case kSlurm:
+      return SlurmCommand(options);
     case kLifecycle:  // a lifecycle has no command; its options come from CUAUDIT_SWEEP
       break;
   }
