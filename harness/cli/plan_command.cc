@@ -115,7 +115,7 @@ Exit PlanFirst(const Options& options) {
     const double shards = std::ceil(planner.microseconds / (kMicrosecondsInMinute * static_cast<double>(options.minutes)));
     plan.shards = static_cast<std::uint64_t>(std::clamp(shards, 1.0, static_cast<double>(kMostShards)));
   }
-  const Status written = WriteShardPlan(planner.folder, plan);
+  const Status written = WriteShardPlan(planner.folder, &plan);
   if (!written.ok()) return Refuse(written);
   return Print(Counted(trials, "first fault") + " of " + Counted(plan.cases.size(), "case") + " in " + Counted(plan.shards, "shard") +
                ": " + report::ForTerminal(options.to) + "\n");
@@ -127,7 +127,7 @@ Exit PlanNext(const Options& options) {
   if (!rounds.ok()) return Refuse(rounds.status());
   ShardPlan next = rounds->back();
   next.round = rounds->size() + 1;
-  next.before = rounds->back().Digest();
+  next.before = rounds->back().digest;
   if (options.round != 0 && options.round < next.round) {
     Say("round " + std::to_string(options.round) + " is planned already");
     return Exit::Clean;
@@ -156,7 +156,7 @@ Exit PlanNext(const Options& options) {
     const Status written = TrialLines::Write(folder.Trials(next.round, one.name), *more, 0);
     if (!written.ok()) return Refuse(written);
   }
-  const Status written = WriteShardPlan(folder, next);
+  const Status written = WriteShardPlan(folder, &next);
   if (!written.ok()) return Refuse(written);
   return Print(Counted(trials, "trial") + " of round " + std::to_string(next.round) + " in " + Counted(next.shards, "shard") + ": " +
                report::ForTerminal(folder.path()) + "\n");

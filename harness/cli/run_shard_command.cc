@@ -66,6 +66,11 @@ class ShardRun {
       : options_(options), folder_(std::move(folder)), plan_(plan), number_(number), progress_(options.progress) {}
 
   Exit Run() {
+    const std::string work = folder_.Work(plan_.round, number_);
+    std::error_code error;
+    std::filesystem::create_directories(work, error);
+    const Result<WorkDir> lock = WorkDir::Open(work);  // no second command carries out this shard
+    if (!lock.ok()) return Refuse(lock.status());
     Result<ShardWriter> writer = ShardWriter::Open(folder_.Shard(plan_.round, number_), plan_, number_);
     if (!writer.ok()) return Refuse(writer.status());
     std::uint64_t trials = 0;
@@ -83,8 +88,7 @@ class ShardRun {
     }
     const Status written = writer->Finish();
     if (!written.ok()) return Refuse(written);
-    std::error_code error;
-    std::filesystem::remove_all(folder_.Work(plan_.round, number_), error);
+    std::filesystem::remove_all(work, error);
     Say("shard " + std::to_string(number_) + " of " + std::to_string(plan_.shards) + ", round " + std::to_string(plan_.round) + ": " +
         std::to_string(trials) + " trials: " + folder_.Shard(plan_.round, number_));
     return Exit::Clean;

@@ -38,7 +38,7 @@ Result<Rounds> ReadRounds(const PlanFolder& folder) {
   for (std::uint64_t round = 1; round <= last; ++round) {
     Result<ShardPlan> plan = ReadShardPlan(folder, round);
     if (!plan.ok()) return plan.status();
-    const bool follows = rounds.empty() || (plan->before == rounds.back().Digest() && plan->cases.size() == rounds.front().cases.size());
+    const bool follows = rounds.empty() || (plan->before == rounds.back().digest && plan->cases.size() == rounds.front().cases.size());
     if (!follows) return Status(Exit::Usage, folder.Round(round) + ": expected the plan that follows " + folder.Round(round - 1));
     rounds.push_back(std::move(*plan));
   }

@@ -239,7 +239,8 @@ OptionsParser::OptionsParser() : parts_(std::make_unique<Parts>()) {
     if (row.command == kBaseline) sub->add_option("what", copy.operands, "write or show, then files");
     if (row.command == kSuppress) sub->add_option("fingerprint", copy.operands, "of a defect, as reports show it");
     if (row.command == kReport) sub->add_option("result", copy.operands, "result directories, JSON reports or archives");
-    if ((row.command & (kPlan | kRunShard | kMerge | kSlurm)) != 0) sub->add_option("plan", copy.operands, "a plan, then what belongs to it");
+    if ((row.command & (kPlan | kRunShard | kMerge | kSlurm)) != 0)
+      sub->add_option("plan", copy.operands, "a plan, then what belongs to it");
     parts_->commands.emplace_back(row.command, sub);
   }
 }

@@ -117,7 +117,7 @@ bool CanBeWritten(const PlannedCase& one) {
 
 std::string FormatShardPlan(const ShardPlan& plan) { return PlanJson(plan).dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
-std::uint64_t ShardPlan::Digest() const { return HashText(FormatShardPlan(*this)); }
+void ShardPlan::Seal() { digest = HashText(FormatShardPlan(*this)); }
 
 Result<ShardPlan> ParseShardPlan(std::string_view text, const std::string& name) {
   ShardPlan plan;
@@ -141,6 +141,7 @@ Result<ShardPlan> ParseShardPlan(std::string_view text, const std::string& name)
   } catch (const std::exception&) {
     return Status(Exit::Usage, name + ": expected a plan as cuaudit plan writes it, whole");
   }
+  plan.Seal();
   return plan;
 }
 

@@ -100,7 +100,6 @@ Shard ReadEnd(const Json& end, const ShardPlan& plan, std::uint64_t body) {
   Shard shard;
   shard.round = Number(end.at("round"));
   shard.number = Number(end.at("number"));
-  shard.digest = ParseDigest(end.at("digest").get_ref<const std::string&>()).value();
   const auto number_of = [&](const Json& name) {
     const auto found = std::find_if(plan.cases.begin(), plan.cases.end(), [&](const PlannedCase& one) { return one.name == name; });
     if (found == plan.cases.end()) throw std::invalid_argument("unknown case");
@@ -144,8 +143,8 @@ std::string Foreign(const Json& end, const Rounds& rounds) {
              ", the plan has " + Hex(one.subject) + ")";
     }
   }
-  if (end.at("plan") != Hex(plan.Digest())) {
-    return "foreign: of another plan (digest " + end.at("plan").get<std::string>() + ", expected " + Hex(plan.Digest()) + ")";
+  if (end.at("plan") != Hex(plan.digest)) {
+    return "foreign: of another plan (digest " + end.at("plan").get<std::string>() + ", expected " + Hex(plan.digest) + ")";
   }
   return {};
 }
@@ -157,13 +156,17 @@ Result<std::uint64_t> DigestOf(const OpenedShard& opened, const std::string& pat
     if (!block.ok()) return block.status();
     hash = HashText(*block, hash);
   }
-  Json end = opened.end;
+  return hash;
+}
+
+// With that of the last line.
+std::uint64_t WholeDigest(std::uint64_t of_trials, Json end) {
   end.erase("digest");
-  return HashText(Dump(end), hash);
+  return HashText(Dump(end), of_trials);
 }
 
 Json HeadJson(const Shard& shard, const ShardPlan& plan) {
-  return {{"schema", kShardSchema}, {"tool", plan.tool},      {"plan", Hex(plan.Digest())},
+  return {{"schema", kShardSchema}, {"tool", plan.tool},      {"plan", Hex(plan.digest)},
           {"round", shard.round},   {"number", shard.number}, {"of", plan.shards}};
 }
 
@@ -175,7 +178,7 @@ Result<ShardWriter> ShardWriter::Open(const std::string& path, const ShardPlan& 
   writer.shard_.path = path;
   writer.shard_.round = plan.round;
   writer.shard_.number = number;
-  writer.shard_.digest = kHashSeed;
+  writer.shard_.trials_digest = kHashSeed;
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
   const std::string partial = path + ".partial";
@@ -186,7 +189,7 @@ Result<ShardWriter> ShardWriter::Open(const std::string& path, const ShardPlan& 
 
 Status ShardWriter::Flush(std::size_t bytes) {
   const std::string_view block = std::string_view(block_).substr(0, bytes);
-  shard_.digest = HashText(block, shard_.digest);
+  shard_.trials_digest = HashText(block, shard_.trials_digest);
   Status written = WriteAll(file_.get(), block, shard_.path + ".partial");
   block_.erase(0, bytes);
   return written;
@@ -228,7 +231,7 @@ Status ShardWriter::Finish() {
   for (const WrittenPiece& one : shard_.pieces) end["pieces"].push_back(PieceJson(one, *plan_));
   end["cycles"] = Json::array();
   for (const WrittenCycles& one : shard_.cycles) end["cycles"].push_back(CyclesJson(one, *plan_));
-  end["digest"] = Hex(HashText(Dump(end), shard_.digest));
+  end["digest"] = Hex(WholeDigest(shard_.trials_digest, end));
   const std::string partial = shard_.path + ".partial";
   Status written = WriteAll(file_.get(), Dump(Json{{"end", std::move(end)}}), partial);
   if (!written.ok()) return written;
@@ -253,9 +256,9 @@ Result<Shard> OpenShard(const std::string& path, const Rounds& rounds) {
     if (!same) return Status(Exit::Usage, path + ": expected the trials that the plan gives to shard " + std::to_string(shard.number));
     const Result<std::uint64_t> digest = DigestOf(*opened, path);
     if (!digest.ok()) return digest.status();
-    if (*digest != shard.digest) {
-      return Status(Exit::Usage, path + ": changed after it was written (digest " + Hex(*digest) + ", it says " + Hex(shard.digest) + ")");
-    }
+    shard.trials_digest = *digest;
+    const std::string whole = Hex(WholeDigest(*digest, opened->end));
+    if (opened->end.at("digest") != whole) return Status(Exit::Usage, path + ": changed after it was written: expected digest " + whole);
     return shard;
   } catch (const std::exception&) {
     return Status(Exit::Usage, path + ": expected a shard as cuaudit run-shard writes it");
@@ -330,7 +333,7 @@ ShardSet CollectShards(const std::vector<std::string>& files, const Rounds& roun
       place = std::move(*shard);
       continue;
     }
-    const bool same = place->digest == shard->digest;
+    const bool same = place->trials_digest == shard->trials_digest;
     set.faults.push_back(path + ": duplicated: shard " + std::to_string(shard->number) + " of round " + std::to_string(shard->round) +
                          " is also " + place->path + (same ? ", with the same trials" : ", with other trials, and neither is used"));
     if (!same) unlike.emplace_back(shard->round - 1, shard->number);

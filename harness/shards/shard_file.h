@@ -47,7 +47,7 @@ struct Shard {
   std::string path;
   std::uint64_t round = 0;
   std::uint64_t number = 0;
-  std::uint64_t digest = 0;
+  std::uint64_t trials_digest = 0;  // of the lines of the trials
   std::vector<WrittenPiece> pieces;
   std::vector<WrittenCycles> cycles;
 };

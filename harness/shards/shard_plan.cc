@@ -187,8 +187,9 @@ Result<ShardPlan> ReadShardPlan(const PlanFolder& folder, std::uint64_t round) {
   return plan;
 }
 
-Status WriteShardPlan(const PlanFolder& folder, const ShardPlan& plan) {
-  return WriteFile(folder.Round(plan.round), FormatShardPlan(plan), Exit::Usage);
+Status WriteShardPlan(const PlanFolder& folder, ShardPlan* plan) {
+  plan->Seal();
+  return WriteFile(folder.Round(plan->round), FormatShardPlan(*plan), Exit::Usage);
 }
 
 }  // namespace cuaudit::harness

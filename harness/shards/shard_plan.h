@@ -48,9 +48,9 @@ struct ShardPlan {
   std::uint64_t shards = 1;
   std::uint64_t before = 0;  // digest of the plan of the round before
   std::vector<PlannedCase> cases;
+  std::uint64_t digest = 0;  // of everything above; set by Seal, ParseShardPlan and WriteShardPlan
 
-  // Of everything that is in the file.
-  std::uint64_t Digest() const;
+  void Seal();
 };
 
 // Trials of one case that a shard has.
@@ -90,7 +90,7 @@ Result<ShardPlan> ParseShardPlan(std::string_view text, const std::string& name)
 
 // Refuses the plan of another version of the tool.
 Result<ShardPlan> ReadShardPlan(const PlanFolder& folder, std::uint64_t round);
-Status WriteShardPlan(const PlanFolder& folder, const ShardPlan& plan);
+Status WriteShardPlan(const PlanFolder& folder, ShardPlan* plan);
 
 // The lines of CASE.trials, which go into a file as they are made, and their digest.
 class TrialLines {

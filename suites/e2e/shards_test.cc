@@ -87,10 +87,10 @@ Report Local(std::vector<std::string> options = {}) {
   return {swept.exit, WithoutHeader(directory + "/report.json"), ReadFile(directory + "/trials"), swept.err};
 }
 
-TEST(Shards, AnyNumberOfThemWritesTheReportOfOneMachine) {
+TEST(Shards, AnyNumberOfThemWritesTheReportOfOneMachine) {  // hundred_shards_test.py has more of them
   const Report local = Local();
   ASSERT_EQ(local.exit, 1) << local.err;
-  for (const int shards : {1, 7, 100}) {
+  for (const int shards : {1, 7}) {
     const std::string plan = TemporaryDirectory() + "/plan";
     const Outcome planned = Plan(plan, {"--shards", std::to_string(shards)});
     ASSERT_EQ(planned.exit, 0) << planned.err;
@@ -117,6 +117,33 @@ TEST(Shards, WithoutAPlanForThemTheMergeTriesSecondFaultsItself) {
   const Report merged = Merge(plan);
   EXPECT_THAT(merged.err, HasSubstr("are run here"));
   EXPECT_EQ(merged.bytes, Local().bytes);
+}
+
+TEST(Shards, AProgramThatDriftsIsJudgedBesideTheRunsOfThePlan) {
+  const std::string directory = TemporaryDirectory();
+  const std::string plan = directory + "/plan";
+  WriteFile(directory + "/counter", "");
+  ASSERT_EQ(Plan(plan, {"--shards", "3", "--orphans=finding"}, {Program("drifting"), directory + "/counter"}).exit, 0);
+  RunAll(plan, 3);
+  const Report merged = Merge(plan);
+  EXPECT_EQ(merged.exit, 1) << merged.err;
+  EXPECT_THAT(merged.bytes, AllOf(HasSubstr("\"drifting\""), HasSubstr("\"orphaned\"")));
+  EXPECT_EQ(Merge(plan).bytes, merged.bytes);
+}
+
+TEST(Shards, AGapInTheSecondRoundLeavesTheFirstOne) {
+  const std::string plan = TemporaryDirectory() + "/plan";
+  ASSERT_EQ(Plan(plan, {"--shards", "2"}).exit, 0);
+  RunAll(plan, 2);
+  std::filesystem::remove(Shard(plan, 2, 1));
+  const Report second = Merge(plan);
+  EXPECT_EQ(second.exit, 1);
+  EXPECT_THAT(second.err, AllOf(HasSubstr("shard 1 of round 2: missing"), Not(HasSubstr("are run here"))));
+  EXPECT_THAT(second.bytes, HasSubstr("trials of shards that were not there to be merged"));
+  std::filesystem::remove(Shard(plan, 1, 0));
+  const Report first = Merge(plan);
+  EXPECT_THAT(first.err, AllOf(HasSubstr("shard 0 of round 1: missing"), Not(HasSubstr("are run here"))));
+  EXPECT_NE(first.exit, 0);
 }
 
 class BrokenShards : public ::testing::Test {

@@ -177,7 +177,7 @@ def main():
             # The last job has --wait, so that nothing is asked again and again.
             script, count = re.subn(r"(merge=\$\(submit merge merge\.log)", r"\1 --wait", script)
             assert count == 1, script
-            submitted = slurm.run("sh", "-c", script, timeout=240)
+            submitted = slurm.run("sh", "-c", script, timeout=500)
             print(submitted.stdout, submitted.stderr)
             logs = {path.name: path.read_text() for path in sorted((plan / "logs").iterdir())}
             killed = logs.get(f"first-{KILLED}.log", "")

@@ -30,6 +30,7 @@ class ShardFile : public ::testing::Test {
       one.options.program = {"./program"};
       one.trials = 3;
     }
+    plan.Seal();
     rounds_.push_back(plan);
     path_ = Write(0, "0.shard");
   }
@@ -125,6 +126,7 @@ TEST_F(ShardFile, OfManyTheWrongAndTheMissingOnesAreNamed) {
 TEST_F(ShardFile, OfAnotherPlanIsForeign) {
   Rounds others = rounds_;
   others.front().shards = 3;
+  others.front().Seal();
   EXPECT_THAT(OpenShard(path_, others).status().message(), HasSubstr("foreign: of another plan"));
   others = rounds_;
   others.front().cases.front().subject = 7;
