@@ -11,7 +11,7 @@ std::string SlurmScript(const ShardPlan& plan, const SlurmRequest& request) {
   const bool on_gpu = std::any_of(plan.cases.begin(), plan.cases.end(), [](const PlannedCase& one) { return one.options.driver != "sim"; });
   const bool second = std::any_of(plan.cases.begin(), plan.cases.end(), [](const PlannedCase& one) { return one.options.depth > 1; });
   std::string options = on_gpu ? " --gpus=1" : "";
-  for (const std::string& one : request.sbatch) options += " " + ShellQuote(one);
+  for (const std::string& one : request.sbatch) options.append(" ").append(ShellQuote(one));
   const std::string array = "--array=0-" + std::to_string(plan.shards - 1);
   std::string text = R"(#!/bin/sh
 # Has Slurm carry out a plan of cuaudit: arrays of shards and, after them, the merge. Run it with sh; it submits the jobs and ends.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What merging ten million trials of a thousand shards costs, and planning as many: seconds and peak memory of the two commands.
 
-    merge_cost.py --tool build/release/bin/cuaudit --program build/release/bin/e2e/steps [--cases 1000] [--calls 1116] [--shards 1000]
+    merge_cost.py --tool build/release/bin/cuaudit --program build/release/bin/e2e/frames [--cases 1000] [--arguments "gives_up 30"]
 
 One case is really planned and carried out. The others are copies of its shards under other names: a merge reads each of them as a case of its
 own. The plan is of as many cases that are really rehearsed, with more ways to fail for each call. Nothing is kept.
@@ -42,10 +42,10 @@ def checked(*command, cwd):
         sys.exit(f"merge_cost: {command}: {outcome.returncode}\n{outcome.stderr}")
 
 
-def copy_plan(single, many, cases, shards):
+def copy_plan(single, many, rounds, cases, shards):
     """The plan of `cases` cases like the one of `single`. Returns the number of trials."""
     before, trials = "0" * 16, 0
-    for round_number in (1, 2):
+    for round_number in range(1, rounds + 1):
         plan = json.loads((single / f"round-{round_number}.json").read_text())
         (one,) = plan["cases"]
         trials += one["trials"] * cases
@@ -85,10 +85,10 @@ def main():
     parser.add_argument("--tool", required=True)
     parser.add_argument("--program", required=True)
     parser.add_argument("--cases", type=int, default=1000)
-    parser.add_argument("--calls", type=int, default=1116)
+    parser.add_argument("--arguments", default="gives_up 30")
     parser.add_argument("--shards", type=int, default=1000)
     parser.add_argument("--plan-cases", type=int, default=100)
-    parser.add_argument("--plan-calls", type=int, default=10006)
+    parser.add_argument("--plan-frames", type=int, default=1000)
     arguments = parser.parse_args()
     if arguments.shards % arguments.cases:
         sys.exit("merge_cost: expected --shards as a multiple of --cases")
@@ -97,21 +97,24 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         here = Path(directory)
         each = arguments.shards // arguments.cases
-        checked(tool, "plan", "--driver=sim", "--shards", str(each), "--to", "single", "--", program, str(arguments.calls), "leaking", cwd=here)
-        for round_number in ("1", "2"):
+        checked(tool, "plan", "--driver=sim", "--no-prune", "--shards", str(each), "--to", "single", "--", program, *arguments.arguments.split(), cwd=here)
+        rounds = 0
+        while True:  # until no trial is left for the merge
+            rounds += 1
             for shard in range(each):
-                checked(tool, "run-shard", "single", str(shard), "--round", round_number, cwd=here)
-            if round_number == "1":
-                checked(tool, "plan", "single", cwd=here)
+                checked(tool, "run-shard", "single", str(shard), cwd=here)
+            if rounds > 1 and json.loads((here / "single" / f"round-{rounds}.json").read_text())["cases"][0]["trials"] == 0:
+                break
+            checked(tool, "plan", "single", cwd=here)
         many = here / "many"
         many.mkdir()
-        trials = copy_plan(here / "single", many, arguments.cases, arguments.shards)
+        trials = copy_plan(here / "single", many, rounds, arguments.cases, arguments.shards)
         print(f"{trials} trials of {arguments.cases} cases in {arguments.shards} shards of each round", flush=True)
         merged = measured([tool, "merge", "many", "--out", "results", "--progress=none"], here)
         if arguments.plan_cases:
             text = "[defaults]\ndriver = \"sim\"\nhow = \"refuse,refuse+garbage,after,persist,burst:2,burst:3\"\ncodes = \"all\"\n"
             for i in range(arguments.plan_cases):
-                text += f"[case.p{i}]\ncommand = [\"{program}\", \"{arguments.plan_calls}\"]\n"
+                text += f"[case.p{i}]\ncommand = [\"{program}\", \"gives_up\", \"{arguments.plan_frames}\"]\n"
             (here / "cuaudit.toml").write_text(text)
             measured([tool, "plan", "--shards", str(arguments.shards), "--to", "planned"], here)
             if (here / "planned" / "round-1.json").exists():
