@@ -61,10 +61,9 @@ Exit MergeProgram(Merge merge) {
   }
   if (!carried.status.ok()) return Fail(carried.status, *session);
   SaySweepWarnings(carried.run);
-  Suppressions suppressions = session->suppressions();
-  suppressions.Apply(Today(), &carried.run);
+  Accept(*session, &carried.run);
   SaySweepTotals(carried.run);
-  const Exit delivered = Deliver(carried.run, *session);
+  const Exit delivered = WriteOutputs(carried.run, *session);
   return Beside(delivered, rows(carried.run));
 }
 

@@ -221,8 +221,8 @@ class SweepEngine {
   bool shard_ = false;                                      // prepared by PrepareShard
   std::vector<TrialResult> known_;                          // by Know, until Prepare
   bool known_whole_ = true;
-  std::optional<Observation> seen_;                         // of the single trial
-  bool by_site_ = false;                                    // faults are addressed by call stack
+  std::optional<Observation> seen_;  // of the single trial
+  bool by_site_ = false;             // faults are addressed by call stack
 };
 
 }  // namespace cuaudit::harness
