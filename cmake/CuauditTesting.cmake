@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 # What a project that tests with cuaudit calls. Included by find_package(cuaudit) and by FetchContent alike.
 
-# cuaudit_add_sweep(NAME name COMMAND program [argument...] [OPTIONS option...] [LABELS label...] [TIMEOUT seconds])
+# cuaudit_add_sweep(NAME name COMMAND program [argument...] [OPTIONS option...] [LABELS label...] [TIMEOUT seconds] [GPUS n])
 # A ctest that makes every driver call of a program fail in turn: `cuaudit sweep OPTIONS -- program argument...`. The program may be a
-# target. The test passes when nothing is found, and fails when nothing was tried.
+# target. The test passes when nothing is found, and fails when nothing was tried. With GPUS, ctest --resource-spec-file FILE reserves n
+# resources called gpus for it (property RESOURCE_GROUPS), and the program sees only these.
 function(cuaudit_add_sweep)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;TIMEOUT" "COMMAND;OPTIONS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;TIMEOUT;GPUS" "COMMAND;OPTIONS;LABELS")
   if(NOT arg_NAME OR NOT arg_COMMAND OR arg_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "cuaudit_add_sweep(${ARGV}): expected NAME name COMMAND program [argument...] [OPTIONS ...] [LABELS ...] [TIMEOUT ...]")
+    message(FATAL_ERROR "cuaudit_add_sweep(${ARGV}): expected NAME name COMMAND program [argument...] [OPTIONS ...] [LABELS ...] [TIMEOUT ...] [GPUS ...]")
   endif()
   list(POP_FRONT arg_COMMAND program)
   if(TARGET "${program}")
@@ -18,18 +19,30 @@ function(cuaudit_add_sweep)
   endif()
   add_test(NAME "${arg_NAME}" COMMAND cuaudit::tool sweep ${arg_OPTIONS} -- "${program}" ${arg_COMMAND})
   set_tests_properties("${arg_NAME}" PROPERTIES TIMEOUT "${arg_TIMEOUT}" LABELS "${arg_LABELS}")
+  cuaudit_reserve_gpus("${arg_NAME}" "${arg_GPUS}")
 endfunction()
 
-# cuaudit_add_audit(NAME name [CONFIG file] [CASES case...] [TAGS tag...] [OUT directory] [OPTIONS option...] [LABELS label...] [TIMEOUT seconds])
+function(cuaudit_reserve_gpus test count)
+  if(count STREQUAL "")
+    return()
+  endif()
+  if(NOT count MATCHES "^[1-9][0-9]*$")
+    message(FATAL_ERROR "${test}: GPUS ${count}: expected a number from 1")
+  endif()
+  set_tests_properties("${test}" PROPERTIES RESOURCE_GROUPS "${count},gpus:1")
+endfunction()
+
+# cuaudit_add_audit(NAME name [CONFIG file] [CASES case...] [TAGS tag...] [OUT directory] [OPTIONS option...] [LABELS label...] [TIMEOUT seconds]
+#                   [GPUS n])
 # A ctest that audits cases of a project file, by default all of cuaudit.toml beside this CMakeLists.txt:
 # `cuaudit audit case... --tag tag... --config file --out directory`. A file that ends in .in may name what CMake knows, as
 # command = ["$<TARGET_FILE:pool_test>", "2"]: file(GENERATE) writes it, and its cases run, in the binary directory. The result directory is
-# name.audit there by default.
+# name.audit there by default. GPUS as above.
 function(cuaudit_add_audit)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;CONFIG;OUT;TIMEOUT" "CASES;TAGS;OPTIONS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;CONFIG;OUT;TIMEOUT;GPUS" "CASES;TAGS;OPTIONS;LABELS")
   if(NOT arg_NAME OR arg_UNPARSED_ARGUMENTS OR arg_KEYWORDS_MISSING_VALUES)
     message(FATAL_ERROR "cuaudit_add_audit(${ARGV}): expected NAME name [CONFIG file] [CASES case...] [TAGS tag...] [OUT directory] [OPTIONS ...] "
-      "[LABELS ...] [TIMEOUT ...]")
+      "[LABELS ...] [TIMEOUT ...] [GPUS ...]")
   endif()
   if(NOT arg_CONFIG)
     set(arg_CONFIG cuaudit.toml)
@@ -54,6 +67,7 @@ function(cuaudit_add_audit)
   list(TRANSFORM arg_TAGS PREPEND "--tag=")
   add_test(NAME "${arg_NAME}" COMMAND cuaudit::tool audit ${arg_CASES} ${arg_TAGS} "--config=${arg_CONFIG}" "--out=${arg_OUT}" ${arg_OPTIONS})
   set_tests_properties("${arg_NAME}" PROPERTIES TIMEOUT "${arg_TIMEOUT}" LABELS "${arg_LABELS}")
+  cuaudit_reserve_gpus("${arg_NAME}" "${arg_GPUS}")
 endfunction()
 
 # cuaudit_check_neutrality(target [TOLERATE kind...] [WARM_UP_ITERATIONS n] [MAY_BE_IDLE] [MOST_RECORDS n])

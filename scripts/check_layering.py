@@ -23,7 +23,7 @@ THIRD_PARTY = {
     r"^CLI/": ["harness/options", "suites"],
     r"^fmt/": ["harness/cli", "harness/project", "reports"],
     r"^archive(_entry)?\.h$": ["harness/compare"],
-    r"^nlohmann/": ["harness/cli", "harness/compare", "harness/project", "harness/sweep", "reports", "suites"],
+    r"^nlohmann/": ["harness/cli", "harness/compare", "harness/project", "harness/shards", "harness/sweep", "reports", "suites"],
     r"^pugixml": ["reports", "suites"],
     r"^toml\+\+/": ["harness/process"],
     r"^(elfutils/|dwarf\.h|libelf)": ["harness/symbols"],

@@ -341,22 +341,6 @@ class Audit {
   int signal_ = 0;
 };
 
-// The cases with the settings of CUAUDIT_AUDIT and of the command line over those of the files.
-Result<std::vector<ProjectCase>> ReadCases(const Options& options) {
-  Result<std::vector<ProjectCase>> cases = options.ctest.empty() ? ReadProject(options.config_file) : ReadTests(options);
-  if (!cases.ok()) return cases;
-  const Result<Options> variable = ParseAuditVariable();
-  if (!variable.ok()) return variable.status();
-  for (ProjectCase& one : *cases) {
-    ApplyGiven(*variable, kAuditVariable, &one);
-    ApplyGiven(options, "command line", &one);
-    Status usable = CheckCase(one);
-    if (usable.ok()) usable = AtItsPlace(one, WorldText(one.options).status());
-    if (!usable.ok()) return usable;
-  }
-  return cases;
-}
-
 }  // namespace
 
 Exit AuditCommand(const Options& options) {

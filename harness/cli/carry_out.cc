@@ -13,6 +13,8 @@
 #include "harness/sweep/runners/make_runner.h"
 #include "harness/sweep/sweep_digest.h"
 #include "harness/sweep/trial_rows.h"
+#include "reports/defect_words.h"
+#include "reports/message.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -124,6 +126,23 @@ CarriedOut CarryOut(const Session& session, const SweepOptions& sweep, const std
 }
 
 }  // namespace
+
+void SaySweepWarnings(const report::Run& run) {
+  const report::Totals& totals = run.totals;
+  for (const Reason why : {Reason::ProbesSanitizer, Reason::ProbesDescriptors, Reason::ProbesStopped, Reason::ProbesNotLoaded}) {
+    if (totals.skipped.contains({why})) Say("warning: " + Words(why));
+  }
+  const auto unmodelled = totals.skipped.find({Reason::Unmodelled});
+  if (unmodelled == totals.skipped.end()) return;
+  Say("warning: " + std::to_string(unmodelled->second) + " calls are unknown to the simulated driver and answered NOT_SUPPORTED");
+}
+
+void SaySweepTotals(const report::Run& run) {
+  const std::string shown = report::HostNotes(run);
+  Say(std::to_string(run.totals.trials) + " trials, " + std::to_string(run.totals.fired) + " fired, " + report::DefectCount(run) +
+      (run.coverage->pruned == 0 ? "" : ", " + std::to_string(run.coverage->pruned) + " pruned as equal (--no-prune tries them)") +
+      (shown.empty() ? "" : ", " + shown));
+}
 
 CarriedOut CarryOutSweep(const Session& session, const SweepOptions& sweep, const Spend& spend, Progress* progress) {
   return CarryOut(session, sweep, {}, spend, progress);

@@ -42,6 +42,10 @@ struct Spend {
 
 CarriedOut CarryOutSweep(const Session& session, const SweepOptions& sweep, const Spend& spend, Progress* progress);
 
+// Says on stderr what a sweep could not see, and how many trials and defects it has.
+void SaySweepWarnings(const report::Run& run);
+void SaySweepTotals(const report::Run& run);
+
 // One trial with these faults.
 CarriedOut CarryOutReplay(const Session& session, const SweepOptions& sweep, const std::vector<std::string>& faults);
 

@@ -20,13 +20,6 @@
 namespace cuaudit::harness {
 namespace {
 
-// "1 defect, 3 findings"; "clean for 10 of 12 planned faults"; "not exercised: no fault fired".
-std::string OutcomeLine(const report::Run& run) {
-  const bool found = run.outcome == words::Outcome::Findings || run.outcome == words::Outcome::Left;
-  const std::string message = found ? report::DefectCount(run) : report::MessageLine(run);
-  return message.empty() ? std::string(report::OutcomeName(run)) : message;
-}
-
 std::uint64_t CountOf(const report::Run& run) {
   return static_cast<std::uint64_t>(
       std::count_if(run.defects.begin(), run.defects.end(), [](const report::Defect& one) { return !report::IsSuppressed(one); }));
@@ -255,6 +248,12 @@ class CaseRuns {
 CaseSeen CarryOutCase(const ProjectCase& one, const CasePlaces& places, const std::string& tool, const Turn& turn, const CaseSeen& before,
                       Progress* progress) {
   return CaseRuns(one, places, tool, turn, before, progress).Run();
+}
+
+std::string OutcomeLine(const report::Run& run) {
+  const bool found = run.outcome == words::Outcome::Findings || run.outcome == words::Outcome::Left;
+  const std::string message = found ? report::DefectCount(run) : report::MessageLine(run);
+  return message.empty() ? std::string(report::OutcomeName(run)) : message;
 }
 
 bool ExpireKept(const std::string& name, const std::string& out, FinishedCase* finished) {

@@ -79,6 +79,9 @@ CaseSeen CarryOutCase(const ProjectCase& one, const CasePlaces& places, const st
 // has is written anew. False: a report cannot be read or written, so the case has to be carried out again.
 bool ExpireKept(const std::string& name, const std::string& out, FinishedCase* finished);
 
+// "1 defect, 3 findings"; "clean for 10 of 12 planned faults"; "not exercised: no fault fired".
+std::string OutcomeLine(const report::Run& run);
+
 // Takes away what `other` does not have.
 void KeepCommon(const std::vector<std::string>& other, std::vector<std::string>* places);
 

@@ -28,5 +28,9 @@ Exit EnvCommand(const Options& options);
 Exit AuditCommand(const Options& options);
 Exit InitCommand(const Options& options);
 Exit RecordCommand(const Options& options);
+Exit PlanCommand(const Options& options);
+Exit RunShardCommand(const Options& options);
+Exit MergeCommand(const Options& options);
+Exit SlurmCommand(const Options& options);
 
 }  // namespace cuaudit::harness

@@ -47,6 +47,14 @@ Exit Dispatch(const Options& options) {
       return InitCommand(options);
     case kRecord:
       return RecordCommand(options);
+    case kPlan:
+      return PlanCommand(options);
+    case kRunShard:
+      return RunShardCommand(options);
+    case kMerge:
+      return MergeCommand(options);
+    case kSlurm:
+      return SlurmCommand(options);
     case kLifecycle:  // a lifecycle has no command; its options come from CUAUDIT_SWEEP
       break;
   }

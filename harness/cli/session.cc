@@ -20,6 +20,7 @@
 
 #include "faults/interpose/world_options.h"
 #include "faults/plan/fault.h"
+#include "harness/cli/test_resources.h"
 #include "harness/process/shell_quote.h"
 #include "reports/escape.h"
 #include "reports/message.h"
@@ -211,6 +212,15 @@ Result<Session> Session::Open(const Options& options) {
   const Result<ChosenDriver> chosen = ChooseDriver(options.driver, *machine);
   if (!chosen.ok()) return chosen.status();
   if (!world->empty() && chosen->driver == DriverChoice::Genuine) return only_simulated;
+  if (chosen->driver == DriverChoice::Genuine) {
+    const Result<std::string> gpus = ReservedGpus();
+    if (!gpus.ok()) return gpus.status();
+    const auto names_devices = [](const std::string& line) { return line.starts_with("CUDA_VISIBLE_DEVICES="); };
+    if (!gpus->empty() && std::none_of(options.environment.begin(), options.environment.end(), names_devices)) {
+      const Status visible = SetVariables({"CUDA_VISIBLE_DEVICES=" + *gpus}, &subject.environment);
+      if (!visible.ok()) return visible;
+    }
+  }
   subject.launch.world = *world;
   subject.launch.drop_in_dir = machine->drop_in_dir;
   subject.launch.cudart_dir = machine->cudart_dir;

@@ -18,21 +18,9 @@
 #include "harness/options/sweep_settings.h"
 #include "harness/sweep/sweep_engine.h"
 #include "harness/sweep/trial_rows.h"
-#include "reports/defect_words.h"
-#include "reports/message.h"
 
 namespace cuaudit::harness {
 namespace {
-
-void SayWarnings(const report::Run& run) {
-  const report::Totals& totals = run.totals;
-  for (const Reason why : {Reason::ProbesSanitizer, Reason::ProbesDescriptors, Reason::ProbesStopped, Reason::ProbesNotLoaded}) {
-    if (totals.skipped.contains({why})) Say("warning: " + Words(why));
-  }
-  const auto unmodelled = totals.skipped.find({Reason::Unmodelled});
-  if (unmodelled == totals.skipped.end()) return;
-  Say("warning: " + std::to_string(unmodelled->second) + " calls are unknown to the simulated driver and answered NOT_SUPPORTED");
-}
 
 std::uint64_t OverBudget(const report::Run& run) {
   const auto row = run.totals.skipped.find({Reason::OverBudget});
@@ -103,13 +91,10 @@ Exit SweepCommand(const Options& options) {
     return Beside(ended, WriteRows(options, carried.rows, run));
   }
   if (!carried.status.ok()) return Fail(carried.status, *session);
-  SayWarnings(run);
+  SaySweepWarnings(run);
   Accept(*session, &run);
   if (carried.ended_early) Say("warning: the budget is spent: " + std::to_string(OverBudget(run)) + " trials were left out");
-  const std::string shown = report::HostNotes(run);
-  Say(std::to_string(run.totals.trials) + " trials, " + std::to_string(run.totals.fired) + " fired, " + report::DefectCount(run) +
-      (run.coverage->pruned == 0 ? "" : ", " + std::to_string(run.coverage->pruned) + " pruned as equal (--no-prune tries them)") +
-      (shown.empty() ? "" : ", " + shown));
+  SaySweepTotals(run);
   const Exit reported = WriteOutputs(run, *session);
   const Exit delivered = Beside(reported, WriteRows(options, carried.rows, run));
   if (!carried.nothing_anew) return delivered;
@@ -135,7 +120,7 @@ Exit ReplayCommand(const Options& options) {
   carried.run.faults = *faults;
   if (carried.progressed.signal != 0) return EndInterrupted(carried.progressed, std::move(carried.run), *session);
   if (!carried.status.ok()) return Fail(carried.status, *session);
-  SayWarnings(carried.run);
+  SaySweepWarnings(carried.run);
   return Deliver(std::move(carried.run), *session);
 }
 

@@ -72,7 +72,8 @@ std::string LookedFor::WhyNot(const KnownDefect& defect) const {
 std::string LookedFor::WhyPairsNotTried(const KnownDefect& defect) const {
   const std::string pairs = "it needs " + std::to_string(defect.shown_by.faults) + " faults in one trial, and ";
   using report::Reason;
-  for (const Reason why : {Reason::NotChosen, Reason::SecondNotChosen, Reason::BeyondLimit, Reason::OverBudget, Reason::Interrupted}) {
+  for (const Reason why :
+       {Reason::NotChosen, Reason::SecondNotChosen, Reason::BeyondLimit, Reason::OverBudget, Reason::ShardMissing, Reason::Interrupted}) {
     if (CountOf(*run_, why) != 0) return pairs + "trials were left out: " + words::Words(why);
   }
   for (const Reason why : {Reason::SecondKilled, Reason::SecondNoStack}) {

@@ -37,6 +37,12 @@ constexpr CommandRow kCommands[] = {
      "Print what makes a shell start programs on the simulated driver, without an audit: eval \"$(cuaudit env --driver=sim)\"; or start "
      "one so"},
     {kAuditCases, "audit", " [CASE...]", "Carry out the sweep and the cycles of each case of cuaudit.toml"},
+    {kPlan, "plan", " [-- PROGRAM [ARGS]] | PLAN [SHARD...]",
+     "Cut a sweep, or the cases of cuaudit.toml, into shards for many machines; with PLAN: cut its second faults, once all shards are "
+     "there"},
+    {kRunShard, "run-shard", " PLAN [I]", "Carry out shard I of a plan; a shard that was killed goes on where it was"},
+    {kMerge, "merge", " PLAN [SHARD...]", "Write the report that one machine would have written, from all shards of a plan"},
+    {kSlurm, "slurm", " PLAN", "Print a script that has Slurm carry out a plan: arrays of shards, then their merge"},
     {kInit, "init", " -- PROGRAM [ARGS]", "Write a cuaudit.toml for a program, from what fault-free runs of it show"},
     {kRecord, "record", " -- PROGRAM [ARGS] | --print-environment | --pack FILE",
      "Record the driver calls of a program in production, bounded and cheaply, for explain, cycles and reduce on another machine"},
@@ -84,7 +90,7 @@ Status CheckOptions(const Options& options) {
                              ": " + usage};
   if (options.print_environment && !options.pack.empty()) return {Exit::Usage, "expected --print-environment or --pack, not both"};
   if (takes_program && !instead && options.program.empty()) return {Exit::Usage, "expected -- and a program: " + usage};
-  const bool may_take_program = takes_program || options.command == kEnv;
+  const bool may_take_program = takes_program || options.command == kEnv || options.command == kPlan;
   if (!may_take_program && !options.program.empty()) return {Exit::Usage, std::string(row.name) + " takes no program: " + usage};
   if (options.command == kExplain && options.operand.empty() == options.rule.empty())
     return {Exit::Usage, "expected a journal or --rule: " + usage};
@@ -243,6 +249,8 @@ OptionsParser::OptionsParser() : parts_(std::make_unique<Parts>()) {
     if (row.command == kBaseline) sub->add_option("what", copy.operands, "write or show, then files");
     if (row.command == kSuppress) sub->add_option("fingerprint", copy.operands, "of a defect, as reports show it");
     if (row.command == kReport) sub->add_option("result", copy.operands, "result directories, JSON reports or archives");
+    if ((row.command & (kPlan | kRunShard | kMerge | kSlurm)) != 0)
+      sub->add_option("plan", copy.operands, "a plan, then what belongs to it");
     parts_->commands.emplace_back(row.command, sub);
   }
 }

@@ -34,6 +34,10 @@ enum Command : std::uint32_t {
   kSuppress = 4096,
   kReport = 8192,
   kEnv = 16384,
+  kPlan = 32768,
+  kRunShard = 65536,
+  kMerge = 131072,
+  kSlurm = 262144,
   kRecord = 1048576
 };
 inline constexpr std::uint32_t kAudit = kRun | kCycles | kSweep | kReplay;
@@ -41,7 +45,7 @@ inline constexpr std::uint32_t kAudit = kRun | kCycles | kSweep | kReplay;
 inline constexpr std::uint32_t kCase = std::uint32_t{1} << 31U;
 // A command has the rows of options.def that have one of these bits.
 constexpr std::uint32_t BitsOf(Command command) {
-  return command == kAuditCases || command == kInit ? std::uint32_t{command} | kCase : std::uint32_t{command};
+  return command == kAuditCases || command == kInit || command == kPlan ? std::uint32_t{command} | kCase : std::uint32_t{command};
 }
 enum class Echo : std::uint8_t { kQuiet, kEcho };
 

@@ -55,7 +55,9 @@ FinishedCase FromJson(const Json& json) {
 std::vector<std::string> ThatMatter(std::vector<std::string> environment) {
   std::erase_if(environment, [](const std::string& line) {
     const std::string name = line.substr(0, line.find('='));
-    return name.starts_with("CUAUDIT_") || std::find(std::begin(kNeverMatter), std::end(kNeverMatter), name) != std::end(kNeverMatter);
+    // Which GPU CTest has reserved this time is no setting.
+    return name.starts_with("CUAUDIT_") || name.starts_with("CTEST_RESOURCE_GROUP_") ||
+           std::find(std::begin(kNeverMatter), std::end(kNeverMatter), name) != std::end(kNeverMatter);
   });
   std::sort(environment.begin(), environment.end());
   return environment;

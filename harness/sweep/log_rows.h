@@ -37,6 +37,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/sweep/plain_row.h"
 #include "harness/sweep/run/trial.h"
 
 namespace cuaudit::harness {
@@ -60,6 +61,7 @@ class LogRows {
 
   std::size_t Number(Table table, const Json& content);
   const Json& Content(Table table, const Json& number) const;
+  const Json& Content(Table table, std::uint64_t number) const { return contents_[table].at(number); }
 
   std::size_t TextRow(const std::string& text);
   std::size_t ResultRow(const TrialResult& trial);
@@ -78,13 +80,16 @@ class LogRows {
   void StandFor(std::size_t bytes);  // counts what a line stands for
   std::string Copied(const Json& json);
   std::string Text(const Json& number) { return Copied(Content(kText, number)); }
-  std::string Fault(const Json& text, const Json& occurrence);
+  std::string Fault(std::uint64_t text, std::uint64_t occurrence);
+  const TrialResult& ResultAt(std::uint64_t number);
   report::Frame Frame(const Json& number);
   PlaceText Place(const Json& number);
-  TrialFindingText Finding(const Json& number);
-  std::shared_ptr<const AfterFault> After(const Json& number);
+  TrialFindingText FindingOf(const Json& row);
+  const TrialFindingText& Finding(std::uint64_t number);
+  std::shared_ptr<const AfterFault> After(std::uint64_t number);
   std::vector<NextFault> NextFaults(const Json& steps);
   Unwinding ReadWayBack(const Json& row);
+  TrialResult ReadPlain(const PlainRow& row);
   TrialResult ReadTrial(const Json& row);
 
   std::array<std::unordered_map<std::string, std::size_t>, kTables.size()> numbers_;
@@ -96,7 +101,10 @@ class LogRows {
   std::map<std::pair<std::uint64_t, std::size_t>, std::size_t> hits_;  // by key and place
   std::vector<std::shared_ptr<const AfterFault>> read_after_;
   std::vector<std::optional<PlaceText>> read_;  // places: trials share one text
-  Json new_ = Json::array();                    // rows of the line being written
+  std::vector<std::optional<TrialResult>> read_results_;
+  std::vector<std::optional<TrialFindingText>> read_findings_;
+  PlainRow plain_;
+  Json new_ = Json::array();  // rows of the line being written
   std::uint64_t read_bytes_ = 0;
   std::uint64_t stands_for_ = 0;  // bytes in memory that the lines read so far stand for
 };

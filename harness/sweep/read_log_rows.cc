@@ -68,7 +68,6 @@ void ReadResult(const Json& row, TrialResult* trial) {
   trial->missed = ToEnumerator<Missed>(row.at("missed"));
   trial->fired = row.at("fired").get<bool>();
   trial->unfired = Numbers(row.at("unfired"));
-  for (const std::size_t fault : trial->unfired) Require(fault < trial->faults.size());
   trial->isolation = ToEnumerator<Isolation>(row.at("isolation"));
   for (const Json& why : row.at("fallback")) trial->fallback.push_back({ToEnumerator<Reason>(why.at(0)), why.at(1).get<std::string>()});
   trial->ending.exit_status = Whole<int>(row.at("exit_status"));
@@ -86,7 +85,7 @@ void ReadResult(const Json& row, TrialResult* trial) {
   trial->said = static_cast<Said>(said);
   trial->recovery = static_cast<Recovery>(recovery);
   for (const Json& why : row.at("skipped")) trial->skipped.push_back(ToEnumerator<Reason>(why));
-  trial->later_keys.resize(Whole<std::size_t>(row.at("keyed")) == 0 ? 0 : trial->faults.size() - 1);
+  trial->later_keys.resize(Whole<std::size_t>(row.at("keyed")) == 0 ? 0 : 1);  // one for each later fault, however many these are
 }
 
 }  // namespace
@@ -127,10 +126,11 @@ void LogRows::Define(const Json& rows) {
   }
 }
 
-std::string LogRows::Fault(const Json& text, const Json& occurrence) {
-  std::string fault = Text(text);
+std::string LogRows::Fault(std::uint64_t text, std::uint64_t occurrence) {
+  std::string fault = Copied(Content(kText, text));
   const std::size_t at = fault.find('*');
-  const auto number = Whole<std::uint32_t>(occurrence);
+  Require(std::in_range<std::uint32_t>(occurrence));
+  const auto number = static_cast<std::uint32_t>(occurrence);
   Require((at == std::string::npos) == (number == 0));
   if (at != std::string::npos) fault.replace(at, 1, std::to_string(number));
   Require(fault.find('*') == std::string::npos);
@@ -163,10 +163,19 @@ PlaceText LogRows::Place(const Json& number) {
   return *known;
 }
 
-TrialFindingText LogRows::Finding(const Json& number) {
+const TrialFindingText& LogRows::Finding(std::uint64_t number) {
   const Json& row = Content(kFinding, number);
+  read_findings_.resize(contents_[kFinding].size());
+  std::optional<TrialFindingText>& known = read_findings_[number];
+  if (!known.has_value()) known = FindingOf(row);
+  StandFor(sizeof(*known) + known->meter.size() + known->detail.size());
+  if (known->blame)
+    StandFor(known->blame->function.module.size() + known->blame->function.function.size() + known->blame->function.file.size());
+  return *known;
+}
+
+TrialFindingText LogRows::FindingOf(const Json& row) {
   TrialFindingText finding;
-  StandFor(sizeof(finding));
   finding.rule = ToEnumerator<Rule>(row.at("rule"));
   finding.meter = Copied(row.at("meter"));
   const auto kind = row.at("kind").get<std::string>();
@@ -190,10 +199,10 @@ TrialFindingText LogRows::Finding(const Json& number) {
   return finding;
 }
 
-std::shared_ptr<const AfterFault> LogRows::After(const Json& number) {
+std::shared_ptr<const AfterFault> LogRows::After(std::uint64_t number) {
   const Json& row = Content(kAfter, number);
   read_after_.resize(contents_[kAfter].size());
-  std::shared_ptr<const AfterFault>& known = read_after_[number.get<std::size_t>()];
+  std::shared_ptr<const AfterFault>& known = read_after_[number];
   if (known != nullptr) return known;
   AfterFault after;
   const Json& steps = row.at(0);
@@ -229,7 +238,7 @@ std::vector<NextFault> LogRows::NextFaults(const Json& steps) {
     next.on_the_way_back = step.at(3).get<bool>();
     next.state = StateAt(states, i / 2);
     for (const Json& way : step.at(4)) {
-      next.fault = Fault(way, numbers.at(i + 1));
+      next.fault = Fault(Whole<std::uint64_t>(way), Whole<std::uint64_t>(numbers.at(i + 1)));
       faults::Fault fault;  // on the way back a driver call fails, and the engine takes it to be one
       Require(faults::ParseFault(next.fault, &fault).expected == nullptr && faults::HostFaultOf(fault.base) == nullptr);
       StandFor(sizeof(next));
@@ -254,21 +263,28 @@ Unwinding LogRows::ReadWayBack(const Json& row) {
   return unwinding;
 }
 
-TrialResult LogRows::ReadTrial(const Json& row) {
-  TrialResult trial;
-  if (row.contains("new")) Define(row.at("new"));
-  trial.index = Whole<std::size_t>(row.at("trial"));
-  if (row.contains("attempt")) trial.attempt = static_cast<int>(AtMost(kMostAttempts, row.at("attempt")));
-  Require(trial.attempt > 0);
-  if (row.contains("stray")) trial.stray = row.at("stray").get<bool>();
-  const Json& faults = row.at("faults");
-  for (std::size_t i = 0; i < faults.size(); i += 2) trial.faults.push_back(Fault(faults.at(i), faults.at(i + 1)));
-  Require(!trial.faults.empty());
-  ReadResult(Content(kResult, row.at("as")), &trial);
-  const Json& hits = row.at("at");
-  Require(!hits.empty() && hits.size() <= trial.faults.size());
-  for (std::size_t i = 0; i < hits.size(); ++i) {
-    const Json& hit = Content(kHit, hits.at(i));
+const TrialResult& LogRows::ResultAt(std::uint64_t number) {
+  const Json& row = Content(kResult, number);
+  read_results_.resize(contents_[kResult].size());
+  std::optional<TrialResult>& known = read_results_[number];
+  if (!known.has_value()) ReadResult(row, &known.emplace());
+  StandFor(known->fallback.size() * sizeof(Because) +
+           (known->unfired.size() + known->benign.size() + known->skipped.size()) * sizeof(std::size_t));
+  return *known;
+}
+
+TrialResult LogRows::ReadPlain(const PlainRow& row) {
+  Require(!row.faults.empty() && row.faults.size() % 2 == 0);
+  const std::size_t faults = row.faults.size() / 2;
+  TrialResult trial = ResultAt(row.as);
+  for (const std::size_t fault : trial.unfired) Require(fault < faults);
+  trial.later_keys.resize(trial.later_keys.empty() ? 0 : faults - 1);
+  trial.index = row.trial;
+  trial.faults.reserve(faults);
+  for (std::size_t i = 0; i < row.faults.size(); i += 2) trial.faults.push_back(Fault(row.faults[i], row.faults[i + 1]));
+  Require(!row.at.empty() && row.at.size() <= faults);
+  for (std::size_t i = 0; i < row.at.size(); ++i) {
+    const Json& hit = Content(kHit, row.at[i]);
     const auto key = Whole<std::uint64_t>(hit.at(0));
     if (i == 0) {
       trial.fault_key = key;
@@ -278,13 +294,26 @@ TrialResult LogRows::ReadTrial(const Json& row) {
       trial.later_sites.push_back(Place(hit.at(1)));
     }
   }
-  if (row.contains("findings")) {
-    for (const Json& number : row.at("findings")) trial.findings.push_back(Finding(number));
-  }
-  if (row.contains("notes")) {
-    for (const Json& number : row.at("notes")) trial.notes.push_back(Finding(number));
-  }
-  if (row.contains("after")) trial.after = After(row.at("after"));
+  for (const std::uint64_t number : row.findings) trial.findings.push_back(Finding(number));
+  for (const std::uint64_t number : row.notes) trial.notes.push_back(Finding(number));
+  if (row.after.has_value()) trial.after = After(*row.after);
+  return trial;
+}
+
+TrialResult LogRows::ReadTrial(const Json& row) {
+  if (row.contains("new")) Define(row.at("new"));
+  plain_ = PlainRow();
+  plain_.trial = Whole<std::size_t>(row.at("trial"));
+  plain_.faults = Numbers(row.at("faults"));
+  plain_.as = Whole<std::uint64_t>(row.at("as"));
+  plain_.at = Numbers(row.at("at"));
+  if (row.contains("findings")) plain_.findings = Numbers(row.at("findings"));
+  if (row.contains("notes")) plain_.notes = Numbers(row.at("notes"));
+  if (row.contains("after")) plain_.after = Whole<std::uint64_t>(row.at("after"));
+  TrialResult trial = ReadPlain(plain_);
+  if (row.contains("attempt")) trial.attempt = static_cast<int>(AtMost(kMostAttempts, row.at("attempt")));
+  Require(trial.attempt > 0);
+  if (row.contains("stray")) trial.stray = row.at("stray").get<bool>();
   if (row.contains("way_back")) trial.unwinding = ReadWayBack(row.at("way_back"));
   return trial;
 }
@@ -292,6 +321,7 @@ TrialResult LogRows::ReadTrial(const Json& row) {
 std::optional<TrialResult> LogRows::Read(std::string_view line) {
   read_bytes_ += line.size();
   try {
+    if (ReadPlainRow(line, &plain_)) return ReadPlain(plain_);
     bool whole = true;  // false for fractions, which are never written, and for numbers too large for 64 bits
     const Json row = Json::parse(line, [&whole](int depth, Json::parse_event_t, const Json& part) {
       if (depth > kDeepest) throw std::invalid_argument("deeper than any row");  // copies of it would recurse

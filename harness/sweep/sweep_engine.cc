@@ -47,16 +47,21 @@ Status SweepEngine::PrepareOne(Rehearsal rehearsal, std::vector<std::string> fau
   return GiveRound(0);
 }
 
-Status SweepEngine::Prepare(Rehearsal rehearsal, std::uint64_t subject) {
-  Status usable = CheckPlanOptions(options_.plan);
-  if (!usable.ok()) return usable;
-  TakeRehearsal(std::move(rehearsal));
+PlannedFaults SweepEngine::TakeFirstFaults() {
   const CallStates states = CallsToPlan();
   PlannedFaults first = MakePlan(states, options_.plan, by_site_);
   first_faults_ = FirstFaults(states, first);
   AppendHostFaults(*rehearsal_, options_.plan, &first);
   for (const CallState& call : states.calls) first_sites_.insert(call.site);
   first_sites_.insert(first.sites.begin(), first.sites.end());
+  return first;
+}
+
+Status SweepEngine::Prepare(Rehearsal rehearsal, std::uint64_t subject) {
+  Status usable = CheckPlanOptions(options_.plan);
+  if (!usable.ok()) return usable;
+  TakeRehearsal(std::move(rehearsal));
+  PlannedFaults first = TakeFirstFaults();
   for (const PlannedWay& one : first.ways) {
     if (one.why_not == Reason::None) {
       coverage_.Plan(one.way, one.trial);
@@ -109,6 +114,7 @@ Status SweepEngine::LoadOrWritePlan(PlannedFaults first, std::uint64_t subject) 
     Result<TrialLog> log = TrialLog::Open(dir_->File("trials.jsonl"));
     if (!log.ok()) return log.status();
     log_ = std::move(*log);
+    log_->Add(std::exchange(known_, {}));
   }
   for (std::size_t i = 0; i < plan.faults.size(); ++i) plan_.push_back({{std::move(plan.faults[i])}, {plan.sites[i]}});
   return {};
@@ -140,14 +146,14 @@ Status SweepEngine::BeginRounds() {
     finished_ = !PlanNext();
     if (finished_) break;
   }
-  Status of_the_plan = log_.has_value() ? log_->CheckTaken() : Status();
+  Status of_the_plan = log_.has_value() && known_whole_ ? log_->CheckTaken() : Status();
   return finished_ || !of_the_plan.ok() ? of_the_plan : GiveRound(from);
 }
 
 TrialOrder SweepEngine::OrderOf(std::size_t index) const { return {index, plan_[index].faults, AttemptOf(index), round_ < options_.depth}; }
 
 bool SweepEngine::PlanNext() {
-  if (single_) return false;
+  if (single_ || shard_) return false;
   const std::size_t from = plan_.size();
   SettleShapes();
   if (plan_.size() != from) return true;
@@ -275,7 +281,7 @@ void SweepEngine::ReportDrift(Groups* groups, report::Run* run) {
 
 void SweepEngine::ReportBenign(Groups* groups, report::Run* run) const {
   if (single_) return;
-  const bool all_tried = finished_ && !ended_here_ && options_.plan.calls.empty() && options_.plan.limit == 0;
+  const bool all_tried = finished_ && ended_here_ == Reason::None && options_.plan.calls.empty() && options_.plan.limit == 0;
   for (const TrialFindingText& never : NeverFired(options_.benign, results_)) {
     if (all_tried) {
       AddDeclared(never, reproduction_, groups, run);
@@ -333,7 +339,8 @@ void SweepEngine::Report(report::Run* run) {
   }
   if (!single_)
     run->coverage = coverage_.Result(
-        results_, [this](std::uint64_t site) { return SiteInWords(site); }, ended_here_ ? Reason::OverBudget : Reason::Interrupted);
+        results_, [this](std::uint64_t site) { return SiteInWords(site); },
+        ended_here_ == Reason::None ? Reason::Interrupted : ended_here_);
   for (const auto& [reason, count] : pruned_) run->coverage->pruned += count;  // a single trial prunes nothing
   if (!finished_) return;
   SetOutcome(in_order, possible_, dir_ == nullptr ? std::string("memory") : dir_->path(), run);

@@ -22,6 +22,9 @@
 // When one trial of each place is to come first, a round is given to the runner in turns. With what an earlier sweep has tried (`before`)
 // new places come before changed ones and those before known ones, in second faults, too. The order changes no result.
 //
+// Trials of a round do not depend on each other, so a round may be cut into shards, each run by an engine of its own (PrepareShard). What
+// they find is given to an engine that goes on from there (Know), as if it had run all of them itself.
+//
 // Call Prepare, then Step until Finished, then Report.
 #pragma once
 
@@ -77,18 +80,24 @@ class SweepEngine {
 
   // `subject` is the SubjectHash that two sweeps must share to continue each other's trials.
   Status Prepare(Rehearsal rehearsal, std::uint64_t subject);
+  // Prepares some trials of one round, as another machine has planned them. Their numbers count from 0, and no round follows.
+  Status PrepareShard(Rehearsal rehearsal, std::vector<PlannedTrial> trials, int round);
+  // Called before Prepare: trials of any rounds that others have finished. Unless `whole`, some of a round may be missing; then those of
+  // later rounds are of no use.
+  void Know(std::vector<TrialResult> finished, bool whole);
   // Prepares a sweep of this single trial.
   Status PrepareOne(Rehearsal rehearsal, std::vector<std::string> faults);
   bool prepared() const noexcept { return rehearsal_.has_value(); }
   bool Finished() const noexcept { return finished_; }
   Status Step();  // waits for one trial
   // Ends the sweep with the trials that have ended. What was planned, and second faults that would be, are counted as left out.
-  void EndHere();
+  void EndHere(Reason why = Reason::OverBudget);
 
   std::size_t total() const noexcept { return plan_.size(); }  // grows with each round
   std::size_t trials() const noexcept {                        // without the trials that only shrink
     return static_cast<std::size_t>(std::count_if(plan_.begin(), plan_.end(), [](const PlannedTrial& one) { return !one.shrinks; }));
   }
+  const std::vector<PlannedTrial>& plan() const noexcept { return plan_; }
   bool plans_more() const noexcept { return round_ < options_.depth; }  // second faults are planned after the first ones
   std::size_t done() const noexcept { return results_.size(); }
   // The first trial that finished with a finding; null while there is none. Which one that is may differ from run to run.
@@ -156,6 +165,7 @@ class SweepEngine {
   void ShrinkByWhatIsKnown();
   void ReportBenign(Groups* groups, report::Run* run) const;
   void TakeRehearsal(Rehearsal rehearsal);
+  PlannedFaults TakeFirstFaults();
   TrialOrder OrderOf(std::size_t index) const;
   TrialResult Judged(const TrialSeen& one);
   void Keep(TrialResult trial);
@@ -204,13 +214,16 @@ class SweepEngine {
   bool shrinks_ = false;
   int round_ = 1;
   bool finished_ = false;
-  bool ended_here_ = false;                                 // by EndHere
+  Reason ended_here_ = Reason::None;                        // by EndHere
   std::map<std::size_t, std::vector<TrialOrder>> waiting_;  // by turn: what the runner gets when earlier turns of this round are back
   std::size_t turn_ = 0;                                    // what the runner has got last
   std::map<PlaceKey, Novelty> novelties_;                   // of first faults; empty: all are new
   bool single_ = false;                                     // prepared by PrepareOne
-  std::optional<Observation> seen_;                         // of the single trial
-  bool by_site_ = false;                                    // faults are addressed by call stack
+  bool shard_ = false;                                      // prepared by PrepareShard
+  std::vector<TrialResult> known_;                          // by Know, until Prepare
+  bool known_whole_ = true;
+  std::optional<Observation> seen_;  // of the single trial
+  bool by_site_ = false;             // faults are addressed by call stack
 };
 
 }  // namespace cuaudit::harness

@@ -171,15 +171,16 @@ void SweepEngine::TakeStandIns(Shape* shape, std::vector<Second>* stand_ins) con
   });
 }
 
-void SweepEngine::EndHere() {
+void SweepEngine::EndHere(Reason why) {
   if (finished_) return;
-  finished_ = ended_here_ = true;
-  const auto left_out = [this](const Second& one) {
-    coverage_.LeaveOut(WayOf(one.fault), Reason::OverBudget);
-    ++skipped_[Reason::OverBudget];
+  finished_ = true;
+  ended_here_ = why;
+  const auto left_out = [this, why](const Second& one) {
+    coverage_.LeaveOut(WayOf(one.fault), why);
+    ++skipped_[why];
   };
   for (std::size_t index = 0; index < plan_.size(); ++index) {
-    if (!results_.contains(index) && !plan_[index].shrinks) ++skipped_[Reason::OverBudget];
+    if (!results_.contains(index) && !plan_[index].shrinks) ++skipped_[why];
   }
   // Whether an equal fault stands for these is not settled.
   for (const auto& [number, shape] : shapes_) std::for_each(shape.stood_for.begin(), shape.stood_for.end(), left_out);

@@ -59,8 +59,17 @@ Result<TrialLog> TrialLog::Open(const std::string& path) {
   return log;
 }
 
-Status TrialLog::NotOfThePlan(std::size_t line) const {
-  return {Exit::Usage, path_ + ":" + std::to_string(line) + ": expected a trial of the plan, with its number and its faults"};
+Status TrialLog::NotOfThePlan(const Logged& logged) const {
+  const std::string place =
+      logged.line == 0 ? "trial " + std::to_string(logged.trial.index) + " of the shards" : path_ + ":" + std::to_string(logged.line);
+  return {Exit::Usage, place + ": expected a trial of the plan, with its number and its faults"};
+}
+
+void TrialLog::Add(std::vector<TrialResult> finished) {
+  for (TrialResult& trial : finished) {
+    const std::size_t index = trial.index;
+    logged_[index].push_back({std::move(trial), 0});
+  }
 }
 
 Result<std::vector<TrialResult>> TrialLog::Take(std::size_t index, const std::vector<std::string>& faults) {
@@ -68,14 +77,14 @@ Result<std::vector<TrialResult>> TrialLog::Take(std::size_t index, const std::ve
   const auto found = logged_.find(index);
   if (found == logged_.end()) return trials;
   for (Logged& logged : found->second) {
-    if (logged.trial.faults != faults) return NotOfThePlan(logged.line);
+    if (logged.trial.faults != faults) return NotOfThePlan(logged);
     trials.push_back(std::move(logged.trial));
   }
   logged_.erase(found);
   return trials;
 }
 
-Status TrialLog::CheckTaken() const { return logged_.empty() ? Status() : NotOfThePlan(logged_.begin()->second.front().line); }
+Status TrialLog::CheckTaken() const { return logged_.empty() ? Status() : NotOfThePlan(logged_.begin()->second.front()); }
 
 Status TrialLog::Append(const TrialResult& trial) { return WriteAll(file_.get(), rows_.Write(trial), path_); }
 

@@ -33,6 +33,8 @@ class TrialLog {
   // Reads the existing lines, cuts off an incomplete one, and prepares to append.
   static Result<TrialLog> Open(const std::string& path);
 
+  // Adds trials that others have finished. They are not written.
+  void Add(std::vector<TrialResult> finished);
   // The finished attempts of the trial with that number, in order. A line with other faults is refused.
   Result<std::vector<TrialResult>> Take(std::size_t index, const std::vector<std::string>& faults);
   // Refuses the file when lines were not taken: they belong to another plan.
@@ -42,9 +44,9 @@ class TrialLog {
  private:
   struct Logged {
     TrialResult trial;
-    std::size_t line = 0;
+    std::size_t line = 0;  // 0: by Add
   };
-  Status NotOfThePlan(std::size_t line) const;
+  Status NotOfThePlan(const Logged& logged) const;
 
   std::string path_;
   FileDescriptor file_;

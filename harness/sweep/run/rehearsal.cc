@@ -69,8 +69,8 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> ContentOfArguments(const Su
   return content;
 }
 
-std::set<std::size_t> KeptOutputs(const WorkDir& dir) {
-  const Result<std::string> kept = ReadFile(dir.File(kOutputs));
+std::set<std::size_t> KeptOutputs(const std::string& file) {
+  const Result<std::string> kept = ReadFile(file);
   std::istringstream text(kept.ok() ? *kept : std::string());
   return {std::istream_iterator<std::size_t>(text), std::istream_iterator<std::size_t>()};
 }
@@ -161,7 +161,7 @@ Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs,
   }
   ForgetEqualRuns(&rehearsal);
   const auto after = ContentOfArguments(subject);
-  rehearsal.outputs = KeptOutputs(dir);
+  rehearsal.outputs = KeptOutputs(dir.File(kOutputs));
   for (std::size_t i = 1; i < before.size(); ++i) {
     if (before[i] != after[i]) rehearsal.outputs.insert(i);
   }
@@ -183,19 +183,40 @@ Subject SubjectOfTrials(const Subject& subject, const Rehearsal& rehearsal) {
   return trials;
 }
 
-std::optional<Rehearsal> KeptRehearsal(const Subject& subject, const WorkDir& dir) {
+namespace {
+
+// The runs NAME-1.journal and so on.
+Result<Rehearsal> ReadRuns(const Subject& subject, const std::string& name) {
   Rehearsal rehearsal;
   Ending ending;
   ending.exit_status = subject.expected_exit;  // any other status would have made it no rehearsal
-  int number = 1;
-  for (; number <= kMostRuns && access((RunName(dir, number) + ".journal").c_str(), R_OK) == 0; ++number) {
-    Result<Observation> run = ReadObservation(RunName(dir, number) + ".journal", ending);
-    if (!run.ok() || !CheckFaultFree(subject, *run).ok()) return std::nullopt;
+  for (int number = 1; number <= kMostRuns; ++number) {
+    const std::string journal = name + std::to_string(number) + ".journal";
+    if (number > 1 && access(journal.c_str(), R_OK) != 0) break;
+    Result<Observation> run = ReadObservation(journal, ending);
+    if (!run.ok()) return run.status();
+    Status fit = CheckFaultFree(subject, *run);
+    if (!fit.ok()) return fit;
     AddRun(std::move(*run), &rehearsal);
   }
-  const bool has_order = !rehearsal.threaded && !rehearsal.drifting;
-  if (number <= 2 || has_order) return std::nullopt;
-  rehearsal.outputs = KeptOutputs(dir);
+  return rehearsal;
+}
+
+}  // namespace
+
+std::optional<Rehearsal> KeptRehearsal(const Subject& subject, const WorkDir& dir) {
+  Result<Rehearsal> rehearsal = ReadRuns(subject, dir.Journal("rehearsal-"));
+  if (!rehearsal.ok() || rehearsal->others.empty()) return std::nullopt;
+  if (!rehearsal->threaded && !rehearsal->drifting) return std::nullopt;
+  rehearsal->outputs = KeptOutputs(dir.File(kOutputs));
+  return std::move(*rehearsal);
+}
+
+Result<Rehearsal> RehearsalIn(const Subject& subject, const std::string& directory) {
+  Result<Rehearsal> rehearsal = ReadRuns(subject, directory + "/rehearsal-");
+  if (!rehearsal.ok()) return rehearsal;
+  ForgetEqualRuns(&*rehearsal);
+  rehearsal->outputs = KeptOutputs(directory + "/" + kOutputs);
   return rehearsal;
 }
 

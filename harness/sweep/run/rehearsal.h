@@ -63,6 +63,9 @@ Subject SubjectOfTrials(const Subject& subject, const Rehearsal& rehearsal);
 // again.
 std::optional<Rehearsal> KeptRehearsal(const Subject& subject, const WorkDir& dir);
 
+// The rehearsal that `cuaudit plan` left in `directory`, whatever the order of its calls.
+Result<Rehearsal> RehearsalIn(const Subject& subject, const std::string& directory);
+
 // The first driver call, counted from 1 by the clock, at which two runs differ: "call 12: cuMemAlloc, then cuStreamCreate".
 std::string FirstDifference(const Evidence& first, const Evidence& second);
 

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/session.h"
+#include "harness/cli/shard_cases.h"
+#include "harness/cli/test_cases.h"
+#include "harness/options/sweep_settings.h"
+#include "harness/project/project.h"
+#include "reports/escape.h"
+
+namespace cuaudit::harness {
+namespace {
+
+constexpr double kMicrosecondsInMinute = 60e6;
+
+Result<std::vector<PlannedCase>> CasesOf(const Options& options) {
+  std::vector<PlannedCase> cases;
+  if (!options.program.empty()) {
+    if (options.cycles != Options().cycles) return Status(Exit::Usage, "--cycles: expected a cuaudit.toml: a program alone is only swept");
+    PlannedCase& one = cases.emplace_back();
+    one.name = kOnlyCase;
+    one.options = options;
+    return cases;
+  }
+  Result<std::vector<ProjectCase>> all = ReadCases(options);
+  if (!all.ok()) return all.status();
+  const Result<std::vector<bool>> selected = SelectCases(*all, {}, options.tag);
+  if (!selected.ok()) return selected.status();
+  for (std::size_t i = 0; i < all->size(); ++i) {
+    if (!(*selected)[i]) continue;
+    PlannedCase& one = cases.emplace_back();
+    one.name = (*all)[i].name;
+    one.tags = (*all)[i].tags;
+    one.cycles = CountsOf((*all)[i]);
+    one.options = (*all)[i].options;
+  }
+  return cases;
+}
+
+Status MakeFolder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) return {Exit::Usage, "--to: " + path + ": cannot create the directory: " + error.message()};
+  if (!std::filesystem::is_empty(path, error) || error) return {Exit::Usage, "--to: " + path + ": expected a new or an empty directory"};
+  return {};
+}
+
+std::string Counted(std::uint64_t count, const char* word) { return std::to_string(count) + " " + word + (count == 1 ? "" : "s"); }
+
+struct Planner {
+  const Options& options;
+  const PlanFolder folder;
+  ShardPlan plan;
+  double microseconds = 0;  // of all trials
+
+  // Fills in the trials of a case and writes them.
+  Status Add(PlannedCase one, int* signal) {
+    if (!CanBeWritten(one)) return {Exit::Usage, one.name + ": expected command and settings in UTF-8"};
+    const Options sweep_options = SweepOf(plan, one, options, folder.Case(one.name));
+    std::error_code error;
+    std::filesystem::create_directories(sweep_options.work_dir, error);
+    const Result<Session> session = Session::Open(sweep_options);
+    if (!session.ok()) return session.status();
+    const Result<SweepOptions> sweep = SweepOptionsOf(sweep_options);
+    if (!sweep.ok()) return sweep.status();
+    const FirstRound first = PlanFirstRound(*session, *sweep);
+    *signal = first.signal;
+    if (first.signal != 0 || !first.status.ok()) return first.status;
+    one.options.driver = Name(session->subject().launch.driver);  // the same on all machines
+    one.subject = first.subject;
+    one.trials = first.trials.size();
+    one.digest = TrialLines::Digest(first.trials, 0);
+    std::optional<double> measured;
+    if (!options.measured.empty()) measured = MicrosecondsOfTrial(PlanFolder(options.measured).Shards(), one.name);
+    const double of_one = std::max(1.0, measured.value_or(static_cast<double>(first.microseconds)));
+    microseconds += of_one * static_cast<double>(one.trials);
+    const bool by_time = options.minutes != 0 || !options.measured.empty();
+    one.weight = by_time ? static_cast<std::uint64_t>(of_one) : std::max<std::uint64_t>(first.calls, 1);
+    // Trials and their log are the shards' business; the fault-free runs stay.
+    for (const char* const name : {"plan.txt", "trials.jsonl"}) std::filesystem::remove(session->dir().File(name), error);
+    Status written = TrialLines::Write(folder.Trials(1, one.name), first.trials, 0);
+    plan.cases.push_back(std::move(one));
+    return written;
+  }
+};
+
+Exit PlanFirst(const Options& options) {
+  Result<std::vector<PlannedCase>> cases = CasesOf(options);
+  if (!cases.ok()) return Refuse(cases.status());
+  const Status made = MakeFolder(options.to);
+  if (!made.ok()) return Refuse(made);
+  Planner planner{options, PlanFolder(options.to), {}};
+  ShardPlan& plan = planner.plan;
+  plan.tool = std::string(ToolVersion());
+  plan.project = options.program.empty();
+  std::uint64_t trials = 0;
+  for (PlannedCase& one : *cases) {
+    int signal = 0;
+    const Status added = planner.Add(std::move(one), &signal);
+    if (signal != 0) return static_cast<Exit>(kSignalled + signal);
+    if (!added.ok()) {
+      SayFailure(added);
+      return added.exit();
+    }
+    trials += plan.cases.back().trials;
+  }
+  plan.shards = options.shards;
+  if (options.minutes != 0) {
+    const double shards = std::ceil(planner.microseconds / (kMicrosecondsInMinute * static_cast<double>(options.minutes)));
+    plan.shards = static_cast<std::uint64_t>(std::clamp(shards, 1.0, static_cast<double>(kMostShards)));
+  }
+  const Status written = WriteShardPlan(planner.folder, &plan);
+  if (!written.ok()) return Refuse(written);
+  return Print(Counted(trials, "first fault") + " of " + Counted(plan.cases.size(), "case") + " in " + Counted(plan.shards, "shard") +
+               ": " + report::ForTerminal(options.to) + "\n");
+}
+
+Exit PlanNext(const Options& options) {
+  const PlanFolder folder(options.operands.front());
+  const Result<Rounds> rounds = ReadRounds(folder);
+  if (!rounds.ok()) return Refuse(rounds.status());
+  ShardPlan next = rounds->back();
+  next.round = rounds->size() + 1;
+  next.before = rounds->back().digest;
+  if (options.round != 0 && options.round < next.round) {
+    Say("round " + std::to_string(options.round) + " is planned already");
+    return Exit::Clean;
+  }
+  const ShardSet shards = ShardsOf(options, folder, *rounds);
+  for (const std::string& fault : shards.faults) Say(fault);
+  for (std::uint64_t round = 1; round <= rounds->size(); ++round) {
+    if (!shards.Whole(round)) return Refuse(Status(Exit::Environment, "the next round depends on all shards: nothing was planned"));
+  }
+  std::uint64_t trials = 0;
+  for (std::size_t i = 0; i < next.cases.size(); ++i) {
+    PlannedCase& one = next.cases[i];
+    const Result<Session> session = Session::Open(SweepOf(next, one, options, {}));
+    if (!session.ok()) return Refuse(session.status());
+    const Result<SweepOptions> sweep = SweepOptionsOf(session->options());
+    if (!sweep.ok()) return Refuse(sweep.status());
+    Result<FromShards> found = TrialsOf(shards, *rounds, i);
+    if (!found.ok()) return Refuse(found.status());
+    const std::size_t planned = one.first + one.trials;
+    const Result<std::vector<PlannedTrial>> more = PlanNextRound(*session, *sweep, SubjectOf(folder, one), std::move(*found), planned);
+    if (!more.ok()) return Refuse(more.status());
+    one.first = planned;
+    one.trials = more->size();
+    one.digest = TrialLines::Digest(*more, 0);
+    trials += one.trials;
+    const Status written = TrialLines::Write(folder.Trials(next.round, one.name), *more, 0);
+    if (!written.ok()) return Refuse(written);
+  }
+  const Status written = WriteShardPlan(folder, &next);
+  if (!written.ok()) return Refuse(written);
+  return Print(Counted(trials, "trial") + " of round " + std::to_string(next.round) + " in " + Counted(next.shards, "shard") + ": " +
+               report::ForTerminal(folder.path()) + "\n");
+}
+
+}  // namespace
+
+Exit PlanCommand(const Options& options) {
+  const bool first = options.operands.empty();
+  const bool counted = options.shards != 0;
+  const bool timed = options.minutes != 0;
+  if (first && counted == timed) return Refuse(Status(Exit::Usage, "expected either --shards or --minutes"));
+  if (!first && !options.program.empty()) return Refuse(Status(Exit::Usage, "expected a program or a plan, not both"));
+  if (!first && (counted || timed)) {
+    return Refuse(Status(Exit::Usage, "expected no --shards or --minutes: further rounds have as many shards as the first one"));
+  }
+  HideGoogleTestShard();
+  return options.operands.empty() ? PlanFirst(options) : PlanNext(options);
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+#include "harness/cli/shard_work.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "harness/sweep/plan/plan_file.h"
+#include "harness/sweep/runners/late_runner.h"
+#include "harness/sweep/runners/make_runner.h"
+#include "harness/sweep/sweep_digest.h"
+#include "harness/sweep/trial_rows.h"
+
+namespace cuaudit::harness {
+namespace {
+
+constexpr std::size_t kNamedGaps = 3;
+
+// An engine whose runner starts the program when the first trial is waited for.
+class LateSweep {
+ public:
+  LateSweep(const Session& session, const SweepOptions& sweep)
+      : session_(session),
+        runner_([this] { return MakeTrials(); }),
+        engine_(&runner_, &session.dir(), sweep, session.Reproduce(), &sites_) {}
+  LateSweep(const LateSweep&) = delete;
+  LateSweep& operator=(const LateSweep&) = delete;
+
+  SweepEngine& engine() { return engine_; }
+  int interrupted() const { return runner_.interrupted(); }
+
+  Status RunAll(Progress* progress) {
+    Status status;
+    while (status.ok() && !engine_.Finished()) {
+      progress->Show(engine_.done(), engine_.total());
+      status = engine_.Step();
+    }
+    progress->Clear();
+    return status;
+  }
+
+ private:
+  std::unique_ptr<Runner> MakeTrials() {
+    const Rehearsal& rehearsal = engine_.rehearsal();
+    trials_ = SubjectOfTrials(session_.subject(), rehearsal);
+    const SpawnOptions resources{session_.jobs(), session_.options().keep, TrialCapacity(trials_, rehearsal.run)};
+    const Isolation wished = Named<Isolation>(session_.options().isolation).value_or(Isolation::Unknown);
+    return MakeRunner(wished, trials_, session_.dir(), resources, rehearsal);
+  }
+
+  const Session& session_;
+  Subject trials_;
+  SiteTexts sites_;
+  LateRunner runner_;
+  SweepEngine engine_;
+};
+
+// Whether the program is the one that was planned.
+Status CheckSubject(const Session& session, const SweepOptions& sweep, const Rehearsal& run, std::uint64_t planned) {
+  const std::uint64_t found = OptionsHash(sweep, SubjectHash(session.subject(), run, sweep.judge));
+  if (found == planned) return {};
+  return {Exit::Usage, session.subject().command.front() +
+                           ": another program, build or settings than those of the plan, or it does something else " + "here (digest " +
+                           Hex(found) + ", the plan has " + Hex(planned) + ")"};
+}
+
+Status Prepare(const Session& session, const SweepOptions& sweep, const PlannedSubject& of, FromShards found, SweepEngine* engine) {
+  Result<Rehearsal> rehearsal = RehearsalIn(session.subject(), of.runs);
+  if (!rehearsal.ok()) return rehearsal.status();
+  Status same = CheckSubject(session, sweep, *rehearsal, of.subject);
+  if (!same.ok()) return same;
+  engine->Know(std::move(found.trials), found.gaps.empty());
+  const std::uint64_t subject = SubjectHash(session.subject(), *rehearsal, sweep.judge);
+  return engine->Prepare(std::move(*rehearsal), subject);
+}
+
+}  // namespace
+
+FirstRound PlanFirstRound(const Session& session, const SweepOptions& sweep) {
+  FirstRound planned;
+  const auto begun = std::chrono::steady_clock::now();
+  Result<Rehearsal> rehearsal = Rehearse(session.subject(), session.dir(), 2, &planned.signal);
+  planned.status = rehearsal.status();
+  if (planned.signal != 0 || !rehearsal.ok()) return planned;
+  const auto time = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begun);
+  planned.microseconds = static_cast<std::uint64_t>(time.count()) / std::max<std::size_t>(2, 1 + rehearsal->others.size());
+  planned.calls = rehearsal->run.evidence().facts().calls.size();
+  const std::uint64_t subject = SubjectHash(session.subject(), *rehearsal, sweep.judge);
+  planned.subject = OptionsHash(sweep, subject);
+  LateSweep late(session, sweep);
+  planned.status = late.engine().Prepare(std::move(*rehearsal), subject);
+  if (planned.status.ok()) planned.trials = late.engine().plan();
+  return planned;
+}
+
+CarriedOut CarryOutShard(const Session& session, const SweepOptions& sweep, const PlannedSubject& of, std::vector<PlannedTrial> trials,
+                         std::uint64_t round, Progress* progress) {
+  CarriedOut carried;
+  Result<Rehearsal> planned = RehearsalIn(session.subject(), of.runs);
+  carried.status = planned.status();
+  if (!planned.ok()) return carried;
+  Result<Rehearsal> here = Rehearse(session.subject(), session.dir(), 1, &carried.progressed.signal);
+  carried.status = here.status();
+  if (carried.progressed.signal != 0 || !here.ok()) return carried;
+  // What one run cannot show: whether two differ, and which arguments are outputs.
+  here->drifting = planned->drifting;
+  here->same_work = planned->same_work;
+  here->outputs = planned->outputs;
+  carried.status = CheckSubject(session, sweep, *here, of.subject);
+  if (!carried.status.ok()) return carried;
+  LateSweep late(session, sweep);
+  SweepEngine& engine = late.engine();
+  carried.status = engine.PrepareShard(std::move(*planned), std::move(trials), static_cast<int>(round));
+  if (carried.status.ok() && engine.resumed() != 0) {
+    Say("going on: " + std::to_string(engine.resumed()) + " of " + std::to_string(engine.total()) + " trials are done");
+  }
+  const std::size_t before = engine.resumed();
+  const auto begun = std::chrono::steady_clock::now();
+  if (carried.status.ok()) carried.status = late.RunAll(progress);
+  carried.run_time = std::chrono::steady_clock::now() - begun;
+  carried.progressed.signal = carried.status.ok() ? 0 : late.interrupted();
+  carried.progressed.done = engine.done() - before;
+  return carried;
+}
+
+Result<std::vector<PlannedTrial>> PlanNextRound(const Session& session, const SweepOptions& sweep, const PlannedSubject& of,
+                                                FromShards found, std::size_t planned) {
+  LateSweep late(session, sweep);
+  const Status prepared = Prepare(session, sweep, of, std::move(found), &late.engine());
+  if (!prepared.ok()) return prepared;
+  const std::vector<PlannedTrial>& all = late.engine().plan();
+  return std::vector<PlannedTrial>(all.begin() + static_cast<std::ptrdiff_t>(std::min(planned, all.size())), all.end());
+}
+
+CarriedOut CarryOutMerge(const Session& session, const SweepOptions& sweep, const PlannedSubject& of, FromShards found,
+                         Progress* progress) {
+  CarriedOut carried;
+  carried.run = session.NewReport();
+  const std::vector<std::string> gaps = found.gaps;
+  LateSweep late(session, sweep);
+  SweepEngine& engine = late.engine();
+  carried.status = Prepare(session, sweep, of, std::move(found), &engine);
+  if (!carried.status.ok()) return carried;
+  if (!gaps.empty()) {
+    engine.EndHere(Reason::ShardMissing);
+  } else if (!engine.Finished()) {
+    Say("trials that only all shards together show to be needed are run here, beginning with " +
+        std::to_string(engine.total() - engine.done()));
+    carried.status = late.RunAll(progress);
+  }
+  carried.progressed = {carried.status.ok() ? 0 : late.interrupted(), engine.done(), engine.trials(), engine.plans_more()};
+  if (!carried.status.ok() && carried.progressed.signal == 0) return carried;
+  engine.Report(&carried.run);
+  if (!gaps.empty() && carried.run.outcome != words::Outcome::Findings) {
+    report::Message& message = carried.run.message;
+    message.nothing = report::NothingPlanned::No;
+    carried.run.outcome = words::Outcome::NotExercised;
+    message.told = "not exercised: ";
+    for (std::size_t i = 0; i < std::min(gaps.size(), kNamedGaps); ++i) message.told += (i == 0 ? "" : "; ") + gaps[i];
+    if (gaps.size() > kNamedGaps) message.told += "; and " + std::to_string(gaps.size() - kNamedGaps) + " more";
+  }
+  if (!session.options().trials.empty()) carried.rows = TrialRows(engine);
+  return carried;
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// shard_work.h: the parts of a sweep that many machines share: planning a round, carrying out a shard of it, and going on from all shards.
+//
+//   Threads   one thread.
+//   Errors    Status: the program, its files or its fault-free run are not those of the plan.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/cli/carry_out.h"
+#include "harness/cli/progress.h"
+#include "harness/cli/session.h"
+#include "harness/sweep/sweep_engine.h"
+
+namespace cuaudit::harness {
+
+struct FirstRound {
+  Status status;
+  int signal = 0;
+  std::uint64_t subject = 0;
+  std::vector<PlannedTrial> trials;
+  std::uint64_t calls = 0;         // of the fault-free run
+  std::uint64_t microseconds = 0;  // of a fault-free run
+};
+
+// Rehearses the program in the work directory of the session, which keeps the fault-free runs, and plans its first faults.
+FirstRound PlanFirstRound(const Session& session, const SweepOptions& sweep);
+
+// The case of a plan as who carries it out needs it.
+struct PlannedSubject {
+  std::string runs;           // directory with the fault-free runs
+  std::uint64_t subject = 0;  // that the program must have here, too
+};
+
+// Carries out trials of one round in the work directory of the session, where its log of finished trials stays: their numbers count from 0.
+// One fault-free run shows whether the program does here what it did where the plan was made.
+CarriedOut CarryOutShard(const Session& session, const SweepOptions& sweep, const PlannedSubject& of, std::vector<PlannedTrial> trials,
+                         std::uint64_t round, Progress* progress);
+
+// What the shards of a case have found.
+struct FromShards {
+  std::vector<TrialResult> trials;
+  std::vector<std::string> gaps;  // shards that are not there, one line each
+};
+
+// The trials of the round behind the first `planned` ones; none when the sweep needs no further trial.
+Result<std::vector<PlannedTrial>> PlanNextRound(const Session& session, const SweepOptions& sweep, const PlannedSubject& of,
+                                                FromShards found, std::size_t planned);
+
+// The report of a sweep whose trials are those of the shards. Trials that no round has are run here: those that all shards together show to
+// be needed. With gaps nothing is run, and the report is never clean.
+CarriedOut CarryOutMerge(const Session& session, const SweepOptions& sweep, const PlannedSubject& of, FromShards found, Progress* progress);
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+#include "harness/shards/shard_plan.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <system_error>
+
+#include "faults/plan/fault.h"
+#include "harness/process/files.h"
+#include "harness/sweep/plan/plan_file.h"
+
+namespace cuaudit::harness {
+namespace {
+
+constexpr std::string_view kSite = " site=";
+constexpr std::size_t kBlock = std::size_t{1} << 20U;
+
+std::string Padded(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  return std::string(digits.size() < 4 ? 4 - digits.size() : 0, '0') + digits;
+}
+
+__extension__ using Wide = unsigned __int128;
+
+// The first trial of a case, of `trials`, that begins at `at` or later, when the case begins at `begin`.
+std::uint64_t FirstAt(Wide at, Wide begin, std::uint64_t weight, std::uint64_t trials) {
+  if (at <= begin) return 0;
+  const Wide first = (at - begin + weight - 1) / weight;
+  return first > trials ? trials : static_cast<std::uint64_t>(first);
+}
+
+std::optional<PlannedTrial> ParseLine(std::string_view line) {
+  PlannedTrial trial;
+  if (line.starts_with('~')) {
+    trial.shrinks = true;
+    line.remove_prefix(1);
+  }
+  while (!line.empty()) {
+    const std::size_t end = std::min(line.find(';'), line.size());
+    const std::string_view part = line.substr(0, end);
+    const std::size_t at = part.find(kSite);
+    faults::Fault fault;
+    if (at == std::string_view::npos || faults::ParseFault(part.substr(0, at), &fault).expected != nullptr) return std::nullopt;
+    const std::optional<std::uint64_t> site = ParseDigest(part.substr(at + kSite.size()));
+    if (!site.has_value()) return std::nullopt;
+    trial.faults.emplace_back(part.substr(0, at));
+    trial.sites.push_back(*site);
+    line.remove_prefix(std::min(end + 1, line.size()));
+  }
+  if (trial.faults.empty() || trial.faults.size() > faults::kMaxFaults) return std::nullopt;
+  return trial;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> ParseDigest(std::string_view digits) {
+  std::uint64_t value = 0;
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
+  const bool whole = digits.size() == 16 && read.ec == std::errc() && read.ptr == digits.data() + digits.size();
+  return whole ? std::optional<std::uint64_t>(value) : std::nullopt;
+}
+
+std::vector<Piece> PiecesOf(const ShardPlan& plan, std::uint64_t number) {
+  Wide whole = 0;
+  for (const PlannedCase& one : plan.cases) whole += Wide{one.trials} * one.weight;
+  const Wide from = whole * number / plan.shards;
+  const Wide to = whole * (number + 1) / plan.shards;
+  std::vector<Piece> pieces;
+  Wide begin = 0;
+  for (std::size_t i = 0; i < plan.cases.size(); ++i) {
+    const PlannedCase& one = plan.cases[i];
+    const std::uint64_t first = FirstAt(from, begin, one.weight, one.trials);
+    const std::uint64_t last = FirstAt(to, begin, one.weight, one.trials);
+    if (first < last) pieces.push_back({i, one.first + first, last - first});
+    begin += Wide{one.trials} * one.weight;
+  }
+  return pieces;
+}
+
+std::string PlanFolder::Round(std::uint64_t round) const { return path_ + "/round-" + std::to_string(round) + ".json"; }
+
+std::string PlanFolder::Trials(std::uint64_t round, const std::string& name) const {
+  return path_ + "/round-" + std::to_string(round) + "/" + name + ".trials";
+}
+
+std::string PlanFolder::Shard(std::uint64_t round, std::uint64_t number) const {
+  return Shards() + "/" + std::to_string(round) + "-" + Padded(number) + ".shard";
+}
+
+std::string PlanFolder::Work(std::uint64_t round, std::uint64_t number) const {
+  return path_ + "/work/" + std::to_string(round) + "-" + Padded(number);
+}
+
+std::uint64_t PlanFolder::LastRound() const {
+  std::uint64_t last = 0;
+  std::error_code error;
+  while (std::filesystem::exists(Round(last + 1), error)) ++last;
+  return last;
+}
+
+std::string TrialLines::Line(const PlannedTrial& trial) {
+  std::string line = trial.shrinks ? "~" : "";
+  for (std::size_t i = 0; i < trial.faults.size(); ++i) {
+    if (i != 0) line += ';';
+    line.append(trial.faults[i]).append(kSite).append(Hex(trial.sites[i]));
+  }
+  return line += '\n';
+}
+
+std::uint64_t TrialLines::Digest(const std::vector<PlannedTrial>& trials, std::size_t from) {
+  std::uint64_t hash = kHashSeed;
+  for (std::size_t i = from; i < trials.size(); ++i) hash = HashText(Line(trials[i]), hash);
+  return hash;
+}
+
+Status TrialLines::Write(const std::string& path, const std::vector<PlannedTrial>& trials, std::size_t from) {
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+  const std::string partial = path + ".partial";
+  const FileDescriptor file(open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!file.valid()) return {Exit::Usage, partial + ": cannot open: " + SystemWords(errno)};
+  std::string block;
+  for (std::size_t i = from; i < trials.size(); ++i) {
+    block += Line(trials[i]);
+    if (block.size() < kBlock) continue;
+    Status written = WriteAll(file.get(), block, partial);
+    if (!written.ok()) return written;
+    block.clear();
+  }
+  Status written = WriteAll(file.get(), block, partial);
+  if (!written.ok()) return written;
+  if (std::rename(partial.c_str(), path.c_str()) != 0) return {Exit::Failure, path + ": cannot rename: " + SystemWords(errno)};
+  return {};
+}
+
+Result<std::vector<PlannedTrial>> TrialLines::Read(const std::string& path, const PlannedCase& one, const Piece& piece) {
+  std::ifstream lines(path);
+  if (!lines) return Status(Exit::Usage, path + ": cannot open: " + SystemWords(errno));
+  std::vector<PlannedTrial> trials;
+  std::uint64_t number = 0;
+  std::uint64_t hash = kHashSeed;
+  for (std::string line; std::getline(lines, line); ++number) {
+    hash = HashText(line + "\n", hash);
+    const std::uint64_t trial = one.first + number;
+    if (trial < piece.from || trial >= piece.from + piece.trials) continue;
+    std::optional<PlannedTrial> parsed = ParseLine(line);
+    if (!parsed.has_value())
+      return Status(Exit::Usage, path + ":" + std::to_string(number + 1) + ": expected faults, each with ' site=HEX'");
+    trials.push_back(std::move(*parsed));
+  }
+  if (number != one.trials || hash != one.digest) {
+    return Status(Exit::Usage, path + ": expected the " + std::to_string(one.trials) + " trials of the plan (digest " + Hex(one.digest) +
+                                   "), found " + std::to_string(number) + " (digest " + Hex(hash) + ")");
+  }
+  return trials;
+}
+
+Result<ShardPlan> ReadShardPlan(const PlanFolder& folder, std::uint64_t round) {
+  const std::string path = folder.Round(round);
+  std::error_code error;
+  if (!std::filesystem::is_directory(folder.path(), error)) {
+    return Status(Exit::Usage, folder.path() + ": expected the directory that cuaudit plan made");
+  }
+  if (!std::filesystem::exists(path, error)) {
+    const std::string what = round <= 1 ? "a plan: cuaudit plan --to " + folder.path()
+                                        : "the plan of round " + std::to_string(round) + ", which cuaudit plan " + folder.path() +
+                                              " makes when all shards of the round before are there";
+    return Status(Exit::Usage, path + ": not found: expected " + what);
+  }
+  const Result<std::string> text = ReadFile(path);
+  if (!text.ok()) return text.status();
+  Result<ShardPlan> plan = ParseShardPlan(*text, path);
+  if (!plan.ok()) return plan;
+  if (plan->tool != ToolVersion()) {
+    return Status(Exit::Usage,
+                  path + ": of cuaudit " + plan->tool + ", this is " + std::string(ToolVersion()) + ": expected one version for a plan");
+  }
+  if (plan->round != round) return Status(Exit::Usage, path + ": expected the plan of round " + std::to_string(round));
+  return plan;
+}
+
+Status WriteShardPlan(const PlanFolder& folder, ShardPlan* plan) {
+  plan->Seal();
+  return WriteFile(folder.Round(plan->round), FormatShardPlan(*plan), Exit::Usage);
+}
+
+}  // namespace cuaudit::harness
