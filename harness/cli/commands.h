@@ -27,5 +27,6 @@ Exit ReportCommand(const Options& options);
 Exit EnvCommand(const Options& options);
 Exit AuditCommand(const Options& options);
 Exit InitCommand(const Options& options);
+Exit ReduceCommand(const Options& options);
 
 }  // namespace cuaudit::harness

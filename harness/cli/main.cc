@@ -45,6 +45,8 @@ Exit Dispatch(const Options& options) {
       return AuditCommand(options);
     case kInit:
       return InitCommand(options);
+    case kReduce:
+      return ReduceCommand(options);
     case kLifecycle:  // a lifecycle has no command; its options come from CUAUDIT_SWEEP
       break;
   }

@@ -38,6 +38,8 @@ constexpr CommandRow kCommands[] = {
      "one so"},
     {kAuditCases, "audit", " [CASE...]", "Carry out the sweep and the cycles of each case of cuaudit.toml"},
     {kInit, "init", " -- PROGRAM [ARGS]", "Write a cuaudit.toml for a program, from what fault-free runs of it show"},
+    {kReduce, "reduce", " FINGERPRINT [RESULT] [-- PROGRAM [ARGS]]",
+     "Make an issue kit of a defect: the fewest driver calls that show it as a C program, with a page and a script"},
 };
 
 const CommandRow& RowOf(Command command) {
@@ -74,7 +76,7 @@ Status CheckOptions(const Options& options) {
   const std::string usage = std::string("cuaudit ") + row.name + " [OPTIONS]" + row.usage;
   const bool takes_program = (options.command & (kAudit | kInit)) != 0;
   if (takes_program && options.program.empty()) return {Exit::Usage, "expected -- and a program: " + usage};
-  const bool may_take_program = takes_program || options.command == kEnv;
+  const bool may_take_program = takes_program || options.command == kEnv || options.command == kReduce;
   if (!may_take_program && !options.program.empty()) return {Exit::Usage, std::string(row.name) + " takes no program: " + usage};
   if (options.command == kExplain && options.operand.empty() == options.rule.empty())
     return {Exit::Usage, "expected a journal or --rule: " + usage};
@@ -87,6 +89,11 @@ Status CheckOptions(const Options& options) {
     if (!shows && !writes) return {Exit::Usage, "expected write and a result, or show and a file: " + usage};
   }
   if (options.command == kSuppress && options.operands.size() != 1) return {Exit::Usage, "expected a fingerprint: " + usage};
+  if (options.command == kReduce) {
+    const std::size_t count = options.operands.size();
+    if (count == 0 || count > 2 || (count == 1 && options.program.empty()))
+      return {Exit::Usage, "expected a fingerprint, and a result or -- and a program: " + usage};
+  }
   if (options.command == kReport && options.operands.empty()) return {Exit::Usage, "expected a result: " + usage};
   if (options.no_prune && options.prune != Options().prune) return {Exit::Usage, "expected --prune or --no-prune, not both"};
   if (options.allow_left && !(options.lifetime + options.write_lifetime).empty())
@@ -232,6 +239,7 @@ OptionsParser::OptionsParser() : parts_(std::make_unique<Parts>()) {
     if (row.command == kCompare) sub->add_option("result", copy.operands, "the base, then the head");
     if (row.command == kBaseline) sub->add_option("what", copy.operands, "write or show, then files");
     if (row.command == kSuppress) sub->add_option("fingerprint", copy.operands, "of a defect, as reports show it");
+    if (row.command == kReduce) sub->add_option("fingerprint", copy.operands, "of the defect; then the result that has it");
     if (row.command == kReport) sub->add_option("result", copy.operands, "result directories, JSON reports or archives");
     parts_->commands.emplace_back(row.command, sub);
   }

@@ -33,7 +33,8 @@ enum Command : std::uint32_t {
   kBaseline = 2048,
   kSuppress = 4096,
   kReport = 8192,
-  kEnv = 16384
+  kEnv = 16384,
+  kReduce = 524288
 };
 inline constexpr std::uint32_t kAudit = kRun | kCycles | kSweep | kReplay;
 // No command: the option is a key of a case in cuaudit.toml, and a flag of the commands that read or write that file.

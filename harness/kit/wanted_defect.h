@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// wanted_defect.h: the defect of a result that is to be reduced, and what of it driver calls alone can show.
+//
+//   Owns      plain values and a share of the report.
+//   Errors    Status: no such defect, or one that no driver call shows; Exit::Usage.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/kit/defect_shown.h"
+#include "harness/process/status.h"
+#include "reports/audit.h"
+#include "reports/run.h"
+
+namespace cuaudit::harness {
+
+struct WantedDefect {
+  report::Run run;  // the report that has it
+  report::Defect defect;
+  report::Finding root;  // the finding that shows it with the fewest faults
+  std::vector<std::string> faults;
+  std::vector<Wrong> wanted;          // Together, with counts of one trial; what a run without faults leaves is LeftAtExit
+  std::vector<std::string> left_out;  // "host_heap 2: ..."
+};
+
+Result<WantedDefect> FindDefect(const report::Audit& audit, const std::string& fingerprint, const std::string& source);
+
+// What a report of the reducer shows under these faults, in the same form.
+std::vector<Wrong> WrongIn(const report::Run& run, const std::vector<std::string>& faults);
+
+// "leak 1 stream, deficit 1 context_stack_entry"
+std::string InWords(const std::vector<Wrong>& wrong);
+
+}  // namespace cuaudit::harness
