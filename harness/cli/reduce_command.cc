@@ -86,7 +86,8 @@ std::vector<std::string> KeptOptions(const Options& recorded) {
   return kept;
 }
 
-Result<Reduction> ReduceDefect(const WantedDefect& defect, const Options& recorded) {
+Result<Reduction> ReduceDefect(const Options& recorded, WantedDefect* wanted) {
+  const WantedDefect& defect = *wanted;
   const Result<SweepOptions> how = SweepOptionsOf(recorded);
   if (!how.ok()) return how.status();
   std::vector<faults::Fault> faults;
@@ -97,6 +98,13 @@ Result<Reduction> ReduceDefect(const WantedDefect& defect, const Options& record
   }
   const Result<Session> session = Session::Open(recorded);
   if (!session.ok()) return session.status();
+  if (!defect.faults.empty()) {
+    const CarriedOut replayed = CarryOutReplay(*session, *how, defect.faults);
+    if (replayed.progressed.signal != 0) return Status(static_cast<Exit>(kSignalled + replayed.progressed.signal), "ended by a signal");
+    if (!replayed.status.ok()) return replayed.status;
+    const Status counted = TakeCounts(replayed.run, wanted);
+    if (!counted.ok()) return counted;
+  }
   int interrupted = 0;
   const Result<std::vector<Observation>> runs = RecordTrial(session->subject(), session->dir(), defect.faults, &interrupted);
   if (interrupted != 0) return Status(static_cast<Exit>(kSignalled + interrupted), "ended by a signal");
@@ -204,7 +212,7 @@ KitCheck Check(const Options& options, const WantedDefect& defect, const CallLis
     check.same = std::all_of(defect.wanted.begin(), defect.wanted.end(),
                              [&](const Wrong& one) { return std::find(shown.begin(), shown.end(), one) != shown.end(); });
     if (check.same) return check;
-    check.missing = "expected " + InWords(defect.wanted) + ", found " + InWords(shown);
+    check.missing = "expected " + InWords(defect, defect.wanted) + ", found " + InWords(defect, shown);
   }
   if (list.has_faults()) command->arguments.clear();
   return check;
@@ -218,12 +226,12 @@ Exit ReduceCommand(const Options& options) {
   if (fingerprint.find('/') != std::string::npos) return Refuse({Exit::Usage, "'" + fingerprint + "': expected a fingerprint"});
   const Result<report::Audit> audit = ResultOf(options);
   if (!audit.ok()) return Refuse(audit.status());
-  const Result<WantedDefect> defect =
+  Result<WantedDefect> defect =
       FindDefect(*audit, fingerprint, options.operands.size() == 2 ? options.operands[1] : std::string("the sweep"));
   if (!defect.ok()) return Refuse(defect.status());
   const Result<Options> recorded = OptionsOf(*defect, options);
   if (!recorded.ok()) return Refuse(recorded.status());
-  const Result<Reduction> reduction = ReduceDefect(*defect, *recorded);
+  const Result<Reduction> reduction = ReduceDefect(*recorded, &*defect);
   if (!reduction.ok()) {
     SayFailure(reduction.status());
     return reduction.status().exit();
@@ -251,7 +259,7 @@ Exit ReduceCommand(const Options& options) {
     Say(directory + ": " + size + "; not confirmed: " + check.missing);
     return Exit::Environment;
   }
-  return Print(directory + ": " + size + " show " + InWords(defect->wanted) + "\n");
+  return Print(directory + ": " + size + " show " + InWords(*defect, defect->wanted) + "\n");
 }
 
 }  // namespace cuaudit::harness

@@ -59,6 +59,9 @@ struct Step {
   std::vector<CallValue> values;
   std::string place;      // "open_pair, blame.c:42"; empty: unknown
   bool succeeded = true;  // in the recorded run
+  // The calling instruction, and the whole call stack, numbered in the order in which they were met: some rules compare places.
+  std::uint32_t caller = 0;
+  std::uint32_t stack = 0;
   std::uint32_t cycle = 0;
   std::uint32_t thread = 0;  // of the recorded process, counted from 0
 };

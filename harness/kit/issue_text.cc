@@ -107,7 +107,7 @@ std::string IssueText(const WantedDefect& defect, const Reduction& reduction, co
   text += "## Observed\n\n";
   for (const std::string& fault : defect.faults) text += "- fails: " + Code(fault) + "\n";
   for (const Wrong& one : defect.wanted) {
-    text += "- " + Code(std::string(words::Name(one.rule))) + ": " + std::to_string(one.count) + " " +
+    text += "- " + Code(std::string(words::Name(RuleInReport(defect, one)))) + ": " + std::to_string(one.count) + " " +
             Code(std::string(driver::Name(one.kind))) + "\n";
   }
   const std::string blame = report::BlameOf(defect.run, defect.defect);

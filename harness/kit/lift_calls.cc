@@ -74,10 +74,26 @@ bool TakesImage(BaseId base, const std::string& name) {
   }
 }
 
+// Numbers of places, the same in all runs.
+class PlaceNumbers {
+ public:
+  std::uint32_t Of(std::uint64_t key) { return static_cast<std::uint32_t>(known_.try_emplace(key, known_.size()).first->second); }
+
+ private:
+  std::map<std::uint64_t, std::size_t> known_;
+};
+
+struct Shared {
+  Variables variables;
+  PlaceNumbers callers;
+  PlaceNumbers stacks;
+};
+
 // Reads one run, call by call.
 class Lifter {
  public:
-  Lifter(const Observation& run, Variables* variables, SiteTexts* places) : run_(run), variables_(variables), places_(places) {
+  Lifter(const Observation& run, Shared* shared, SiteTexts* places)
+      : run_(run), shared_(shared), variables_(&shared->variables), places_(places) {
     for (const Record& record : run.journal.records()) {
       if (record.kind == faults::RecordKind::Argument && (record.flags & faults::kStandsOn) != 0) standing_[record.context] = &record;
     }
@@ -89,6 +105,8 @@ class Lifter {
     step.succeeded = record.result == CUDA_SUCCESS;
     step.cycle = record.cycle;
     step.thread = static_cast<std::uint32_t>(threads_.try_emplace(record.tid, threads_.size()).first->second);
+    step.caller = shared_->callers.Of(CallerKey(run_.journal, SiteOf(record)));
+    step.stack = shared_->stacks.Of(SiteKey(run_.journal, SiteOf(record)));
     step.place = PlaceOf(record);
     const std::span<const ParameterText> parameters = ParametersOf(step.call);
     for (std::size_t i = 0; i < parameters.size(); ++i) step.values.push_back(Value(record, parameters[i], i));
@@ -214,6 +232,7 @@ class Lifter {
   }
 
   const Observation& run_;
+  Shared* const shared_;
   Variables* const variables_;
   SiteTexts* const places_;
   std::map<std::uint64_t, const Record*> standing_;  // by the call that they belong to
@@ -229,12 +248,12 @@ struct Lifted {
 };
 
 // The calls of the process that makes most of them.
-std::vector<Lifted> LiftRun(const Observation& run, Variables* variables, SiteTexts* places) {
+std::vector<Lifted> LiftRun(const Observation& run, Shared* shared, SiteTexts* places) {
   const Evidence evidence = run.evidence();
   std::map<std::uint32_t, std::size_t> made;
   for (const std::uint32_t index : evidence.facts().calls) ++made[evidence.record(index).pid];
   const auto most = std::max_element(made.begin(), made.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  Lifter lifter(run, variables, places);
+  Lifter lifter(run, shared, places);
   std::vector<Lifted> calls;
   for (const std::uint32_t index : evidence.facts().calls) {
     const Record& record = evidence.record(index);
@@ -247,9 +266,9 @@ std::vector<Lifted> LiftRun(const Observation& run, Variables* variables, SiteTe
 }  // namespace
 
 Result<CallList> LiftCalls(std::span<const Observation> runs, std::span<const faults::Fault> faults, SiteTexts* places) {
-  Variables variables;
+  Shared shared;
   std::vector<std::vector<Lifted>> lifted;
-  for (const Observation& run : runs) lifted.push_back(LiftRun(run, &variables, places));
+  for (const Observation& run : runs) lifted.push_back(LiftRun(run, &shared, places));
   std::vector<Lifted>& path = lifted.back();
   CallList list;
   list.stages.emplace_back();
@@ -272,7 +291,7 @@ Result<CallList> LiftCalls(std::span<const Observation> runs, std::span<const fa
     list.stages.back().steps.push_back(std::move(call.step));
   }
   if (list.stages.size() != faults.size() + 1) return Status(Exit::Environment, "a fault did not fire in the recorded trial");
-  list.variables = variables.Take();
+  list.variables = shared.variables.Take();
   return list;
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 
+#include "faults/driver/effects.h"
 #include "faults/driver/shape.h"
 #include "harness/kit/parameters.h"
 #include "harness/kit/structures.h"
@@ -59,14 +60,21 @@ class Writer {
     if (image_) text += ImageText() + "\n";
     for (const int variable : used_) {
       const CallVariable& one = Of(variable);
-      if (one.host_bytes != 0) text += "static _Alignas(4096) char " + names_[variable] + "[" + Number(one.host_bytes) + "];\n";
+      if (one.host_bytes != 0 && given_.count(variable) == 0) {
+        text += "static _Alignas(4096) char " + names_[variable] + "[" + Number(one.host_bytes) + "];\n";
+      }
     }
+    for (const std::string& helper : helpers_) text += helper;
     if (room_) text += "static _Alignas(4096) char room[65536];  // what a call reads or writes and nobody looks at\n";
     text += "\nstatic int lifecycle(void) {\n";
     for (const int variable : used_) {
       const CallVariable& one = Of(variable);
       const bool pointer = one.type.back() == '*';
-      if (one.host_bytes == 0) text += "  " + one.type + (pointer ? "" : " ") + names_[variable] + " = 0;\n";
+      if (given_.count(variable) != 0) {
+        const std::uint64_t bytes = (one.host_bytes + 4095) / 4096 * 4096;
+        text += "  void *" + names_[variable] + " = aligned_alloc(4096, " + Number(bytes) +
+                ");  // new in each lifecycle: the driver may still hold it\n";
+      } else if (one.host_bytes == 0) text += "  " + one.type + (pointer ? "" : " ") + names_[variable] + " = 0;\n";
     }
     if (list_.has_faults()) text += "  CUresult result;\n";
     text += body + "}\n\n" + kMain;
@@ -85,6 +93,12 @@ class Writer {
   const CallVariable& Of(int variable) const { return list_.variables[static_cast<std::size_t>(variable)]; }
 
   void Note(const Step& step) {
+    if (IsCounted(step.call)) ++made_[{step.caller, step.call}];
+    const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(step.call));
+    if (row.effect == driver::Effect::AcquiresGiven && row.object >= 0) {
+      const CallValue& value = step.values[static_cast<std::size_t>(row.object)];
+      if (value.variable != kNoVariable && Of(value.variable).host_bytes != 0) given_.insert(value.variable);
+    }
     for (const CallValue& value : step.values) {
       if (value.variable != kNoVariable) used_.insert(value.variable);
     }
@@ -161,8 +175,28 @@ class Writer {
     return name.ends_with("GetGlobal") || name.ends_with("GetManaged");
   }
 
+  // References of a primary context and entries of a context stack are counted by place: what one instruction of the program does in two
+  // ways stays one instruction.
+  static bool IsCounted(driver::CallId call) {
+    const Kind kind = driver::EffectOf(driver::BaseOf(call)).kind;
+    return kind == Kind::PrimaryContext || kind == Kind::ContextStackEntry;
+  }
+
+  std::string Helper(const Step& step) {
+    const auto [known, made] = helper_of_.try_emplace({step.caller, step.call}, "instruction" + std::to_string(helper_of_.size() + 1));
+    if (!made) return known->second;
+    std::string arguments;
+    for (const ParameterText& one : ParametersOf(step.call)) arguments += (arguments.empty() ? "" : ", ") + one.name;
+    helpers_.push_back("// One instruction of the program" + (step.place.empty() ? std::string() : ": " + CommentText(step.place)) +
+                       "\nstatic CUresult " + known->second + "(" + DeclaredParameters(step.call) + ") { return " + Function(step.call) +
+                       "(" + arguments + "); }\n");
+    return known->second;
+  }
+
   std::string Call(const Step& step) {
-    std::string text = Function(step.call) + "(";
+    const auto shared = made_.find({step.caller, step.call});
+    const bool helped = shared != made_.end() && shared->second > 1;
+    std::string text = (helped ? Helper(step) : Function(step.call)) + "(";
     const std::span<const ParameterText> parameters = ParametersOf(step.call);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       text += (i == 0 ? "" : ", ") + Value(step, step.values[i], parameters[i], i);
@@ -202,7 +236,11 @@ class Writer {
 
   const CallList& list_;
   std::set<int> used_;
+  std::set<int> given_;  // host memory that the driver is given to keep
   std::map<int, std::string> names_;
+  std::map<std::pair<std::uint32_t, driver::CallId>, int> made_;  // calls of counted things, by instruction
+  std::map<std::pair<std::uint32_t, driver::CallId>, std::string> helper_of_;
+  std::vector<std::string> helpers_;
   std::set<driver::CallId> undeclared_;
   std::set<std::string> functions_;
   bool image_ = false;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "faults/driver/shape.h"
 #include "harness/kit/make_call.h"
@@ -21,6 +22,34 @@ constexpr char kName[] = "kernel";
 constexpr char kVariableName[] = "variable";
 
 std::size_t WholePages(std::uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+
+// Calls come from as many instructions, below as many call stacks, as in the program, up to this number of each.
+constexpr std::size_t kPlaces = 48;
+
+using Instruction = CUresult (*)(driver::DriverRef, driver::CallId, const std::uint64_t*);
+
+// The empty instruction keeps the call from being the last thing of the function, which would take the function off the stack.
+template <std::size_t number>
+[[gnu::noinline]] CUresult CallFrom(driver::DriverRef driver, driver::CallId call, const std::uint64_t* words) {
+  const CUresult result = MakeCall(driver, call, words);
+  asm volatile("" ::"i"(number) : "memory");
+  return result;
+}
+
+template <std::size_t number>
+[[gnu::noinline]] CUresult CallBelow(Instruction instruction, driver::DriverRef driver, driver::CallId call, const std::uint64_t* words) {
+  const CUresult result = instruction(driver, call, words);
+  asm volatile("" ::"i"(number) : "memory");
+  return result;
+}
+
+template <std::size_t... number>
+CUresult MakeCallAt(const Step& step, driver::DriverRef driver, const std::uint64_t* words, std::index_sequence<number...>) {
+  static constexpr Instruction kInstructions[] = {&CallFrom<number>...};
+  using Stack = CUresult (*)(Instruction, driver::DriverRef, driver::CallId, const std::uint64_t*);
+  static constexpr Stack kStacks[] = {&CallBelow<number>...};
+  return kStacks[step.stack % kPlaces](kInstructions[step.caller % kPlaces], driver, step.call, words);
+}
 
 bool NamesAVariable(driver::CallId call) {
   const driver::BaseId base = driver::BaseOf(call);
@@ -108,7 +137,7 @@ CUresult CallReplay::Make(driver::DriverRef driver, const Step& step) {
         break;
     }
   }
-  const CUresult result = MakeCall(driver, step.call, words);
+  const CUresult result = MakeCallAt(step, driver, words, std::make_index_sequence<kPlaces>());
   if (result != CUDA_SUCCESS && step.succeeded && std::find(unlike_.begin(), unlike_.end(), &step) == unlike_.end())
     unlike_.push_back(&step);
   return result;

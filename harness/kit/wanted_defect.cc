@@ -73,10 +73,28 @@ std::vector<Wrong> WrongIn(const report::Run& run, const std::vector<std::string
   return Together(std::move(wrong));
 }
 
-std::string InWords(const std::vector<Wrong>& wrong) {
+Status TakeCounts(const report::Run& replayed, WantedDefect* defect) {
+  const std::vector<Wrong> shown = WrongIn(replayed, defect->faults);
+  for (Wrong& one : defect->wanted) {
+    const auto same = [&](const Wrong& other) { return other.rule == one.rule && other.kind == one.kind; };
+    const auto found = std::find_if(shown.begin(), shown.end(), same);
+    if (found == shown.end()) {
+      return {Exit::Environment, "the program does not show the defect any more: expected " + InWords(*defect, defect->wanted) +
+                                     ", found " + InWords(*defect, shown)};
+    }
+    one.count = found->count;
+  }
+  return {};
+}
+
+Rule RuleInReport(const WantedDefect& defect, const Wrong& wrong) {
+  return wrong.rule == Rule::LeftAtExit && defect.root.rule == Rule::Growth ? Rule::Growth : wrong.rule;
+}
+
+std::string InWords(const WantedDefect& defect, const std::vector<Wrong>& wrong) {
   std::string text;
   for (const Wrong& one : wrong) {
-    text += (text.empty() ? "" : ", ") + std::string(words::Name(one.rule)) + " " + std::to_string(one.count) + " " +
+    text += (text.empty() ? "" : ", ") + std::string(words::Name(RuleInReport(defect, one))) + " " + std::to_string(one.count) + " " +
             std::string(driver::Name(one.kind));
   }
   return text.empty() ? "nothing" : text;

@@ -26,10 +26,16 @@ struct WantedDefect {
 
 Result<WantedDefect> FindDefect(const report::Audit& audit, const std::string& fingerprint, const std::string& source);
 
-// What a report of the reducer shows under these faults, in the same form.
+// Takes the counts of this one trial: a finding of a sweep has the most of all its trials. An error when `replayed` lacks one.
+Status TakeCounts(const report::Run& replayed, WantedDefect* defect);
+
+// What a report shows under these faults, in the same form.
 std::vector<Wrong> WrongIn(const report::Run& run, const std::vector<std::string>& faults);
 
+// What grows is LeftAtExit in `wanted` and has its own rule in a report.
+Rule RuleInReport(const WantedDefect& defect, const Wrong& wrong);
+
 // "leak 1 stream, deficit 1 context_stack_entry"
-std::string InWords(const std::vector<Wrong>& wrong);
+std::string InWords(const WantedDefect& defect, const std::vector<Wrong>& wrong);
 
 }  // namespace cuaudit::harness
