@@ -244,7 +244,7 @@ Exit ReduceCommand(const Options& options) {
     if (status.ok()) status = WriteFile(directory + "/" + name, text, Exit::Failure);
   };
   KitCommand command = CommandOf(*defect, reduction->list, KeptOptions(*recorded));
-  write("reducer.c", ReducerText(reduction->list, HeadingOf(*defect, reduction->list)));
+  write("reducer.c", ReducerText(reduction->list, HeadingOf(*defect, reduction->list), IsByPlace(*defect)));
   if (!status.ok()) return Refuse(status);
   const KitCheck check = Check(options, *defect, reduction->list, directory, *work, &command);
   write("run.sh", RunScript(command));

@@ -27,7 +27,7 @@ std::string Plain(std::string text) {
 std::string FrameText(const report::Frame& frame) {
   std::string text = frame.function.empty() ? "?" : frame.function;
   if (!frame.file.empty()) text += "  " + std::filesystem::path(frame.file).filename().string() + ":" + std::to_string(frame.line);
-  return text + "  (" + std::filesystem::path(frame.module).filename().string() + ")";
+  return CommentText(text + "  (" + std::filesystem::path(frame.module).filename().string() + ")");
 }
 
 void AddStack(const std::string& what, const std::string& call, const std::vector<report::Frame>& stack, std::string* text) {
@@ -78,9 +78,8 @@ KitCommand CommandOf(const WantedDefect& defect, const CallList& list, const std
 }
 
 std::string TitleOf(const WantedDefect& defect) {
-  const std::string amount = report::AmountOf(defect.run, defect.defect);
   const std::string blame = report::BlameOf(defect.run, defect.defect);
-  return report::RulesOf(defect.run, defect.defect) + (amount.empty() ? "" : " of " + amount) + (blame.empty() ? "" : ": " + blame);
+  return InWords(defect, defect.wanted) + (blame.empty() ? "" : ": " + blame);
 }
 
 std::vector<std::string> HeadingOf(const WantedDefect& defect, const CallList& list) {
@@ -112,6 +111,11 @@ std::string IssueText(const WantedDefect& defect, const Reduction& reduction, co
   }
   const std::string blame = report::BlameOf(defect.run, defect.defect);
   if (!blame.empty()) text += "- " + Plain(blame) + "\n";
+  if (defect.defect.trials > 1) {
+    text += "- " + std::to_string(defect.defect.trials) +
+            " trials of the audit show the defect; this is one of them. The most that is wrong in one of them: " +
+            Plain(report::AmountOf(defect.run, defect.defect)) + "\n";
+  }
   text += "\n## Where\n\n";
   AddStack("Acquired by", root.acquired.call, root.acquired.stack, &text);
   AddStack("Seen at", root.where, root.where_stack, &text);

@@ -30,7 +30,7 @@ struct KitCheck {
 // The command for a reducer of this defect.
 KitCommand CommandOf(const WantedDefect& defect, const CallList& list, const std::vector<std::string>& options);
 
-// "leak of 1 stream: pair_open returned without cuStreamDestroy"
+// "leak 1 stream: pair_open returned without cuStreamDestroy"
 std::string TitleOf(const WantedDefect& defect);
 
 std::string IssueText(const WantedDefect& defect, const Reduction& reduction, const KitCommand& command, const KitCheck& check);

@@ -45,14 +45,16 @@ class Reducer {
     }
   }
 
+  // Looks at the whole list; where it does not show the defect, at the list without calls that the replay makes differently.
   Status Begin() {
     Result<DefectShown> shown = judge_->Look(list_);
-    if (!shown.ok()) return shown.status();
-    if (!HasWanted(*shown) && !shown->unlike.empty()) {
-      DropUnlike(*shown);
-      shown = judge_->Look(Build(kept_));
+    for (const auto drop : {&Reducer::DropUnlike, &Reducer::DropContextsOfThreads}) {
       if (!shown.ok()) return shown.status();
+      if (HasWanted(*shown)) break;
+      (this->*drop)(*shown);
+      shown = judge_->Look(Build(kept_));
     }
+    if (!shown.ok()) return shown.status();
     if (!HasWanted(*shown)) return {Exit::Environment, "the recorded calls, made again one after the other, show " + InWords(*shown)};
     first_ = std::move(*shown);
     most_unlike_ = first_.unlike.size();
@@ -174,6 +176,19 @@ class Reducer {
       if (std::find(shown.unlike.begin(), shown.unlike.end(), steps_[i]) != shown.unlike.end()) kept_[i] = false;
     }
     (void)Close(&kept_);
+  }
+
+  // The current context is a thread's own, and one thread makes all calls: only the thread whose call fails may choose it.
+  void DropContextsOfThreads(const DefectShown&) {
+    if (!list_.has_faults()) return;
+    kept_.assign(steps_.size(), true);
+    const std::uint32_t chooses = list_.stages.front().failing->step.thread;
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      const driver::Effect effect = driver::EffectOf(driver::BaseOf(steps_[i]->call)).effect;
+      const bool chosen =
+          effect == driver::Effect::SetsContext || effect == driver::Effect::PushesContext || effect == driver::Effect::PopsContext;
+      if (chosen && steps_[i]->thread != chooses) kept_[i] = false;
+    }
   }
 
   std::vector<std::size_t> Where(const std::function<bool(const Step&)>& matches) const {

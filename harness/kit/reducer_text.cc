@@ -42,7 +42,7 @@ const char* Stem(const CallVariable& variable) {
 
 class Writer {
  public:
-  explicit Writer(const CallList& list) : list_(list) { NameVariables(); }
+  Writer(const CallList& list, bool by_place) : list_(list), by_place_(by_place) { NameVariables(); }
 
   std::string Text(const std::vector<std::string>& heading) {
     std::string body;
@@ -66,7 +66,8 @@ class Writer {
     }
     for (const std::string& helper : helpers_) text += helper;
     if (room_) text += "static _Alignas(4096) char room[65536];  // what a call reads or writes and nobody looks at\n";
-    text += "\nstatic int lifecycle(void) {\n";
+    text += text.ends_with("\n\n") ? "" : "\n";
+    text += "static int lifecycle(void) {\n";
     for (const int variable : used_) {
       const CallVariable& one = Of(variable);
       const bool pointer = one.type.back() == '*';
@@ -177,7 +178,8 @@ class Writer {
 
   // References of a primary context and entries of a context stack are counted by place: what one instruction of the program does in two
   // ways stays one instruction.
-  static bool IsCounted(driver::CallId call) {
+  bool IsCounted(driver::CallId call) const {
+    if (!by_place_) return false;
     const Kind kind = driver::EffectOf(driver::BaseOf(call)).kind;
     return kind == Kind::PrimaryContext || kind == Kind::ContextStackEntry;
   }
@@ -235,6 +237,7 @@ class Writer {
   }
 
   const CallList& list_;
+  const bool by_place_;
   std::set<int> used_;
   std::set<int> given_;  // host memory that the driver is given to keep
   std::map<int, std::string> names_;
@@ -258,6 +261,8 @@ std::string CommentText(const std::string& text) {
   return safe;
 }
 
-std::string ReducerText(const CallList& list, const std::vector<std::string>& heading) { return Writer(list).Text(heading); }
+std::string ReducerText(const CallList& list, const std::vector<std::string>& heading, bool by_place) {
+  return Writer(list, by_place).Text(heading);
+}
 
 }  // namespace cuaudit::harness

@@ -14,8 +14,10 @@
 
 namespace cuaudit::harness {
 
+// `by_place`: calls that one instruction of the program makes stay one instruction, because the defect is about places that give back what
+// others took.
 // `heading` has the lines of the comment at the top, without comment signs.
-std::string ReducerText(const CallList& list, const std::vector<std::string>& heading);
+std::string ReducerText(const CallList& list, const std::vector<std::string>& heading, bool by_place);
 
 // Printable ASCII, safe inside a comment.
 std::string CommentText(const std::string& text);

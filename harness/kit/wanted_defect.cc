@@ -91,6 +91,10 @@ Rule RuleInReport(const WantedDefect& defect, const Wrong& wrong) {
   return wrong.rule == Rule::LeftAtExit && defect.root.rule == Rule::Growth ? Rule::Growth : wrong.rule;
 }
 
+bool IsByPlace(const WantedDefect& defect) {
+  return std::any_of(defect.wanted.begin(), defect.wanted.end(), [](const Wrong& one) { return one.rule == Rule::Deficit; });
+}
+
 std::string InWords(const WantedDefect& defect, const std::vector<Wrong>& wrong) {
   std::string text;
   for (const Wrong& one : wrong) {

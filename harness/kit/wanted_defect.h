@@ -35,6 +35,9 @@ std::vector<Wrong> WrongIn(const report::Run& run, const std::vector<std::string
 // What grows is LeftAtExit in `wanted` and has its own rule in a report.
 Rule RuleInReport(const WantedDefect& defect, const Wrong& wrong);
 
+// True when a rule of the defect compares places: what code gives back must be what the same code took.
+bool IsByPlace(const WantedDefect& defect);
+
 // "leak 1 stream, deficit 1 context_stack_entry"
 std::string InWords(const WantedDefect& defect, const std::vector<Wrong>& wrong);
 
