@@ -37,9 +37,10 @@ class Variables {
  public:
   int Of(const CallName& call, std::size_t parameter, CallVariable variable) {
     const auto [known, made] = known_.try_emplace({call, parameter}, static_cast<int>(all_.size()));
+    const std::uint64_t bytes = variable.host_bytes;
     if (made) all_.push_back(std::move(variable));
     CallVariable& same = all_[static_cast<std::size_t>(known->second)];
-    same.host_bytes = std::max(same.host_bytes, variable.host_bytes);
+    same.host_bytes = std::max(same.host_bytes, bytes);
     return known->second;
   }
   std::vector<CallVariable> Take() { return std::move(all_); }
