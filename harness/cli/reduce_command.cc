@@ -244,9 +244,15 @@ Exit ReduceCommand(const Options& options) {
     if (status.ok()) status = WriteFile(directory + "/" + name, text, Exit::Failure);
   };
   KitCommand command = CommandOf(*defect, reduction->list, KeptOptions(*recorded));
-  write("reducer.c", ReducerText(reduction->list, HeadingOf(*defect, reduction->list), IsByPlace(*defect)));
-  if (!status.ok()) return Refuse(status);
-  const KitCheck check = Check(options, *defect, reduction->list, directory, *work, &command);
+  const std::vector<std::string> heading = HeadingOf(*defect, reduction->list);
+  KitCheck check;
+  // Where places matter, it depends on the stacks of the program whether calls of one instruction must stay one.
+  for (const bool by_place : {true, false}) {
+    if (check.same || (by_place && !IsByPlace(*defect))) continue;
+    write("reducer.c", ReducerText(reduction->list, heading, by_place));
+    if (!status.ok()) return Refuse(status);
+    check = Check(options, *defect, reduction->list, directory, *work, &command);
+  }
   write("run.sh", RunScript(command));
   write("ISSUE.md", IssueText(*defect, *reduction, command, check));
   work->Remove();
