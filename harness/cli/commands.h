@@ -32,5 +32,6 @@ Exit PlanCommand(const Options& options);
 Exit RunShardCommand(const Options& options);
 Exit MergeCommand(const Options& options);
 Exit SlurmCommand(const Options& options);
+Exit ReduceCommand(const Options& options);
 
 }  // namespace cuaudit::harness

@@ -55,6 +55,8 @@ Exit Dispatch(const Options& options) {
       return MergeCommand(options);
     case kSlurm:
       return SlurmCommand(options);
+    case kReduce:
+      return ReduceCommand(options);
     case kLifecycle:  // a lifecycle has no command; its options come from CUAUDIT_SWEEP
       break;
   }

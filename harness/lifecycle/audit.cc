@@ -177,20 +177,20 @@ void SetRunningTest(const std::string& name) { harness::SetTestFilter(name); }
 
 const char* WhyNoDevice() noexcept {
   static const auto* const why = [] {
-    const Result<harness::ChosenDriver> chosen = harness::ChooseDriver(AuditedDriver::Genuine);
+    const Result<harness::LifecycleDriver> chosen = harness::ChooseDriver(AuditedDriver::Genuine);
     return new std::string(chosen.ok() ? chosen->why_not : chosen.status().message());
   }();
   return why->empty() ? nullptr : why->c_str();
 }
 
 bool GenuineDriverIsChosen() noexcept {
-  const Result<harness::ChosenDriver> chosen = harness::ChooseDriver(AuditedDriver::Chosen);
+  const Result<harness::LifecycleDriver> chosen = harness::ChooseDriver(AuditedDriver::Chosen);
   return chosen.ok() && chosen->driver == AuditedDriver::Genuine;
 }
 
 const char* WhyNoDriver() noexcept {
   static const auto* const why = [] {
-    const Result<harness::ChosenDriver> chosen = harness::ChooseDriver(AuditedDriver::Chosen);
+    const Result<harness::LifecycleDriver> chosen = harness::ChooseDriver(AuditedDriver::Chosen);
     return new std::string(chosen.ok() ? chosen->why_not : std::string());
   }();
   return why->empty() ? nullptr : why->c_str();

@@ -26,7 +26,7 @@ std::string_view Option(std::string_view key) {
   return value;
 }
 
-Status FindGenuine(ChosenDriver* chosen) {
+Status FindGenuine(LifecycleDriver* chosen) {
   chosen->path = Option("real_driver");
   if (!chosen->path.empty()) {
     // A driver that the user names is used without the checks for a GPU.
@@ -48,8 +48,8 @@ Status FindGenuine(ChosenDriver* chosen) {
 
 }  // namespace
 
-Result<ChosenDriver> ChooseDriver(AuditedDriver wished) {
-  ChosenDriver chosen;
+Result<LifecycleDriver> ChooseDriver(AuditedDriver wished) {
+  LifecycleDriver chosen;
   bool either = false;
   if (wished == AuditedDriver::Chosen) {
     const std::string_view asked = Option("driver");
@@ -64,18 +64,18 @@ Result<ChosenDriver> ChooseDriver(AuditedDriver wished) {
   Status status = FindGenuine(&chosen);
   if (!status.ok()) return status;
   if (!either || chosen.why_not.empty()) return chosen;
-  ChosenDriver simulated;
+  LifecycleDriver simulated;
   simulated.instead = chosen.why_not;
   return simulated;
 }
 
 bool IsGenuine(AuditedDriver wished) {
-  const Result<ChosenDriver> chosen = ChooseDriver(wished);
+  const Result<LifecycleDriver> chosen = ChooseDriver(wished);
   return chosen.ok() && chosen->driver == AuditedDriver::Genuine;
 }
 
 bool DriverIsHere(AuditedDriver wished, Audit* audit) {
-  const Result<ChosenDriver> chosen = ChooseDriver(wished);
+  const Result<LifecycleDriver> chosen = ChooseDriver(wished);
   if (chosen.ok() && chosen->why_not.empty()) return true;
   audit->outcome = chosen.ok() ? AuditOutcome::NoDevice : AuditOutcome::Error;
   audit->message = chosen.ok() ? chosen->why_not : chosen.status().message();

@@ -15,7 +15,7 @@
 
 namespace cuaudit::harness {
 
-struct ChosenDriver {
+struct LifecycleDriver {
   AuditedDriver driver = AuditedDriver::Simulated;  // never Chosen
   std::string path;                                 // path of a genuine driver
   std::string why_not;                              // why the genuine driver that was asked for cannot answer; empty: it may
@@ -23,7 +23,7 @@ struct ChosenDriver {
 };
 
 // With `wished` Chosen: the driver in CUAUDIT_OPTIONS ("driver=real", "driver=auto"), otherwise the simulated one.
-Result<ChosenDriver> ChooseDriver(AuditedDriver wished);
+Result<LifecycleDriver> ChooseDriver(AuditedDriver wished);
 
 bool IsGenuine(AuditedDriver wished);
 

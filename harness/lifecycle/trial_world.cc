@@ -187,7 +187,7 @@ driver::GenuineDriver* OpenedGenuineDriver(const std::string& path, std::string*
 
 class GatedTrialWorld : public TrialWorld {
  public:
-  Status Open(const ChosenDriver& chosen, bool shared) {
+  Status Open(const LifecycleDriver& chosen, bool shared) {
     faults::JournalOptions options;
     options.record_capacity = kRecords;
     options.stack_depth = kStackDepth;
@@ -204,7 +204,7 @@ class GatedTrialWorld : public TrialWorld {
     if (status.ok()) NameGenuine(chosen.path);
     return status;
   }
-  void NameSimulated(const ChosenDriver& chosen) {
+  void NameSimulated(const LifecycleDriver& chosen) {
     driver_ = "simulated" + (chosen.instead.empty() ? "" : " (driver=auto: " + chosen.instead + ")");
   }
 
@@ -336,7 +336,7 @@ void TrialWorld::Return::operator()(TrialWorld* world) const noexcept {
 }
 
 Result<TrialWorld::Pointer> TrialWorld::Open(AuditedDriver driver, bool shared) {
-  const Result<ChosenDriver> chosen = ChooseDriver(driver);
+  const Result<LifecycleDriver> chosen = ChooseDriver(driver);
   if (!chosen.ok()) return chosen.status();
   if (chosen->driver == AuditedDriver::Simulated && !shared) {
     Spares& spares = TheSpares();

@@ -46,6 +46,8 @@ constexpr CommandRow kCommands[] = {
     {kInit, "init", " -- PROGRAM [ARGS]", "Write a cuaudit.toml for a program, from what fault-free runs of it show"},
     {kRecord, "record", " -- PROGRAM [ARGS] | --print-environment | --pack FILE",
      "Record the driver calls of a program in production, bounded and cheaply, for explain, cycles and reduce on another machine"},
+    {kReduce, "reduce", " FINGERPRINT [RESULT] [-- PROGRAM [ARGS]]",
+     "Make an issue kit of a defect: the fewest driver calls that show it as a C program, with a page and a script"},
 };
 
 const CommandRow& RowOf(Command command) {
@@ -90,7 +92,7 @@ Status CheckOptions(const Options& options) {
                              ": " + usage};
   if (options.print_environment && !options.pack.empty()) return {Exit::Usage, "expected --print-environment or --pack, not both"};
   if (takes_program && !instead && options.program.empty()) return {Exit::Usage, "expected -- and a program: " + usage};
-  const bool may_take_program = takes_program || options.command == kEnv || options.command == kPlan;
+  const bool may_take_program = takes_program || (options.command & (kEnv | kPlan | kReduce)) != 0;
   if (!may_take_program && !options.program.empty()) return {Exit::Usage, std::string(row.name) + " takes no program: " + usage};
   if (options.command == kExplain && options.operand.empty() == options.rule.empty())
     return {Exit::Usage, "expected a journal or --rule: " + usage};
@@ -103,6 +105,11 @@ Status CheckOptions(const Options& options) {
     if (!shows && !writes) return {Exit::Usage, "expected write and a result, or show and a file: " + usage};
   }
   if (options.command == kSuppress && options.operands.size() != 1) return {Exit::Usage, "expected a fingerprint: " + usage};
+  if (options.command == kReduce) {
+    const std::size_t count = options.operands.size();
+    if (count == 0 || count > 2 || (count == 1 && options.program.empty()))
+      return {Exit::Usage, "expected a fingerprint, and a result or -- and a program: " + usage};
+  }
   if (options.command == kReport && options.operands.empty()) return {Exit::Usage, "expected a result: " + usage};
   if (options.no_prune && options.prune != Options().prune) return {Exit::Usage, "expected --prune or --no-prune, not both"};
   if (options.allow_left && !(options.lifetime + options.write_lifetime).empty())
@@ -248,6 +255,7 @@ OptionsParser::OptionsParser() : parts_(std::make_unique<Parts>()) {
     if (row.command == kCompare) sub->add_option("result", copy.operands, "the base, then the head");
     if (row.command == kBaseline) sub->add_option("what", copy.operands, "write or show, then files");
     if (row.command == kSuppress) sub->add_option("fingerprint", copy.operands, "of a defect, as reports show it");
+    if (row.command == kReduce) sub->add_option("fingerprint", copy.operands, "of the defect; then the result that has it");
     if (row.command == kReport) sub->add_option("result", copy.operands, "result directories, JSON reports or archives");
     if ((row.command & (kPlan | kRunShard | kMerge | kSlurm)) != 0)
       sub->add_option("plan", copy.operands, "a plan, then what belongs to it");

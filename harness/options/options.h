@@ -38,6 +38,7 @@ enum Command : std::uint32_t {
   kRunShard = 65536,
   kMerge = 131072,
   kSlurm = 262144,
+  kReduce = 524288,
   kRecord = 1048576
 };
 inline constexpr std::uint32_t kAudit = kRun | kCycles | kSweep | kReplay;

@@ -56,5 +56,34 @@ TEST(ShellQuote, ShellReadsEveryWordBack) {
   EXPECT_EQ(ThroughShell(ShellJoin(words)), expected);
 }
 
+TEST(ShellSplit, GivesBackTheWordsOfShellJoin) {
+  const std::vector<std::string> words = {"plain",
+                                          "",
+                                          " ",
+                                          "a b",
+                                          "$HOME",
+                                          "`id`",
+                                          "it's",
+                                          "\"",
+                                          "\\",
+                                          "a\nb",
+                                          "\t'\\",
+                                          "*",
+                                          "ünïcode",
+                                          "\x01"
+                                          "7",
+                                          "\xff"};
+  EXPECT_EQ(ShellSplit(ShellJoin(words)), words);
+  EXPECT_EQ(ShellSplit(""), std::vector<std::string>());
+  EXPECT_EQ(ShellSplit("  a  b "), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(ShellSplit(std::string(10000, 'x')), std::vector<std::string>{std::string(10000, 'x')});
+}
+
+TEST(ShellSplit, RefusesWhatAShellWouldDoMoreWith) {
+  for (const char* const line : {"a 'b", "a $'b", "$'\\", "$'\\01'", "$'\\000'", "$'\\777'", "$'\\x41'", "a; b", "a | b", "a > b", "$(a)",
+                                 "`a`", "a & b", "\"a\"", "*", "~", "a \\", "a\nb"})
+    EXPECT_FALSE(ShellSplit(line).has_value()) << line;
+}
+
 }  // namespace
 }  // namespace cuaudit::harness::shell_quote_test

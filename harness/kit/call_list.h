@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// call_list.h: driver calls as a list that can be made again: each argument is a number, a variable that an earlier call wrote, or a
+// stand-in.
+//
+//   Owns      plain values.
+//   Threads   one thread.
+//   Units     bytes.
+//
+// The list is a path with branches. Each stage but the last ends in a call that is made to fail: when it fails, the next stage follows, and
+// when it succeeds, `rest` follows and the list is over. A list without faults has one stage.
+//
+//     stage 0:  cuInit, cuDevicePrimaryCtxRetain, ...   then cuStreamCreate, which fails        rest: ..., cuStreamDestroy
+//     stage 1:  what the program calls after that failure
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "faults/driver/call_id.h"
+#include "faults/driver/kinds.h"
+#include "faults/plan/fault.h"
+
+namespace cuaudit::harness {
+
+inline constexpr int kNoVariable = -1;
+
+struct CallValue {
+  enum class Is : std::uint8_t {
+    Number,     // `number`
+    Variable,   // the value of `variable`, plus `number` bytes
+    Output,     // the address of `variable`, which the call writes
+    Structure,  // a structure of the parameter's type with values of cuaudit's own (structures.def); `variable`: the object that it names
+    Text,       // a name
+    Image,      // a module with one empty kernel
+    Function,   // a function that does nothing
+    Room,       // memory that nobody reads afterwards
+    Nothing,    // a null pointer
+  };
+  Is is = Is::Number;
+  std::uint64_t number = 0;
+  int variable = kNoVariable;
+  driver::Kind kind = driver::Kind::None;  // Structure: of the object in `variable`
+
+  friend bool operator==(const CallValue&, const CallValue&) = default;
+};
+
+struct CallVariable {
+  std::string type;                        // as a C declaration has it: "CUstream", "void *"
+  driver::Family family{};                 // of the handle
+  std::uint64_t host_bytes = 0;            // not 0: the variable is memory of the program itself, of this size
+  driver::Kind kind = driver::Kind::None;  // of the object that the first call makes; None: it makes none
+};
+
+struct Step {
+  driver::CallId call{};
+  std::vector<CallValue> values;
+  std::string place;      // "open_pair, blame.c:42"; empty: unknown
+  bool succeeded = true;  // in the recorded run
+  // The calling instruction, and the whole call stack, numbered in the order in which they were met: some rules compare places.
+  std::uint32_t caller = 0;
+  std::uint32_t stack = 0;
+  std::uint32_t cycle = 0;
+  std::uint32_t thread = 0;  // of the recorded process, counted from 0
+};
+
+struct FailingStep {
+  Step step;
+  faults::Fault fault;  // its occurrence is that of the recorded run; FaultsOf counts it anew
+};
+
+struct Stage {
+  std::vector<Step> steps;
+  std::optional<FailingStep> failing;  // none: the last stage
+  std::vector<Step> rest;              // what follows when the failing call succeeds
+};
+
+struct CallList {
+  std::vector<CallVariable> variables;
+  std::vector<Stage> stages;
+
+  bool has_faults() const { return stages.size() > 1; }
+};
+
+// Number of calls, the failing ones included.
+std::size_t CountCalls(const CallList& list);
+
+// The faults in their order, each counted in this list: "cuStreamCreate#2=OUT_OF_MEMORY,refuse".
+std::vector<std::string> FaultsOf(const CallList& list);
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: MIT
+#include "harness/kit/lift_calls.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "faults/driver/effects.h"
+#include "faults/driver/shape.h"
+#include "harness/kit/parameters.h"
+#include "harness/kit/structures.h"
+#include "harness/ledger/arguments.h"
+#include "harness/verdict/judge.h"
+
+namespace cuaudit::harness {
+namespace {
+
+using driver::BaseId;
+using driver::CallId;
+using driver::Family;
+using driver::Kind;
+using faults::Record;
+
+constexpr std::uint64_t kLeastHostBytes = 4096;
+constexpr std::uint64_t kMostHostBytes = std::uint64_t{1} << 32U;
+
+// The n-th call of an entry point.
+using CallName = std::pair<BaseId, std::uint32_t>;
+CallName NameOf(const Record& record) { return {BaseOf(record), record.occurrence}; }
+
+// Variables by the call and parameter that write them first, the same in all runs.
+class Variables {
+ public:
+  int Of(const CallName& call, std::size_t parameter, CallVariable variable) {
+    const auto [known, made] = known_.try_emplace({call, parameter}, static_cast<int>(all_.size()));
+    const std::uint64_t bytes = variable.host_bytes;
+    if (made) all_.push_back(std::move(variable));
+    CallVariable& same = all_[static_cast<std::size_t>(known->second)];
+    same.host_bytes = std::max(same.host_bytes, bytes);
+    return known->second;
+  }
+  std::vector<CallVariable> Take() { return std::move(all_); }
+
+ private:
+  std::map<std::pair<CallName, std::size_t>, int> known_;
+  std::vector<CallVariable> all_;
+};
+
+bool IsHandleType(const std::string& type, std::size_t size) { return size == 8 && type.rfind("CU", 0) == 0 && type.back() != '*'; }
+bool IsAddress(const std::string& type, Family family) {
+  return family == Family::Pointer || type == "CUdeviceptr" || type == "void *" || type == "const void *";
+}
+bool IsHandleArray(const std::string& pointee) {
+  constexpr std::string_view kHandles[] = {"CUgraphNode", "CUevent", "CUstream", "CUexternalSemaphore", "CUarray", "CUfunction", "CUgraph"};
+  return std::find(std::begin(kHandles), std::end(kHandles), pointee) != std::end(kHandles);
+}
+
+// A module in memory: the argument is its text or its code.
+bool TakesImage(BaseId base, const std::string& name) {
+  switch (base) {
+    case BaseId::ModuleLoadData:
+    case BaseId::ModuleLoadDataEx:
+    case BaseId::ModuleLoadFatBinary:
+      return name != "optionValues";
+    case BaseId::LibraryLoadData:
+      return name == "code";
+    case BaseId::LinkAddData:
+      return name == "data";
+    default:
+      return false;
+  }
+}
+
+// Numbers of places, the same in all runs.
+class PlaceNumbers {
+ public:
+  std::uint32_t Of(std::uint64_t key) { return static_cast<std::uint32_t>(known_.try_emplace(key, known_.size()).first->second); }
+
+ private:
+  std::map<std::uint64_t, std::size_t> known_;
+};
+
+struct Shared {
+  Variables variables;
+  PlaceNumbers callers;
+  PlaceNumbers stacks;
+};
+
+// Reads one run, call by call.
+class Lifter {
+ public:
+  Lifter(const Observation& run, Shared* shared, SiteTexts* places)
+      : run_(run), shared_(shared), variables_(&shared->variables), places_(places) {
+    for (const Record& record : run.journal.records()) {
+      if (record.kind == faults::RecordKind::Argument && (record.flags & faults::kStandsOn) != 0) standing_[record.context] = &record;
+    }
+  }
+
+  Step Lift(const Record& record) {
+    Step step;
+    step.call = CallOf(record);
+    step.succeeded = record.result == CUDA_SUCCESS;
+    step.cycle = record.cycle;
+    step.thread = static_cast<std::uint32_t>(threads_.try_emplace(record.tid, threads_.size()).first->second);
+    step.caller = shared_->callers.Of(CallerKey(run_.journal, SiteOf(record)));
+    step.stack = shared_->stacks.Of(SiteKey(run_.journal, SiteOf(record)));
+    step.place = PlaceOf(record);
+    const std::span<const ParameterText> parameters = ParametersOf(step.call);
+    for (std::size_t i = 0; i < parameters.size(); ++i) step.values.push_back(Value(record, parameters[i], i));
+    DropCounts(parameters, &step);
+    return step;
+  }
+
+ private:
+  struct Memory {
+    int variable = kNoVariable;
+    std::uint64_t bytes = 0;
+  };
+
+  CallValue Value(const Record& record, const ParameterText& parameter, std::size_t index) {
+    const driver::Parameter& shape = driver::ShapeOf(CallOf(record)).parameter[index];
+    if (index >= faults::kRecordArguments) return {parameter.pointer() ? CallValue::Is::Nothing : CallValue::Is::Number};
+    const std::uint64_t word = record.argument[index];
+    if (shape.output) return Output(record, parameter, index, word);
+    const std::string pointee = parameter.pointee();
+    if (NothingFunction(parameter.type) != nullptr) return {word == 0 ? CallValue::Is::Nothing : CallValue::Is::Function};
+    if (!parameter.pointer() && shape.size == 0) return {CallValue::Is::Structure};
+    if (TakesImage(BaseOf(record), parameter.name)) return {word == 0 ? CallValue::Is::Nothing : CallValue::Is::Image};
+    if (IsAddress(parameter.type, shape.family)) return Address(record, index, word);
+    const bool number = !IsHandleType(parameter.type, shape.size) || (shape.family == Family::Stream && IsStandardStream(word));
+    if (!parameter.pointer()) return number ? CallValue{CallValue::Is::Number, word} : Handle(word);
+    if (word == 0 || IsHandleArray(pointee)) return {CallValue::Is::Nothing};
+    if (pointee == "char") return {parameter.constant() ? CallValue::Is::Text : CallValue::Is::Room};
+    const auto standing = standing_.find(record.begin);
+    if (standing != standing_.end()) {
+      const auto kind = static_cast<Kind>(standing->second->argument[0]);
+      if (KnowsStructure(pointee, kind)) {
+        CallValue value = Handle(standing->second->argument[1]);
+        if (value.is == CallValue::Is::Variable) return {CallValue::Is::Structure, 0, value.variable, kind};
+      }
+    }
+    if (KnowsStructure(pointee, Kind::None)) return {CallValue::Is::Structure};
+    return {CallValue::Is::Room};
+  }
+
+  CallValue Output(const Record& record, const ParameterText& parameter, std::size_t index, std::uint64_t word) {
+    const driver::EffectRow& effect = driver::EffectOf(BaseOf(record));
+    const bool acquires = driver::IsAcquire(effect.effect);
+    const std::string type = parameter.pointee();
+    CallVariable made;
+    made.type = type;
+    made.family = driver::ShapeOf(CallOf(record)).parameter[index].family;
+    if (acquires && effect.object == static_cast<int>(index)) made.kind = effect.kind;
+    const int variable = variables_->Of(NameOf(record), index, std::move(made));
+    const CallValue value{CallValue::Is::Output, 0, variable};
+    if (word == 0 || record.result != CUDA_SUCCESS) return value;
+    const bool address = IsAddress(type, driver::ShapeOf(CallOf(record)).parameter[index].family);
+    if (!address && type.rfind("CU", 0) != 0) return value;
+    // A call that makes an object names it anew. Others tell of an object that has a variable already, as cuCtxPopCurrent does.
+    const bool anew = acquires && effect.effect != driver::Effect::RetainsPrimary && effect.effect != driver::Effect::Retains;
+    if (address) {
+      if (anew || FindMemory(word) == memory_.end()) memory_[word] = {variable, std::max<std::uint64_t>(1, BytesOf(record, effect))};
+    } else if (anew) {
+      handles_[word] = variable;
+    } else {
+      handles_.try_emplace(word, variable);
+    }
+    return value;
+  }
+
+  CallValue Handle(std::uint64_t word) const {
+    const auto known = handles_.find(word);
+    if (known != handles_.end()) return {CallValue::Is::Variable, 0, known->second};
+    const auto memory = FindMemory(word);
+    if (memory != memory_.end()) return {CallValue::Is::Variable, word - memory->first, memory->second.variable};
+    return {CallValue::Is::Number, 0};  // a handle that no recorded call made
+  }
+
+  CallValue Address(const Record& record, std::size_t index, std::uint64_t word) {
+    if (word == 0) return {CallValue::Is::Nothing};
+    auto memory = FindMemory(word);
+    if (memory == memory_.end()) {
+      CallVariable host;
+      host.type = "void *";
+      host.host_bytes = HostBytes(record);
+      memory = memory_.insert_or_assign(word, Memory{variables_->Of(NameOf(record), index, host), host.host_bytes}).first;
+    }
+    return {CallValue::Is::Variable, word - memory->first, memory->second.variable};
+  }
+
+  // The largest size among the arguments: what the call may read or write.
+  static std::uint64_t HostBytes(const Record& record) {
+    std::uint64_t most = kLeastHostBytes;
+    const std::span<const ParameterText> parameters = ParametersOf(CallOf(record));
+    for (std::size_t i = 0; i < std::min(parameters.size(), faults::kRecordArguments); ++i) {
+      if (parameters[i].type == "size_t") most = std::max(most, record.argument[i]);
+    }
+    return std::min(most, kMostHostBytes);
+  }
+
+  std::map<std::uint64_t, Memory>::const_iterator FindMemory(std::uint64_t word) const {
+    auto above = memory_.upper_bound(word);
+    if (above == memory_.begin()) return memory_.end();
+    --above;
+    return word - above->first < above->second.bytes ? above : memory_.end();
+  }
+
+  // Arrays of handles are left out, and so the numbers of their elements must be.
+  static void DropCounts(std::span<const ParameterText> parameters, Step* step) {
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      if (step->values[i].is != CallValue::Is::Nothing || !IsHandleArray(parameters[i].pointee()) || !parameters[i].pointer()) continue;
+      for (std::size_t j = 0; j < parameters.size(); ++j) {
+        if (parameters[j].name.rfind("num", 0) == 0 && step->values[j].is == CallValue::Is::Number) step->values[j].number = 0;
+      }
+    }
+  }
+
+  // "open_pair, blame.c:42"
+  std::string PlaceOf(const Record& record) {
+    const Site site = SiteOf(record);
+    const report::Acquired& place = places_->Text(run_.journal, site, SiteKey(run_.journal, site));
+    for (const report::Frame& frame : place.stack) {
+      if (frame.function.empty()) continue;
+      std::string text = frame.function.substr(0, frame.function.find('('));
+      if (!frame.file.empty()) text += ", " + std::filesystem::path(frame.file).filename().string() + ":" + std::to_string(frame.line);
+      return text;
+    }
+    return place.stack.empty() ? std::string() : place.stack.front().module;
+  }
+
+  const Observation& run_;
+  Shared* const shared_;
+  Variables* const variables_;
+  SiteTexts* const places_;
+  std::map<std::uint64_t, const Record*> standing_;  // by the call that they belong to
+  std::map<std::uint64_t, int> handles_;
+  std::map<std::uint64_t, Memory> memory_;
+  std::map<std::uint32_t, std::size_t> threads_;
+};
+
+struct Lifted {
+  CallName name;
+  std::uint16_t fault = 0;  // number of the fault that hit the call
+  Step step;
+};
+
+// The calls of the process that makes most of them.
+std::vector<Lifted> LiftRun(const Observation& run, Shared* shared, SiteTexts* places) {
+  const Evidence evidence = run.evidence();
+  std::map<std::uint32_t, std::size_t> made;
+  for (const std::uint32_t index : evidence.facts().calls) ++made[evidence.record(index).pid];
+  const auto most = std::max_element(made.begin(), made.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  Lifter lifter(run, shared, places);
+  std::vector<Lifted> calls;
+  for (const std::uint32_t index : evidence.facts().calls) {
+    const Record& record = evidence.record(index);
+    if (record.pid != most->first || record.end == 0) continue;
+    calls.push_back({NameOf(record), record.fault, lifter.Lift(record)});
+  }
+  return calls;
+}
+
+}  // namespace
+
+Result<CallList> LiftCalls(std::span<const Observation> runs, std::span<const faults::Fault> faults, SiteTexts* places) {
+  Shared shared;
+  std::vector<std::vector<Lifted>> lifted;
+  for (const Observation& run : runs) lifted.push_back(LiftRun(run, &shared, places));
+  std::vector<Lifted>& path = lifted.back();
+  CallList list;
+  list.stages.emplace_back();
+  for (Lifted& call : path) {
+    const std::size_t next = list.stages.size() - 1;  // the fault that is waited for
+    if (next < faults.size() && call.fault == next + 1) {
+      FailingStep failing{std::move(call.step), faults[next]};
+      failing.step.succeeded = true;
+      std::vector<Lifted>& before = lifted[next];
+      const auto same = std::find_if(before.begin(), before.end(), [&](const Lifted& other) { return other.name == call.name; });
+      if (same == before.end()) {
+        return Status(Exit::Environment, "the run without the fault makes no call number " + std::to_string(call.name.second) + " of " +
+                                             std::string(driver::Name(call.name.first)));
+      }
+      for (auto rest = same + 1; rest != before.end(); ++rest) list.stages.back().rest.push_back(rest->step);
+      list.stages.back().failing = std::move(failing);
+      list.stages.emplace_back();
+      continue;
+    }
+    list.stages.back().steps.push_back(std::move(call.step));
+  }
+  if (list.stages.size() != faults.size() + 1) return Status(Exit::Environment, "a fault did not fire in the recorded trial");
+  list.variables = shared.variables.Take();
+  return list;
+}
+
+}  // namespace cuaudit::harness

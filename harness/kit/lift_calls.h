@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// lift_calls.h: the driver calls of recorded runs as a CallList.
+//
+//   Owns      plain values; the runs may go away afterwards.
+//   Threads   one thread.
+//   Errors    Status: the runs hold no such path.
+//
+// The runs are those of one trial, built up fault by fault: the first without faults, the next with the first fault, the last with all. The
+// path is that of the last run. What follows a failing call when it succeeds is taken from the run before, from the same call on: the n-th
+// call of an entry point is the same call in two runs, however threads take turns, as long as the runs have not parted.
+//
+// A handle becomes the variable that the call which made it wrote, and an address an offset in the memory that it lies in. No address and
+// no content of memory remains.
+#pragma once
+
+#include <span>
+
+#include "harness/kit/call_list.h"
+#include "harness/process/status.h"
+#include "harness/sweep/run/observation.h"
+#include "harness/sweep/run/site_text.h"
+
+namespace cuaudit::harness {
+
+// `faults` are those of the last run, one fewer than there are runs. `places` names where the calls came from.
+Result<CallList> LiftCalls(std::span<const Observation> runs, std::span<const faults::Fault> faults, SiteTexts* places);
+
+}  // namespace cuaudit::harness

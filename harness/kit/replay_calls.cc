@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include "harness/kit/replay_calls.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "faults/driver/shape.h"
+#include "harness/kit/make_call.h"
+#include "harness/kit/parameters.h"
+#include "harness/kit/structures.h"
+
+namespace cuaudit::harness {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kScratch = std::size_t{1} << 16U;  // for what calls read or write and nobody looks at
+constexpr char kName[] = "kernel";
+constexpr char kVariableName[] = "variable";
+
+std::size_t WholePages(std::uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+
+// Calls come from as many instructions, below as many call stacks, as in the program, up to this number of each.
+constexpr std::size_t kPlaces = 48;
+
+using Instruction = CUresult (*)(driver::DriverRef, driver::CallId, const std::uint64_t*);
+
+// The empty instruction keeps the call from being the last thing of the function, which would take the function off the stack.
+template <std::size_t number>
+[[gnu::noinline]] CUresult CallFrom(driver::DriverRef driver, driver::CallId call, const std::uint64_t* words) {
+  const CUresult result = MakeCall(driver, call, words);
+  asm volatile("" ::"i"(number) : "memory");
+  return result;
+}
+
+template <std::size_t number>
+[[gnu::noinline]] CUresult CallBelow(Instruction instruction, driver::DriverRef driver, driver::CallId call, const std::uint64_t* words) {
+  const CUresult result = instruction(driver, call, words);
+  asm volatile("" ::"i"(number) : "memory");
+  return result;
+}
+
+template <std::size_t... number>
+CUresult MakeCallAt(const Step& step, driver::DriverRef driver, const std::uint64_t* words, std::index_sequence<number...>) {
+  static constexpr Instruction kInstructions[] = {&CallFrom<number>...};
+  using Stack = CUresult (*)(Instruction, driver::DriverRef, driver::CallId, const std::uint64_t*);
+  static constexpr Stack kStacks[] = {&CallBelow<number>...};
+  return kStacks[step.stack % kPlaces](kInstructions[step.caller % kPlaces], driver, step.call, words);
+}
+
+bool NamesAVariable(driver::CallId call) {
+  const driver::BaseId base = driver::BaseOf(call);
+  return base == driver::BaseId::ModuleGetGlobal || base == driver::BaseId::LibraryGetGlobal || base == driver::BaseId::LibraryGetManaged;
+}
+
+}  // namespace
+
+CallReplay::CallReplay(const CallList& list) : list_(list), values_(list.variables.size()), homes_(list.variables.size()) {
+  room_bytes_ = kScratch;
+  for (const CallVariable& variable : list.variables) room_bytes_ += WholePages(variable.host_bytes);
+  // Pages that nobody touches take no memory.
+  void* const room = mmap(nullptr, room_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return;
+  room_ = static_cast<char*>(room);
+  std::size_t at = kScratch;
+  for (std::size_t i = 0; i < list.variables.size(); ++i) {
+    if (list.variables[i].host_bytes == 0) continue;
+    homes_[i] = reinterpret_cast<std::uintptr_t>(room_ + at);
+    at += WholePages(list.variables[i].host_bytes);
+  }
+}
+
+CallReplay::~CallReplay() {
+  if (room_ != nullptr) munmap(room_, room_bytes_);
+}
+
+CUresult CallReplay::Run(driver::DriverRef driver) {
+  if (room_ == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  values_ = homes_;
+  CUresult failed = CUDA_SUCCESS;
+  for (const Stage& stage : list_.stages) {
+    for (const Step& step : stage.steps) (void)Make(driver, step);
+    if (!stage.failing) break;
+    const CUresult result = Make(driver, stage.failing->step);
+    if (result == CUDA_SUCCESS) {
+      for (const Step& step : stage.rest) (void)Make(driver, step);
+      return failed;
+    }
+    failed = result;
+  }
+  return failed;
+}
+
+CUresult CallReplay::Make(driver::DriverRef driver, const Step& step) {
+  std::uint64_t words[driver::kMaxParameters] = {};
+  // One structure for each parameter.
+  static thread_local std::array<std::array<char, kMostStructure>, driver::kMaxParameters> structures;
+  const std::span<const ParameterText> parameters = ParametersOf(step.call);
+  const auto room = reinterpret_cast<std::uintptr_t>(room_);
+  for (std::size_t i = 0; i < std::min(step.values.size(), parameters.size()); ++i) {
+    const CallValue& value = step.values[i];
+    const auto variable = static_cast<std::size_t>(value.variable);
+    switch (value.is) {
+      case CallValue::Is::Number:
+        words[i] = value.number;
+        break;
+      case CallValue::Is::Variable:
+        words[i] = values_[variable] + value.number;
+        break;
+      case CallValue::Is::Output:
+        words[i] = reinterpret_cast<std::uintptr_t>(&values_[variable]);
+        break;
+      case CallValue::Is::Structure: {
+        std::array<char, kMostStructure>& structure = structures[i];
+        structure.fill(0);
+        const std::uint64_t object = value.variable == kNoVariable ? 0 : values_[variable];
+        FillStructure(parameters[i].pointer() ? parameters[i].pointee() : parameters[i].type, value.kind, object, room_, structure.data());
+        words[i] = reinterpret_cast<std::uintptr_t>(structure.data());
+        break;
+      }
+      case CallValue::Is::Text:
+        words[i] = reinterpret_cast<std::uintptr_t>(NamesAVariable(step.call) ? kVariableName : kName);
+        break;
+      case CallValue::Is::Image:
+        words[i] = reinterpret_cast<std::uintptr_t>(kModuleText);
+        break;
+      case CallValue::Is::Function:
+        words[i] = reinterpret_cast<std::uintptr_t>(NothingFunction(parameters[i].type));
+        break;
+      case CallValue::Is::Room:
+        words[i] = room;
+        break;
+      case CallValue::Is::Nothing:
+        break;
+    }
+  }
+  const CUresult result = MakeCallAt(step, driver, words, std::make_index_sequence<kPlaces>());
+  if (result != CUDA_SUCCESS && step.succeeded && std::find(unlike_.begin(), unlike_.end(), &step) == unlike_.end())
+    unlike_.push_back(&step);
+  return result;
+}
+
+}  // namespace cuaudit::harness

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""`cuaudit reduce` as a user runs it: the committed kit comes out again byte by byte, its script shows the defect, and bad input is refused.
+
+    kit_test.py --tool build/dev/bin/cuaudit --root . --cuda /usr/local/cuda
+    kit_test.py ... --write                  writes examples/issues anew
+
+Exit status: 0 all is well, 1 it is not, 77 the headers are not those of the committed kit.
+"""
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+EXAMPLE = "examples/issues/picture_pool"
+NUMBER = 1  # of the defect in the report, from 0
+FILES = ("ISSUE.md", "reducer.c", "run.sh")
+
+
+class Test:
+    def __init__(self, arguments, directory):
+        self.tool, self.root, self.cuda = arguments.tool, Path(arguments.root), arguments.cuda
+        self.directory = Path(directory)
+        self.environment = dict(os.environ, CUDA_HOME=arguments.cuda, CUAUDIT=arguments.tool)
+        for name in ("CUAUDIT_OPTIONS", "CC"):
+            self.environment.pop(name, None)
+        self.failures = 0
+
+    def run(self, *command):
+        done = subprocess.run([str(word) for word in command], env=self.environment, cwd=self.directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True, errors="replace", timeout=120, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    def expect(self, what, condition, told=""):
+        if condition:
+            return
+        self.failures += 1
+        print(f"FAIL {what}: {told}")
+
+    def prepare(self):
+        libraries = Path(self.tool).resolve().parent.parent / "lib/cuaudit"
+        program = self.root / "suites/reducers/picture_pool.c"
+        status, _, err = self.run("cc", "-std=c99", "-D_POSIX_C_SOURCE=200809L", "-g", "-O0", program, "-o", "picture_pool", f"-I{self.cuda}/include",
+                                  f"-L{libraries}", "-lcuda", "-pthread")
+        self.expect("picture_pool.c compiles", status == 0, err)
+        status, _, err = self.run(self.tool, "sweep", "--driver=sim", "--depth=1", "--format", "json=report.json", "--", "./picture_pool")
+        self.expect("the sweep finds something", status == 1, err)
+        return json.loads((self.directory / "report.json").read_text())
+
+    def committed(self, report, write):
+        fingerprint = report["defects"][NUMBER]["fingerprint"]
+        status, out, err = self.run(self.tool, "reduce", fingerprint, "report.json", "--kit", "kit", "--cuda", self.cuda)
+        self.expect("the kit is confirmed", status == 0 and re.fullmatch(r"kit: \d+ of \d+ calls show .+\n", out), f"{status} {out}{err}")
+        if write:
+            shutil.rmtree(self.root / EXAMPLE, ignore_errors=True)
+            shutil.copytree(self.directory / "kit", self.root / EXAMPLE)
+        self.expect("the kit has three files", sorted(os.listdir(self.directory / "kit")) == sorted(FILES), os.listdir(self.directory / "kit"))
+        for name in FILES:
+            made = (self.directory / "kit" / name).read_text()
+            self.expect(f"{EXAMPLE}/{name} is what comes out", made == (self.root / EXAMPLE / name).read_text(), f"kit_test.py --write writes it anew\n{made}")
+            self.expect(f"{name} names no directory of this machine", str(self.directory) not in made and str(self.root) not in made, made)
+        status, out, err = self.run("sh", "kit/run.sh")
+        self.expect("run.sh shows the defect", status == 1 and report["defects"][NUMBER]["rule"] in out, f"{status} {out}{err}")
+        for where in (("--", "./picture_pool"), ("report.json", "--", "./picture_pool")):
+            shutil.rmtree(self.directory / "other", ignore_errors=True)
+            status, out, err = self.run(self.tool, "reduce", fingerprint, "--kit", "other", "--cuda", self.cuda, "--driver=sim", "--depth=1", *where)
+            self.expect(f"the same of {where}", status == 0, f"{status} {out}{err}")
+            if status == 0:
+                same = (self.directory / "other/reducer.c").read_text() == (self.directory / "kit/reducer.c").read_text()
+                self.expect(f"the same program of {where}", same)
+
+    def refused(self, report):
+        fingerprint = report["defects"][NUMBER]["fingerprint"]
+        text = (self.directory / "report.json").read_text()
+        (self.directory / "cut.json").write_text(text[:len(text) // 2])
+        evil = json.loads(text)
+        for finding in evil["findings"]:
+            finding["reproduce"] = "cuaudit replay --driver=sim --fault x -- ./picture_pool; touch owned"
+        (self.directory / "evil.json").write_text(json.dumps(evil))
+        other = json.loads(text)
+        for finding in other["findings"]:
+            finding["reproduce"] = "cuaudit doctor"
+        (self.directory / "other.json").write_text(json.dumps(other))
+        rows = (((), 2, "expected a fingerprint"), ((fingerprint,), 2, "expected a fingerprint, and a result"),
+                (("v2-0", "report.json"), 2, "expected a defect with the fingerprint 'v2-0'"),
+                (("../v2-0", "report.json"), 2, "expected a fingerprint"), ((fingerprint, "nothing.json"), 2, "nothing.json"),
+                ((fingerprint, "cut.json"), 2, "cut.json"), ((fingerprint, "evil.json"), 2, "has no line that shows it again"),
+                ((fingerprint, "other.json"), 2, "expected cuaudit replay, run or cycles"),
+                ((fingerprint, "report.json", "--kit", "kit"), 2, "kit: expected a directory that is new or empty"),
+                ((fingerprint, "report.json", "--kit", "report.json"), 2, "report.json: expected a directory that is new or empty"),
+                ((fingerprint, "report.json", "--kit", "wrong", "--", "/bin/true"), 3, ""))
+        for words, expected, told in rows:
+            status, out, err = self.run(self.tool, "reduce", *words)
+            last = err.strip().splitlines()[-1] if err.strip() else ""
+            self.expect(f"reduce {' '.join(words)}", status == expected and told in last and out == "", f"{status} {out}{err}")
+        self.expect("nothing was half written", not (self.directory / "wrong").exists() and not (self.directory / "owned").exists())
+
+    def not_confirmed(self, report):
+        fingerprint = report["defects"][NUMBER]["fingerprint"]
+        for name, words, told in (("no_header", ("--cuda", "/nonexistent"), "cuda.h is missing"), ("no_compiler", ("--cuda", self.cuda), "a C compiler is missing")):
+            self.environment["CC"] = "/nonexistent/cc"
+            status, out, err = self.run(self.tool, "reduce", fingerprint, "report.json", "--kit", name, *words)
+            self.expect(f"{name} is said", status == 3 and told in err and out == "", f"{status} {out}{err}")
+            self.expect(f"{name} is in the page", f"**Not confirmed.** {told}" in (self.directory / name / "ISSUE.md").read_text())
+        self.environment.pop("CC")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for name in ("tool", "root", "cuda"):
+        parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--write", action="store_true")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        test = Test(arguments, directory)
+        report = test.prepare()
+        page = test.root / EXAMPLE / "ISSUE.md"
+        if not arguments.write and f"CUDA {report['driver']['version']}." not in page.read_text():
+            print("the committed kit was made with other headers")
+            return 77
+        test.committed(report, arguments.write)
+        test.refused(report)
+        test.not_confirmed(report)
+        return 1 if test.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
