@@ -108,6 +108,7 @@ CUAUDIT_CASE(Deficit, AHelperPopsTheMadeContextThatTheThreadThenLacks) {
 }
 CUAUDIT_CASE(Deficit, APopBesidesAContextThatEveryRunTakesOff) { ExpectDeficit(TakesItOffAtOnce, Kind::ContextStackEntry, 109); }
 CUAUDIT_CASE(Deficit, AContextMadeInsteadExplainsNoOtherPop) { ExpectDeficit(MakesAContextInstead, Kind::ContextStackEntry, 103); }
+CUAUDIT_CASE(Deficit, AHelperPopsWhatItsCallerPushed) { ExpectDeficit(PopsWhatItsCallerPushed, Kind::ContextStackEntry, InHelper(3, 12)); }
 CUAUDIT_CASE(Deficit, PoppedTwiceOverTheCallersContext) { ExpectDeficit(PopsTwice, Kind::ContextStackEntry, 106); }
 
 CUAUDIT_CASE(Deficit, ADescriptorThatTheParentOpened) { ExpectDeficit(ClosesWhatItWasGiven, Kind::FileDescriptor, 105); }

@@ -140,6 +140,12 @@ CUAUDIT_CASE(Deficit, ACreatedContextIsPoppedByASharedHelper) {
   ExpectRight(LeavesItsOwn<Leaves::AndNeedsIt>, Kind::ContextStackEntry);
 }
 
+CUAUDIT_CASE(Deficit, ACreatedContextIsPoppedWhereItWasMadeOrIsDestroyed) {
+  ExpectRight(LeavesInOneOfTwo<true>, Kind::ContextStackEntry);
+  ExpectRight(LeavesInOneOfTwo<false>, Kind::ContextStackEntry);
+  ExpectRight(PopsWhatItsCallerPushed, Kind::ContextStackEntry);
+}
+
 // The program was told that the pop had failed, and tries again.
 CUAUDIT_CASE(Deficit, APopThatWasSaidToHaveFailed) {
   ExpectQuiet(Kind::ContextStackEntry, [](Run run) {

@@ -253,6 +253,42 @@ inline Trace MakesAContextInstead(Run run) {
   return t;
 }
 
+// One function makes a context, another one destroys it. One of the two also works in another context, and takes the program's own off when
+// that fails.
+template <bool ByItsMaker>
+Trace LeavesInOneOfTwo(Run run) {
+  constexpr std::uint32_t kMakes = 1;
+  constexpr std::uint32_t kDestroys = 2;
+  constexpr std::uint32_t kWorks = ByItsMaker ? kMakes : kDestroys;
+  Trace t;
+  t.Call(driver::CallId::CtxCreate_v2).Out(0, 0xa).Context(0).Stack(InHelper(kMakes, 1));
+  t.Push(0xb).Context(0xa).Stack(Deeper(kWorks, 1, 11));
+  Step alloc = t.Alloc(0x1000).Context(0xb).Stack(InHelper(kWorks, 4));
+  if (run != Run::FaultFree) alloc.Refused();
+  if (run == Run::FaultFree) t.Free(0x1000).Context(0xb).Stack(InHelper(kWorks, 5));
+  t.Pop(0xb).Context(0xb).Stack(Deeper(kWorks, 2, 12));
+  if (run != Run::FaultFree) t.Pop(0xa).Context(0xa).Stack(Deeper(kWorks, 3, 12));
+  t.Call(driver::CallId::CtxDestroy_v2).In(0, 0xa).Context(run == Run::FaultFree ? 0xa : 0).Stack(InHelper(kDestroys, 9));
+  return t;
+}
+
+// The program pushes its own context once more. The wrong one then takes that entry off by the helper, and the usual pop takes the other
+// one.
+inline Trace PopsWhatItsCallerPushed(Run run) {
+  Trace t;
+  t.Call(driver::CallId::CtxCreate_v2).Out(0, 0xa).Context(0).Stack(101);
+  t.Push(0xa).Context(0xa).Stack(102);
+  t.Push(0xb).Context(0xa).Stack(InHelper(1, 11));
+  Step alloc = t.Alloc(0x1000).Context(0xb).Stack(104);
+  if (run != Run::FaultFree) alloc.Refused();
+  if (run == Run::FaultFree) t.Free(0x1000).Context(0xb).Stack(105);
+  t.Pop(0xb).Context(0xb).Stack(InHelper(2, 12));
+  if (run == Run::Wrong) t.Pop(0xa).Context(0xa).Stack(InHelper(3, 12));
+  t.Pop(0xa).Context(0xa).Stack(103);
+  t.Call(driver::CallId::CtxDestroy_v2).In(0, 0xa).Context(run == Run::Wrong ? 0 : 0xa).Stack(109);
+  return t;
+}
+
 // Descriptors. Records of the host probes hold the number plus one.
 inline void Watch(Trace* t) { t->Host(faults::HostCall::Looking, 0); }
 
