@@ -82,16 +82,12 @@ void AddOptions(CLI::App* app, Command command, Options* options) {
 Status CheckOptions(const Options& options) {
   const CommandRow& row = RowOf(options.command);
   const std::string usage = std::string("cuaudit ") + row.name + " [OPTIONS]" + row.usage;
-  const bool instead = !options.from_journal.empty() || options.print_environment || !options.pack.empty();
+  const char* instead = options.print_environment ? "--print-environment" : !options.pack.empty() ? "--pack" : "--from-journal";
+  const bool is_instead = options.print_environment || !options.pack.empty() || !options.from_journal.empty();
   const bool takes_program = (options.command & (kAudit | kInit | kRecord)) != 0;
-  if (takes_program && instead && !options.program.empty())
-    return {Exit::Usage, std::string("expected no program beside ") +
-                             (options.print_environment ? "--print-environment"
-                              : options.pack.empty()    ? "--from-journal"
-                                                        : "--pack") +
-                             ": " + usage};
+  if (is_instead && !options.program.empty()) return {Exit::Usage, std::string("expected no program beside ") + instead + ": " + usage};
   if (options.print_environment && !options.pack.empty()) return {Exit::Usage, "expected --print-environment or --pack, not both"};
-  if (takes_program && !instead && options.program.empty()) return {Exit::Usage, "expected -- and a program: " + usage};
+  if (takes_program && !is_instead && options.program.empty()) return {Exit::Usage, "expected -- and a program: " + usage};
   const bool may_take_program = takes_program || (options.command & (kEnv | kPlan | kReduce)) != 0;
   if (!may_take_program && !options.program.empty()) return {Exit::Usage, std::string(row.name) + " takes no program: " + usage};
   if (options.command == kExplain && options.operand.empty() == options.rule.empty())
@@ -105,11 +101,9 @@ Status CheckOptions(const Options& options) {
     if (!shows && !writes) return {Exit::Usage, "expected write and a result, or show and a file: " + usage};
   }
   if (options.command == kSuppress && options.operands.size() != 1) return {Exit::Usage, "expected a fingerprint: " + usage};
-  if (options.command == kReduce) {
-    const std::size_t count = options.operands.size();
-    if (count == 0 || count > 2 || (count == 1 && options.program.empty()))
-      return {Exit::Usage, "expected a fingerprint, and a result or -- and a program: " + usage};
-  }
+  const std::size_t named = options.operands.size() + (options.program.empty() ? 0 : 1);
+  if (options.command == kReduce && (options.operands.empty() || options.operands.size() > 2 || named < 2))
+    return {Exit::Usage, "expected a fingerprint, and a result or -- and a program: " + usage};
   if (options.command == kReport && options.operands.empty()) return {Exit::Usage, "expected a result: " + usage};
   if (options.no_prune && options.prune != Options().prune) return {Exit::Usage, "expected --prune or --no-prune, not both"};
   if (options.allow_left && !(options.lifetime + options.write_lifetime).empty())
