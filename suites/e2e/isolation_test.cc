@@ -31,6 +31,7 @@ std::string Said(const Audit& audit) {
   nlohmann::json report = audit.report;
   report.erase("header");
   report["totals"].erase("isolation");
+  report["totals"].erase("isolation_by_id");
   return report.dump(1);
 }
 
