@@ -120,10 +120,11 @@ void Gate::Enter(Passage* passage) noexcept {
     FillArguments(*passage, nested, next_, journal_);
     passage->child = ChildOf(*passage);
   }
+  const void* const within = thread_state.own != nullptr ? thread_state.own : __builtin_frame_address(0);
   std::uint64_t site = 0;
   std::uint32_t stack = 0;
   if (stacks_ != nullptr && !nested && plan_.NamesSite(row.base)) {
-    stack = stacks_->Capture(__builtin_frame_address(0));
+    stack = stacks_->Capture(within);
     site = stacks_->KeyOf(driver::Name(row.base), stack);
   }
   if (plan_.size() != 0 || lost_.any()) Decide(passage, nested, site);
@@ -133,7 +134,7 @@ void Gate::Enter(Passage* passage) noexcept {
   } else if (record != nullptr && stacks_ != nullptr) {
     const bool object = driver::IsAcquire(row.effect) || driver::IsRelease(row.effect) || passage->injected != CUDA_SUCCESS;
     if (object || (journal_->header().flags.load(std::memory_order_relaxed) & kStacksOfObjectsOnly) == 0)
-      record->stack = stacks_->Capture(__builtin_frame_address(0));
+      record->stack = stacks_->Capture(within);
   }
   if (record != nullptr && passage->forward) {
     record->flags |= kForwarded;

@@ -18,8 +18,22 @@ struct ThreadState {
   std::uint32_t pid;
   std::uint32_t arming;  // Gate::arming_ of the plan whose fault number `hit` hit this thread last
   std::uint32_t hit;
+  const void* own;  // stacks leave out this frame and those inside of it; null: they begin outside of the gate
 };
 inline constinit thread_local ThreadState thread_state = {};
+
+// While it exists, call stacks of this thread's driver calls begin outside of the function of `frame` (from __builtin_frame_address). It is
+// for code that makes the calls of others: in a static program nothing else tells its frames from theirs.
+class OwnFrames {
+ public:
+  explicit OwnFrames(const void* frame) noexcept : before_(thread_state.own) { thread_state.own = frame; }
+  ~OwnFrames() { thread_state.own = before_; }
+  OwnFrames(const OwnFrames&) = delete;
+  OwnFrames& operator=(const OwnFrames&) = delete;
+
+ private:
+  const void* const before_;
+};
 
 // The process and the thread, by the names that stand in records. getpid is a system call in current glibc, and what is kept of it must not
 // survive fork: ForgetThread.

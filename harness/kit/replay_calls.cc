@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "faults/driver/shape.h"
+#include "faults/shim/thread_identity.h"
 #include "harness/kit/make_call.h"
 #include "harness/kit/parameters.h"
 #include "harness/kit/structures.h"
@@ -28,10 +29,17 @@ constexpr std::size_t kPlaces = 48;
 
 using Instruction = CUresult (*)(driver::DriverRef, driver::CallId, const std::uint64_t*);
 
+// The stack begins at the instruction that calls this function. Otherwise the innermost frames would be the gate's and those of MakeCall,
+// the same for all calls of an entry point, and for rules that compare callers all of them would come from one instruction.
+[[gnu::noinline]] CUresult CallOutside(driver::DriverRef driver, driver::CallId call, const std::uint64_t* words) {
+  const faults::OwnFrames own(__builtin_frame_address(0));
+  return MakeCall(driver, call, words);
+}
+
 // The empty instruction keeps the call from being the last thing of the function, which would take the function off the stack.
 template <std::size_t number>
 [[gnu::noinline]] CUresult CallFrom(driver::DriverRef driver, driver::CallId call, const std::uint64_t* words) {
-  const CUresult result = MakeCall(driver, call, words);
+  const CUresult result = CallOutside(driver, call, words);
   asm volatile("" ::"i"(number) : "memory");
   return result;
 }

@@ -123,6 +123,37 @@ TEST(ReduceCalls, ADoubleReleaseNeedsBothReleases) {
                           CallId::StreamDestroy_v2, CallId::StreamDestroy_v2, CallId::DevicePrimaryCtxRelease_v2));
 }
 
+// The program leaves its context on the stack until it destroys it. After the failed push, the same instruction pushes again, and another
+// one than the first pop takes that entry off: in order. Only without the second push does that pop take what is not there.
+TEST(DefectJudge, CallsOfOneEntryPointComeFromAsManyInstructionsAsInTheProgram) {
+  const Step push = Call(CallId::CtxPushCurrent_v2, {Of(0)});
+  const Step pop = Call(CallId::CtxPopCurrent_v2, {To(2)});
+  const Step destroy = Call(CallId::CtxDestroy_v2, {Of(0)});
+  Step again = push;
+  again.stack = Call(CallId::Init, {}).stack;
+  faults::Fault fault;
+  fault.base = driver::BaseId::CtxPushCurrent;
+  fault.code = CUDA_ERROR_INVALID_CONTEXT;
+  Stage first;
+  first.steps = {Call(CallId::Init, {Number(0)}), Call(CallId::CtxCreate_v2, {To(0), Number(4), Number(0)}),
+                 Call(CallId::CtxPopCurrent_v2, {To(1)})};
+  first.failing = FailingStep{push, fault};
+  first.rest = {destroy};
+  Stage second;
+  second.steps = {again, pop, destroy};
+  CallList list;
+  list.variables = {{"CUcontext"}, {"CUcontext"}, {"CUcontext"}};
+  list.stages = {first, second};
+  DefectJudge judge(Options());
+  const Result<DefectShown> in_order = judge.Look(list);
+  ASSERT_TRUE(in_order.ok()) << in_order.status().message();
+  EXPECT_THAT(in_order->wrong, ElementsAre());
+  list.stages[1].steps = {pop, destroy};
+  const Result<DefectShown> too_many = judge.Look(list);
+  ASSERT_TRUE(too_many.ok()) << too_many.status().message();
+  EXPECT_THAT(too_many->wrong, ElementsAre(Wrong{Rule::Deficit, Kind::ContextStackEntry, 1}));
+}
+
 TEST(Together, AddsWhatHasOneRuleAndKind) {
   EXPECT_THAT(Together({{Rule::Leak, Kind::Stream, 1}, {Rule::Leak, Kind::Event, 1}, {Rule::Leak, Kind::Stream, 2}}),
               ElementsAre(Wrong{Rule::Leak, Kind::Stream, 3}, Wrong{Rule::Leak, Kind::Event, 1}));
