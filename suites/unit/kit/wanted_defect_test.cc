@@ -111,8 +111,9 @@ TEST(IssueText, NamesTheFailingCallOfTheProgramAndThatOfTheReducer) {
   ASSERT_TRUE(found.ok());
   Reduction reduction;
   reduction.list = kit_lists::LosesAStream();
-  EXPECT_THAT(IssueText(*found, reduction, {}, {}), HasSubstr("- fails: `cuEventCreate#2=OUT_OF_MEMORY,refuse` of the program, which is "
-                                                              "`cuEventCreate#1=OUT_OF_MEMORY,refuse` of the reducer\n"));
+  EXPECT_THAT(IssueText(*found, reduction, {}, {}),
+              HasSubstr("- fails: <code>cuEventCreate#2=OUT_OF_MEMORY,refuse</code> of the program, which is "
+                        "<code>cuEventCreate#1=OUT_OF_MEMORY,refuse</code> of the reducer\n"));
 }
 
 TEST(IssueText, TellsAnUnconfirmedPageOfTheSameDefect) {
