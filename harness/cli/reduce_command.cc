@@ -66,7 +66,13 @@ Result<Options> OptionsOf(const WantedDefect& defect, const Options& given) {
   if ((options->command & kAudit) == 0) {
     return Status(Exit::Usage, "the line that shows the defect again: expected cuaudit replay, run or cycles");
   }
-  if (!given.program.empty()) options->program = given.program;
+  if (!given.program.empty()) {
+    // The line of another machine must not choose what is loaded into the user's own program.
+    options->program = given.program;
+    options->environment = given.environment;
+    options->kernels = given.kernels;
+    options->real_driver = given.real_driver;
+  }
   options->tool = given.tool;
   options->command = kReplay;
   const std::string count = std::to_string(defect.run.cycle_counts.empty() ? 1 : defect.run.cycle_counts.front());
@@ -75,6 +81,16 @@ Result<Options> OptionsOf(const WantedDefect& defect, const Options& given) {
     for (std::size_t at = word.find("{n}"); at != std::string::npos; at = word.find("{n}", at + count.size())) word.replace(at, 3, count);
   }
   return options;
+}
+
+// The line that is run, for whoever did not make the result.
+std::string CommandLine(const WantedDefect& defect, const Options& recorded) {
+  std::vector<std::string> words = {"cuaudit", "replay", "--driver=" + recorded.driver};
+  for (std::string& flag : EchoOptions(recorded, kReplay)) words.push_back(std::move(flag));
+  for (const std::string& fault : defect.faults) words.insert(words.end(), {"--fault", fault});
+  words.emplace_back("--");
+  words.insert(words.end(), recorded.program.begin(), recorded.program.end());
+  return ShellJoin(words);
 }
 
 // What of the options the reducer is audited with, too.
@@ -110,19 +126,44 @@ Result<Reduction> ReduceDefect(const Options& recorded, WantedDefect* wanted) {
   if (interrupted != 0) return Status(static_cast<Exit>(kSignalled + interrupted), "ended by a signal");
   if (!runs.ok()) return runs.status();
   SiteTexts places;
-  Result<CallList> list = LiftCalls(*runs, faults, &places);
+  Result<CallList> list = LiftCalls(*runs, faults, defect.wanted, &places);
   if (!list.ok()) return list.status();
   JudgeOptions judge = how->judge;
   judge.abandoned_is_leak = true;  // the reducer goes on with its next lifecycle
   DefectJudge look(judge);
-  return ReduceCalls(std::move(*list), defect.wanted, &look);
+  Result<Reduction> reduction = ReduceCalls(std::move(*list), defect.wanted, &look);
+  const std::size_t processes = CallingProcesses(runs->back());
+  if (reduction.ok() || processes < 2) return reduction;
+  return Status(reduction.status().exit(),
+                reduction.status().message() + "; they are those of one process, and " + std::to_string(processes) + " call the driver");
 }
 
-Status PrepareDirectory(const std::string& path) {
+constexpr const char* kKitFiles[] = {"ISSUE.md", "reducer.c", "run.sh"};
+
+// True for what an earlier reduction of the defect left that could not confirm its kit, and nothing else.
+bool IsUnconfirmedKit(const std::string& path, const std::string& fingerprint) {
   std::error_code error;
-  if (fs::exists(path, error) && (!fs::is_directory(path, error) || !fs::is_empty(path, error))) {
-    return {Exit::Usage, path + ": expected a directory that is new or empty"};
+  for (fs::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
+    const bool known = std::find(std::begin(kKitFiles), std::end(kKitFiles), at->path().filename()) != std::end(kKitFiles);
+    if (!known || at->symlink_status(error).type() != fs::file_type::regular) return false;
   }
+  if (error) return false;
+  const Result<std::string> page = ReadFile(path + "/ISSUE.md");
+  return page.ok() && IsUnconfirmedPage(*page, fingerprint);
+}
+
+Status CheckDirectory(const std::string& path, const std::string& fingerprint) {
+  std::error_code error;
+  if (!fs::exists(path, error) || (fs::is_directory(path, error) && fs::is_empty(path, error))) return {};
+  if (fs::is_directory(path, error) && IsUnconfirmedKit(path, fingerprint)) return {};
+  return {Exit::Usage, path + ": expected a directory that is new or empty, or a kit of this defect that is not confirmed"};
+}
+
+Status PrepareDirectory(const std::string& path, const std::string& fingerprint) {
+  const Status fit = CheckDirectory(path, fingerprint);
+  if (!fit.ok()) return fit;
+  std::error_code error;
+  for (const char* const file : kKitFiles) fs::remove(fs::path(path) / file, error);
   fs::create_directories(path, error);
   return error ? Status(Exit::Usage, path + ": " + error.message()) : Status();
 }
@@ -224,6 +265,8 @@ Exit ReduceCommand(const Options& options) {
   const std::string& fingerprint = options.operands.front();
   const std::string directory = options.kit.empty() ? "issue-" + fingerprint : options.kit;
   if (fingerprint.find('/') != std::string::npos) return Refuse({Exit::Usage, "'" + fingerprint + "': expected a fingerprint"});
+  Status status = CheckDirectory(directory, fingerprint);
+  if (!status.ok()) return Refuse(status);
   const Result<report::Audit> audit = ResultOf(options);
   if (!audit.ok()) return Refuse(audit.status());
   Result<WantedDefect> defect =
@@ -231,12 +274,13 @@ Exit ReduceCommand(const Options& options) {
   if (!defect.ok()) return Refuse(defect.status());
   const Result<Options> recorded = OptionsOf(*defect, options);
   if (!recorded.ok()) return Refuse(recorded.status());
+  if (options.operands.size() == 2) Say("runs " + CommandLine(*defect, *recorded));
   const Result<Reduction> reduction = ReduceDefect(*recorded, &*defect);
   if (!reduction.ok()) {
     SayFailure(reduction.status());
     return reduction.status().exit();
   }
-  Status status = PrepareDirectory(directory);
+  status = PrepareDirectory(directory, fingerprint);
   if (!status.ok()) return Refuse(status);
   const Result<WorkDir> work = WorkDir::Open({});
   if (!work.ok()) return Refuse(work.status());

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 
+#include "faults/journal/recording.h"
 #include "harness/kit/reducer_text.h"
 #include "harness/process/shell_quote.h"
 #include "reports/defect_words.h"
@@ -14,6 +16,7 @@ namespace {
 
 constexpr std::size_t kMostFrames = 12;
 constexpr std::size_t kMostCode = 160;
+constexpr std::string_view kNotConfirmed = "**Not confirmed.**";
 
 std::string Code(const std::string& text) { return report::MarkdownCode(text, kMostCode); }
 
@@ -43,14 +46,30 @@ std::string ProgramName(const report::Run& run) {
   return run.command.empty() ? std::string("the program") : std::filesystem::path(run.command.front()).filename().string();
 }
 
-bool Stands(const CallList& list, CallValue::Is is) {
-  const auto has = [&](const Step& step) {
-    return std::any_of(step.values.begin(), step.values.end(), [&](const CallValue& value) { return value.is == is; });
-  };
+bool Has(const CallList& list, const std::function<bool(const Step&)>& has) {
   return std::any_of(list.stages.begin(), list.stages.end(), [&](const Stage& stage) {
     return std::any_of(stage.steps.begin(), stage.steps.end(), has) || std::any_of(stage.rest.begin(), stage.rest.end(), has) ||
            (stage.failing && has(stage.failing->step));
   });
+}
+
+bool Stands(const CallList& list, CallValue::Is is) {
+  return Has(list, [&](const Step& step) {
+    return std::any_of(step.values.begin(), step.values.end(), [&](const CallValue& value) { return value.is == is; });
+  });
+}
+
+// A call that is given data of the program.
+bool HasData(const Step& step) {
+  for (std::size_t i = 0; i < step.values.size(); ++i) {
+    if (faults::IsData(driver::BaseOf(step.call), i)) return true;
+  }
+  return false;
+}
+
+bool Waits(const Step& step) {
+  const driver::BaseId base = driver::BaseOf(step.call);
+  return base == driver::BaseId::StreamWaitValue32 || base == driver::BaseId::StreamWaitValue64;
 }
 
 std::string Calls(std::size_t count) { return std::to_string(count) + (count == 1 ? " call" : " calls"); }
@@ -104,7 +123,12 @@ std::string IssueText(const WantedDefect& defect, const Reduction& reduction, co
   if (defect.faults.empty()) text += "Each object that is acquired is released once, and not used afterwards.\n\n";
   else text += "When the call fails, the program gives back what it holds and nothing else: no more is left than without the failure.\n\n";
   text += "## Observed\n\n";
-  for (const std::string& fault : defect.faults) text += "- fails: " + Code(fault) + "\n";
+  const std::vector<std::string> of_reducer = FaultsOf(reduction.list);
+  for (std::size_t i = 0; i < defect.faults.size(); ++i) {
+    text += "- fails: " + Code(defect.faults[i]) + " of the program";
+    if (i < of_reducer.size()) text += ", which is " + Code(of_reducer[i]) + " of the reducer";
+    text += "\n";
+  }
   for (const Wrong& one : defect.wanted) {
     text += "- " + Code(std::string(words::Name(RuleInReport(defect, one)))) + ": " + std::to_string(one.count) + " " +
             Code(std::string(driver::Name(one.kind))) + "\n";
@@ -133,7 +157,7 @@ std::string IssueText(const WantedDefect& defect, const Reduction& reduction, co
   text += "## Checked\n\n";
   if (check.same)
     text += "Compiled and audited on the simulated driver, the reducer shows the same rules, kinds, failing calls and counts.\n";
-  else text += "**Not confirmed.** " + Plain(check.missing) + "\n";
+  else text += std::string(kNotConfirmed) + " " + Plain(check.missing) + "\n";
   std::vector<std::string> notes;
   for (const std::string& one : defect.left_out) notes.push_back("Not in the reducer: " + Plain(one) + ".");
   for (const std::string& one : reduction.unlike) {
@@ -142,9 +166,20 @@ std::string IssueText(const WantedDefect& defect, const Reduction& reduction, co
   if (Stands(reduction.list, CallValue::Is::Structure))
     notes.emplace_back("Structures have values of cuaudit's own, because a journal does not hold what is in them.");
   if (Stands(reduction.list, CallValue::Is::Image)) notes.emplace_back("One empty kernel stands for the program's modules.");
+  if (Has(reduction.list, HasData)) {
+    notes.emplace_back("Numbers that the program writes to memory, waits for or gives a kernel are 0 in the reducer: they are its data.");
+  }
+  if (Has(reduction.list, Waits)) {
+    notes.emplace_back("A wait of the reducer ends when the memory has at least 0. The program waits for another value, which may matter.");
+  }
   if (!notes.empty()) text += "\n";
   for (const std::string& note : notes) text += "- " + note + "\n";
   return text;
+}
+
+bool IsUnconfirmedPage(std::string_view page, std::string_view fingerprint) {
+  return page.find(" Fingerprint " + Code(std::string(fingerprint)) + ".\n") != std::string_view::npos &&
+         page.find("\n" + std::string(kNotConfirmed) + " ") != std::string_view::npos;
 }
 
 std::string RunScript(const KitCommand& command) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/kit/reduce_calls.h"
@@ -34,6 +35,9 @@ KitCommand CommandOf(const WantedDefect& defect, const CallList& list, const std
 std::string TitleOf(const WantedDefect& defect);
 
 std::string IssueText(const WantedDefect& defect, const Reduction& reduction, const KitCommand& command, const KitCheck& check);
+// True for the page of a kit of this defect that is not confirmed.
+bool IsUnconfirmedPage(std::string_view page, std::string_view fingerprint);
+
 std::string RunScript(const KitCommand& command);
 
 // The lines at the top of the reducer.

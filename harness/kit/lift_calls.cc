@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -11,6 +12,8 @@
 
 #include "faults/driver/effects.h"
 #include "faults/driver/shape.h"
+#include "faults/journal/recording.h"
+#include "harness/defect/defect_fingerprint.h"
 #include "harness/kit/parameters.h"
 #include "harness/kit/structures.h"
 #include "harness/ledger/arguments.h"
@@ -75,6 +78,8 @@ bool TakesImage(BaseId base, const std::string& name) {
   }
 }
 
+bool WaitsForValue(BaseId base) { return base == BaseId::StreamWaitValue32 || base == BaseId::StreamWaitValue64; }
+
 // Numbers of places, the same in all runs.
 class PlaceNumbers {
  public:
@@ -125,6 +130,11 @@ class Lifter {
     const driver::Parameter& shape = driver::ShapeOf(CallOf(record)).parameter[index];
     if (index >= faults::kRecordArguments) return {parameter.pointer() ? CallValue::Is::Nothing : CallValue::Is::Number};
     const std::uint64_t word = record.argument[index];
+    if (faults::IsData(BaseOf(record), index)) return {CallValue::Is::Number, 0};
+    // Memory that has 0 ends a wait for at least 0, but no wait for a bit of 0.
+    if (WaitsForValue(BaseOf(record)) && index == 3) {
+      return {CallValue::Is::Number, word & CU_STREAM_WAIT_VALUE_FLUSH};
+    }
     if (shape.output) return Output(record, parameter, index, word);
     const std::string pointee = parameter.pointee();
     if (NothingFunction(parameter.type) != nullptr) return {word == 0 ? CallValue::Is::Nothing : CallValue::Is::Function};
@@ -225,7 +235,7 @@ class Lifter {
     const report::Acquired& place = places_->Text(run_.journal, site, SiteKey(run_.journal, site));
     for (const report::Frame& frame : place.stack) {
       if (frame.function.empty()) continue;
-      std::string text = frame.function.substr(0, frame.function.find('('));
+      std::string text(PlainName(frame.function));
       if (!frame.file.empty()) text += ", " + std::filesystem::path(frame.file).filename().string() + ":" + std::to_string(frame.line);
       return text;
     }
@@ -248,17 +258,68 @@ struct Lifted {
   Step step;
 };
 
-// The calls of the process that makes most of them.
-std::vector<Lifted> LiftRun(const Observation& run, Shared* shared, SiteTexts* places) {
+using Counts = std::map<std::uint32_t, std::size_t>;  // by process
+
+Counts CallsMade(const Observation& run) {
   const Evidence evidence = run.evidence();
-  std::map<std::uint32_t, std::size_t> made;
+  Counts made;
   for (const std::uint32_t index : evidence.facts().calls) ++made[evidence.record(index).pid];
-  const auto most = std::max_element(made.begin(), made.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return made;
+}
+
+std::uint32_t MostOf(const Counts& counts) {
+  const auto most = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == counts.end() ? 0 : most->first;
+}
+
+// How much of what is wanted each process shows in a run without faults.
+Counts WrongByProcess(const Observation& run, std::span<const Wrong> wanted) {
+  Counts wrong;
+  const auto is_wanted = [&](Rule rule, Kind kind) {
+    return std::any_of(wanted.begin(), wanted.end(), [&](const Wrong& one) { return one.rule == rule && one.kind == kind; });
+  };
+  for (const Violation& violation : run.ledger.violations) {
+    if (is_wanted(violation.rule, violation.kind)) ++wrong[violation.pid];
+  }
+  for (const Object& object : run.ledger.objects) {
+    if (object.state != State::Released && is_wanted(Rule::LeftAtExit, object.kind)) ++wrong[object.pid];
+  }
+  return wrong;
+}
+
+const Record* FindCall(const Observation& run, const std::function<bool(const Record&)>& matches) {
+  const Evidence evidence = run.evidence();
+  for (const std::uint32_t index : evidence.facts().calls) {
+    if (matches(evidence.record(index))) return &evidence.record(index);
+  }
+  return nullptr;
+}
+
+// The process that has the defect, in each run: the one whose call is made to fail, or the one that shows what is wrong. Where neither
+// tells, the one that makes most calls.
+std::vector<std::uint32_t> ProcessesOf(std::span<const Observation> runs, std::span<const Wrong> wanted) {
+  std::vector<std::uint32_t> processes;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const Observation& run = runs[i];
+    const Counts wrong = runs.size() == 1 ? WrongByProcess(run, wanted) : Counts();
+    processes.push_back(MostOf(wrong.empty() ? CallsMade(run) : wrong));
+    // The first fault of the last run, and in a run before the call that fails next.
+    const std::size_t fault = i + 1 == runs.size() ? 1 : i + 1;
+    const Record* const failing = FindCall(runs.back(), [&](const Record& record) { return record.fault == fault; });
+    if (failing == nullptr) continue;
+    const Record* const same = FindCall(run, [&](const Record& record) { return NameOf(record) == NameOf(*failing); });
+    if (same != nullptr) processes.back() = same->pid;
+  }
+  return processes;
+}
+
+std::vector<Lifted> LiftRun(const Observation& run, std::uint32_t process, Shared* shared, SiteTexts* places) {
+  const Evidence evidence = run.evidence();
   Lifter lifter(run, shared, places);
   std::vector<Lifted> calls;
   for (const std::uint32_t index : evidence.facts().calls) {
     const Record& record = evidence.record(index);
-    if (record.pid != most->first || record.end == 0) continue;
+    if (record.pid != process || record.end == 0) continue;
     calls.push_back({NameOf(record), record.fault, lifter.Lift(record)});
   }
   return calls;
@@ -266,10 +327,14 @@ std::vector<Lifted> LiftRun(const Observation& run, Shared* shared, SiteTexts* p
 
 }  // namespace
 
-Result<CallList> LiftCalls(std::span<const Observation> runs, std::span<const faults::Fault> faults, SiteTexts* places) {
+std::size_t CallingProcesses(const Observation& run) { return CallsMade(run).size(); }
+
+Result<CallList> LiftCalls(std::span<const Observation> runs, std::span<const faults::Fault> faults, std::span<const Wrong> wanted,
+                           SiteTexts* places) {
   Shared shared;
   std::vector<std::vector<Lifted>> lifted;
-  for (const Observation& run : runs) lifted.push_back(LiftRun(run, &shared, places));
+  const std::vector<std::uint32_t> processes = ProcessesOf(runs, wanted);
+  for (std::size_t i = 0; i < runs.size(); ++i) lifted.push_back(LiftRun(runs[i], processes[i], &shared, places));
   std::vector<Lifted>& path = lifted.back();
   CallList list;
   list.stages.emplace_back();

@@ -120,7 +120,8 @@ Result<WantedDefect> FindDefect(const report::Audit& audit, const std::string& f
           const report::Finding& finding = run.findings[index];
           if (FaultsOfFinding(finding) != wanted.faults) continue;
           const Wrong wrong = WrongOf(run, finding);
-          const std::string name = std::string(words::Name(finding.rule)) + " " + std::to_string(finding.count) + " " + finding.kind;
+          std::string name = std::string(words::Name(finding.rule)) + " " + std::to_string(finding.count);
+          if (!finding.kind.empty()) name += " " + finding.kind;
           if (IsOfProgram(finding.rule)) {
             wanted.left_out.push_back(name + ": the rule is about what the program says or how it ends, which driver calls do not show");
           } else if (IsOfHost(wrong.kind)) {

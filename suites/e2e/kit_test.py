@@ -20,6 +20,52 @@ from pathlib import Path
 EXAMPLE = "examples/issues/picture_pool"
 NUMBER = 1  # of the defect in the report, from 0
 FILES = ("ISSUE.md", "reducer.c", "run.sh")
+SECRET = 0x5EC2E75E
+
+# Loses a stream and memory when it cannot wait for a value. As `child`, a process that makes fewer calls than its parent loses a stream.
+OTHER = f"""
+#include <cuda.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cstring>
+namespace {{
+struct Opener {{
+  int operator()(CUstream *stream, CUdeviceptr *memory) const {{
+    if (cuStreamCreate(stream, 0)) return 1;
+    if (cuMemAlloc(memory, 4096)) return cuStreamDestroy(*stream), 1;
+    return 0;
+  }}
+}};
+int Work() {{
+  CUstream stream;
+  CUdeviceptr memory;
+  if (Opener()(&stream, &memory)) return 1;
+  if (cuMemsetD32(memory, {SECRET}U, 16)) return cuMemFree(memory), cuStreamDestroy(stream), 1;
+  if (cuStreamWaitValue32(stream, memory, {SECRET}U, CU_STREAM_WAIT_VALUE_AND)) return 1;
+  cuMemFree(memory);
+  cuStreamDestroy(stream);
+  return 0;
+}}
+int Run(int cycles, bool loses) {{
+  CUcontext context;
+  CUstream lost;
+  if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context)) return 1;
+  int failed = 0;
+  for (; cycles > 0; --cycles) failed |= Work();
+  if (loses && cuStreamCreate(&lost, 0)) failed = 1;
+  cuDevicePrimaryCtxRelease(0);
+  return failed;
+}}
+}}
+int main(int argc, char **argv) {{
+  const bool child = argc > 1 && std::strcmp(argv[1], "child") == 0;
+  const pid_t other = child ? fork() : 1;
+  if (other == 0) _exit(Run(0, true));
+  const int failed = Run(child ? 3 : 1, false);
+  if (child) waitpid(other, nullptr, 0);
+  return failed;
+}}
+"""
 
 
 class Test:
@@ -74,6 +120,29 @@ class Test:
                 same = (self.directory / "other/reducer.c").read_text() == (self.directory / "kit/reducer.c").read_text()
                 self.expect(f"the same program of {where}", same)
 
+    def of_another_program(self):
+        libraries = Path(self.tool).resolve().parent.parent / "lib/cuaudit"
+        (self.directory / "other.cc").write_text(OTHER)
+        status, _, err = self.run("c++", "-std=c++17", "-g", "-O0", "other.cc", "-o", "other_program", f"-I{self.cuda}/include", f"-L{libraries}", "-lcuda")
+        self.expect("other.cc compiles", status == 0, err)
+        for words, calls in ((("sweep", "--depth=1"), ("cuStreamWaitValue32",)), (("run",), ("cuStreamCreate",))):
+            arguments = ("child",) if words == ("run",) else ()
+            status, _, err = self.run(self.tool, *words, "--driver=sim", "--format", "json=other.json", "--", "./other_program", *arguments)
+            self.expect(f"{words} finds something", status == 1, err)
+            texts = ""
+            for defect in json.loads((self.directory / "other.json").read_text())["defects"]:
+                shutil.rmtree(self.directory / "made", ignore_errors=True)
+                status, out, err = self.run(self.tool, "reduce", defect["fingerprint"], "other.json", "--kit", "made", "--cuda", self.cuda)
+                self.expect(f"the kit of {words} {defect['fingerprint']} is confirmed", status == 0, f"{status} {out}{err}")
+                if status == 0:
+                    texts += "".join((self.directory / "made" / name).read_text() for name in FILES)
+            for call in calls:
+                self.expect(f"{call} is in a kit", f"{call}(" in texts, texts)
+            for form in (f"{SECRET}", f"{SECRET:x}"):
+                self.expect("no kit has data of the program", form not in texts.lower(), texts)
+            place = "(anonymous namespace)::" + ("Run, other.cc:" if arguments else "Opener::operator(), other.cc:")
+            self.expect("places have their functions", f"// {place}" in texts, texts)
+
     def refused(self, report):
         fingerprint = report["defects"][NUMBER]["fingerprint"]
         text = (self.directory / "report.json").read_text()
@@ -86,12 +155,24 @@ class Test:
         for finding in other["findings"]:
             finding["reproduce"] = "cuaudit doctor"
         (self.directory / "other.json").write_text(json.dumps(other))
+        foreign = json.loads(text)
+        for finding in foreign["findings"]:
+            finding["reproduce"] = finding["reproduce"].replace(" -- ", " --real-driver=/nonexistent/x --kernels=/nonexistent/k --environment=LD_PRELOAD=x -- ")
+        (self.directory / "foreign.json").write_text(json.dumps(foreign))
+        status, out, err = self.run(self.tool, "reduce", fingerprint, "foreign.json", "--kit", "foreign", "--cuda", self.cuda, "--", "./picture_pool")
+        first = err.splitlines()[0] if err else ""
+        self.expect("with a program, a result does not say what is loaded into it", status == 0 and "nonexistent" not in first and "LD_PRELOAD" not in first,
+                    f"{status} {out}{err}")
+        self.expect("the line that is run is said", re.fullmatch(r"cuaudit: runs cuaudit replay --driver=sim .*--fault \S+ -- \./picture_pool", first), first)
+        status, out, err = self.run(self.tool, "reduce", fingerprint, "foreign.json", "--kit", "foreign2")
+        self.expect("the line of the result is said before it is run", "--environment=LD_PRELOAD=x" in (err.splitlines() or [""])[0], f"{status} {out}{err}")
         rows = (((), 2, "expected a fingerprint"), ((fingerprint,), 2, "expected a fingerprint, and a result"),
                 (("v2-0", "report.json"), 2, "expected a defect with the fingerprint 'v2-0'"),
                 (("../v2-0", "report.json"), 2, "expected a fingerprint"), ((fingerprint, "nothing.json"), 2, "nothing.json"),
                 ((fingerprint, "cut.json"), 2, "cut.json"), ((fingerprint, "evil.json"), 2, "has no line that shows it again"),
                 ((fingerprint, "other.json"), 2, "expected cuaudit replay, run or cycles"),
                 ((fingerprint, "report.json", "--kit", "kit"), 2, "kit: expected a directory that is new or empty"),
+                ((fingerprint, "nothing.json", "--kit", "kit"), 2, "kit: expected a directory that is new or empty"),
                 ((fingerprint, "report.json", "--kit", "report.json"), 2, "report.json: expected a directory that is new or empty"),
                 ((fingerprint, "report.json", "--kit", "wrong", "--", "/bin/true"), 3, ""))
         for words, expected, told in rows:
@@ -108,6 +189,13 @@ class Test:
             self.expect(f"{name} is said", status == 3 and told in err and out == "", f"{status} {out}{err}")
             self.expect(f"{name} is in the page", f"**Not confirmed.** {told}" in (self.directory / name / "ISSUE.md").read_text())
         self.environment.pop("CC")
+        other = report["defects"][0]["fingerprint"]
+        status, out, err = self.run(self.tool, "reduce", other, "report.json", "--kit", "no_header", "--cuda", self.cuda)
+        self.expect("a kit of another defect stays", status == 2 and "not confirmed" in err, f"{status} {out}{err}")
+        (self.directory / "no_compiler/notes").write_text("mine")
+        for name, expected in (("no_header", 0), ("no_header", 2), ("no_compiler", 2)):
+            status, out, err = self.run(self.tool, "reduce", fingerprint, "report.json", "--kit", name, "--cuda", self.cuda)
+            self.expect(f"{name} again", status == expected, f"{status} {out}{err}")
 
 
 def main():
@@ -124,6 +212,7 @@ def main():
             print("the committed kit was made with other headers")
             return 77
         test.committed(report, arguments.write)
+        test.of_another_program()
         test.refused(report)
         test.not_confirmed(report)
         return 1 if test.failures else 0

@@ -9,6 +9,7 @@
 
 #include "harness/kit/issue_text.h"
 #include "harness/kit/reducer_text.h"
+#include "suites/unit/kit/kit_lists.h"
 
 namespace cuaudit::harness::wanted_defect_test {
 namespace {
@@ -59,7 +60,7 @@ TEST(FindDefect, SaysWhyThereIsNoKit) {
   EXPECT_EQ(host.status().exit(), Exit::Environment);
   EXPECT_THAT(host.status().message(), HasSubstr("v2-1: no kit: leak 3 host_heap: a resource of the host"));
   const auto crash = FindDefect(AuditOf({Lost(Rule::Crash, "", 1)}), "v2-1", "r.json");
-  EXPECT_THAT(crash.status().message(), HasSubstr("how it ends"));
+  EXPECT_THAT(crash.status().message(), HasSubstr("no kit: crash 1: the rule is about what the program says or how it ends"));
   report::Finding refused = Lost(Rule::Leak, "stream", 1);
   refused.fault->text = "malloc#3=host_oom";
   EXPECT_THAT(FindDefect(AuditOf({refused}), "v2-1", "r.json").status().message(), HasSubstr("what fails is malloc#3=host_oom"));
@@ -103,6 +104,26 @@ TEST(IssueText, TellsNothingOfThisMachineAndIsOneDocument) {
   EXPECT_THAT(page, HasSubstr("shows the same rules, kinds, failing calls and counts"));
   EXPECT_THAT(RunScript(command), HasSubstr("replay --fault 'it'\\''s' -- ./reducer\n"));
   EXPECT_THAT(IssueText(*found, reduction, command, {false, "cuda.h is missing"}), HasSubstr("**Not confirmed.** cuda.h is missing"));
+}
+
+TEST(IssueText, NamesTheFailingCallOfTheProgramAndThatOfTheReducer) {
+  const auto found = FindDefect(AuditOf({Lost(Rule::Leak, "stream", 1)}), "v2-1", "r.json");
+  ASSERT_TRUE(found.ok());
+  Reduction reduction;
+  reduction.list = kit_lists::LosesAStream();
+  EXPECT_THAT(IssueText(*found, reduction, {}, {}),
+              HasSubstr("- fails: <code>cuEventCreate#2=OUT_OF_MEMORY,refuse</code> of the program, which is "
+                        "<code>cuEventCreate#1=OUT_OF_MEMORY,refuse</code> of the reducer\n"));
+}
+
+TEST(IssueText, TellsAnUnconfirmedPageOfTheSameDefect) {
+  const auto found = FindDefect(AuditOf({Lost(Rule::Leak, "stream", 1)}), "v2-1", "r.json");
+  ASSERT_TRUE(found.ok());
+  const std::string missing = IssueText(*found, {}, {}, {false, "cuda.h is missing"});
+  EXPECT_TRUE(IsUnconfirmedPage(missing, "v2-1"));
+  EXPECT_FALSE(IsUnconfirmedPage(missing, "v2-")) << "another defect";
+  EXPECT_FALSE(IsUnconfirmedPage(IssueText(*found, {}, {}, {true, ""}), "v2-1"));
+  EXPECT_FALSE(IsUnconfirmedPage("", "v2-1"));
 }
 
 }  // namespace
