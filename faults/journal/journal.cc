@@ -101,12 +101,13 @@ void Journal::Finish(Record* record) noexcept {
   __atomic_store_n(&record->end, ticket, __ATOMIC_RELEASE);
   if (slots_ == nullptr) return;
   RecordSlot* const slot = reinterpret_cast<RecordSlot*>(record);  // its first member
-  slot->done.store(CheckOf(*record), std::memory_order_relaxed);
+  slot->done.store(DoneCheckOf(*slot), std::memory_order_relaxed);
   slot->state.store(kSlotDone, std::memory_order_release);
 }
 
 void Journal::CheckBegun(Record* record) noexcept {
-  reinterpret_cast<RecordSlot*>(record)->begun.store(CheckOf(*record), std::memory_order_release);
+  RecordSlot* const slot = reinterpret_cast<RecordSlot*>(record);
+  slot->begun.store(BegunCheckOf(*slot), std::memory_order_release);
 }
 
 // Storage comes in chunks, as for other journals. Once the file system has no more, the ring has the length that it has by then.

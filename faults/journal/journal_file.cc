@@ -62,6 +62,7 @@ const char* FormatHeader(const JournalOptions& options, JournalHeader* header) n
   header->ring[kPassing].slots = options.record_capacity / 4;
   header->ring[kLasting].slots = options.record_capacity - header->ring[kPassing].slots;
   header->ring[kPassing].first = header->ring[kLasting].slots;
+  header->fixed_check = FixedDigestOf(*header);
   return nullptr;
 }
 

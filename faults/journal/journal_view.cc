@@ -41,6 +41,12 @@ const char* JournalView::Open(const void* bytes, std::size_t size) noexcept {
   }
   const std::uint32_t flags = header->flags.load(std::memory_order_relaxed);
   const bool recording = (flags & kRecording) != 0;
+  // Only a recording has a time and these checks, so a flag that was lost does not make it another journal.
+  const bool of_recording = header->started != 0 || header->fixed_check != 0 || (flags & kPacked) != 0;
+  const bool unlike_made = header->fixed_check != 0 && header->fixed_check != FixedDigestOf(*header);
+  if (recording != of_recording || unlike_made || (header->tables_check != 0 && (flags & kPacked) == 0)) {
+    return "the recording is damaged: its header is not the one that was made";
+  }
   if ((flags & kPacked) != 0 && (!recording || size < header->records_offset || header->tables_check != DigestOf(*header, base))) {
     return "the recording is damaged: its tables do not have the check that its header says";
   }

@@ -48,6 +48,7 @@ enum JournalFlag : std::uint32_t {
   kTellsStops = 4096,           // the program answers a request for the places of its threads (stop_request.h)
   kRecording = 8192,            // the records lie in slots with checks, and the oldest make room (recording.h)
   kPacked = 16384,              // a recording that was cut down to what it holds; nobody appends to it
+  kCountsUnknown = 32768,       // it was packed first by a cuaudit that kept no counts of torn and damaged records
 };
 
 enum class KernelFate : std::uint8_t {
@@ -70,6 +71,8 @@ struct Ring {
 // the records of what a program holds.
 enum RingName : std::uint8_t { kLasting = 0, kPassing = 1 };
 inline constexpr std::size_t kRings = 2;
+
+inline constexpr std::uint64_t kMostCounted = 0xffffffffU;  // of what was torn and damaged in a packed recording
 
 struct JournalHeader {
   char magic[8];
@@ -108,8 +111,11 @@ struct JournalHeader {
   std::atomic<std::int32_t> runtime_version;    // version of cuaudit's own CUDA runtime in the program; 0: none
   std::atomic<std::uint32_t> forced_progress;   // times that the drop-in ran queued work for which no call waited
   char driver_path[256];
-  char device_name[128];
-  char refused_runtime[256];  // the object whose NVIDIA runtime asked the simulated driver to authenticate itself; empty: none
+  char device_name[112];
+  std::uint32_t packed_torn;     // of a packed recording: records that were torn when it was packed; kMostCounted: that many or more
+  std::uint64_t fixed_check;     // of a recording: FixedDigestOf; 0: made before there was one, and then slots have checks of records alone
+  std::uint32_t packed_damaged;  // likewise of damaged ones
+  char refused_runtime[256];     // the object whose NVIDIA runtime asked the simulated driver to authenticate itself; empty: none
   std::atomic<std::uint32_t> unread_python;  // Py_Version of an interpreter whose frames are not read; 1: one without; 0: there is none
   char world[1216];                          // options of the simulated driver, as in CUAUDIT_OPTIONS; empty for a genuine driver
   // Kernel launches on the simulated driver, summed over all processes.
@@ -169,8 +175,8 @@ struct RecordSlot {
   Record record;
   std::atomic<std::uint32_t> state;  // RecordSlotState
   std::uint32_t time;                // hundredths of a second since JournalHeader::started
-  std::atomic<std::uint32_t> begun;  // CheckOf the record as it was when its call reached the driver
-  std::atomic<std::uint32_t> done;   // CheckOf the finished record
+  std::atomic<std::uint32_t> begun;  // BegunCheckOf the record as it was when its call reached the driver
+  std::atomic<std::uint32_t> done;   // DoneCheckOf the finished record
 };
 static_assert(sizeof(RecordSlot) == 144 && sizeof(RecordSlot) % alignof(RecordSlot) == 0);
 

@@ -37,6 +37,19 @@ class Mixer {
   std::uint64_t lane_[kLanes] = {1, 2, 3, 4};
 };
 
+std::uint32_t Short(std::uint64_t sum) noexcept {
+  const auto check = static_cast<std::uint32_t>(sum);
+  return check == 0 ? 1 : check;
+}
+
+std::uint32_t CheckWith(const RecordSlot& slot, std::uint32_t begun) noexcept {
+  Mixer mixer;
+  mixer.Add(reinterpret_cast<const unsigned char*>(&slot.record), sizeof(slot.record));
+  const std::uint64_t more = std::uint64_t{slot.time} << 32U | begun;
+  mixer.Add(reinterpret_cast<const unsigned char*>(&more), sizeof(more));
+  return Short(mixer.Sum());
+}
+
 bool Begins(std::string_view name, std::string_view with) noexcept {
   return name.size() >= with.size() && memcmp(name.data(), with.data(), with.size()) == 0;
 }
@@ -50,8 +63,25 @@ bool Ends(std::string_view name, std::string_view with) noexcept {
 std::uint32_t CheckOf(const Record& record) noexcept {
   Mixer mixer;
   mixer.Add(reinterpret_cast<const unsigned char*>(&record), sizeof(record));
-  const auto check = static_cast<std::uint32_t>(mixer.Sum());
-  return check == 0 ? 1 : check;
+  return Short(mixer.Sum());
+}
+
+std::uint32_t BegunCheckOf(const RecordSlot& slot) noexcept { return CheckWith(slot, 0); }
+
+std::uint32_t DoneCheckOf(const RecordSlot& slot) noexcept { return CheckWith(slot, slot.begun.load(std::memory_order_relaxed)); }
+
+std::uint64_t FixedDigestOf(const JournalHeader& header) noexcept {
+  constexpr std::size_t kEnd = offsetof(JournalHeader, tables_check);
+  static_assert(kEnd % 8 == 0 && offsetof(JournalHeader, started) + sizeof(header.started) == kEnd);
+  Mixer mixer;
+  mixer.Add(reinterpret_cast<const unsigned char*>(&header), kEnd);
+  std::uint64_t more[2 * kRings + 1] = {header.flags.load(std::memory_order_relaxed) & (kRecording | kPacked | kCountsUnknown)};
+  for (std::size_t i = 0; i < kRings; ++i) {
+    more[2 * i + 1] = header.ring[i].first;
+    more[2 * i + 2] = header.ring[i].slots;
+  }
+  mixer.Add(reinterpret_cast<const unsigned char*>(more), sizeof(more));
+  return mixer.Sum();
 }
 
 std::uint64_t DigestOf(const JournalHeader& header, const char* base) noexcept {

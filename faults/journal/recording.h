@@ -13,11 +13,18 @@
 
 namespace cuaudit::faults {
 
-// A check over all 128 bytes. Never 0.
+// Checks of a slot; never 0. That of a record whose call reached the driver covers the time, too; that of a finished one all but the
+// state, which follows from the record.
+std::uint32_t BegunCheckOf(const RecordSlot& slot) noexcept;
+std::uint32_t DoneCheckOf(const RecordSlot& slot) noexcept;
+// What stood in both places in the files of earlier tools (JournalHeader::fixed_check is 0): a check over the 128 bytes of the record.
 std::uint32_t CheckOf(const Record& record) noexcept;
 
 // A check over header and tables: `base` is the file, whose bytes up to `records_offset` are there.
 std::uint64_t DigestOf(const JournalHeader& header, const char* base) noexcept;
+
+// A check over what nobody changes after the file was made: sizes and places, what kind of journal it is, where the rings lie. Never 0.
+std::uint64_t FixedDigestOf(const JournalHeader& header) noexcept;
 
 // Hundredths of a second since 1970, of the kernel's coarse clock.
 std::uint64_t HundredthsNow() noexcept;

@@ -29,6 +29,7 @@
 #include "harness/process/shell_quote.h"
 #include "harness/recording/pack.h"
 #include "harness/recording/recording.h"
+#include "harness/recording/writers.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -109,6 +110,10 @@ Result<Packed> Pack(const std::string& path) {
   if (!IsRecording(journal)) return Status(Exit::Usage, path + ": expected a recording, made by cuaudit record");
   if (journal.truncated()) return Status(Exit::Usage, path + ": the recording is cut: it stays as it is");
   const Recording recording = ReadRecording(journal);
+  if (const std::optional<pid_t> writer = WriterOf(path, recording)) {
+    return Status(Exit::Usage, path + ": expected a recording that nobody writes any more: process " + std::to_string(*writer) +
+                                   " still does, and would write into nothing");
+  }
   Packed packed;
   packed.records = recording.records.size();
   packed.calls = static_cast<std::uint64_t>(std::count_if(recording.records.begin(), recording.records.end(), IsProgramCall));

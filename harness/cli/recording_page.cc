@@ -77,6 +77,9 @@ void AddExtent(const Observation& seen, Lines* page) {
   if (recording.damaged != 0)
     page->Add("  damaged  {}: not what was written, and left out; what is left may have been released there",
               Plural(recording.damaged, "record", "records"));
+  if (recording.counts_unknown)
+    page->Add(
+        "  lacks    perhaps records that were torn or damaged: it was packed by an earlier form of cuaudit, which did not count them");
   if (recording.dropped != 0) page->Add("  dropped  {}: there was no room for them", Plural(recording.dropped, "record", "records"));
   if ((header.flags.load() & faults::kNoSpace) != 0)
     page->Add("  disk     it was full: the recording stayed smaller, or call stacks are missing");

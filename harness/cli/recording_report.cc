@@ -94,8 +94,7 @@ report::Run ReportOf(const Observation& seen, const std::string& again, SiteText
   judge.nothing_may_stay = JudgesWhatIsLeft(seen);
   AddFaultFree(seen, {}, sites, &run, judge);
   // What died with its process stands on the page, with its stacks.
-  if (!judge.nothing_may_stay)
-    std::erase_if(run.notes, [](const report::Finding& note) { return note.rule == words::Rule::ProcessLifetime; });
+  std::erase_if(run.notes, [](const report::Finding& note) { return note.rule == words::Rule::ProcessLifetime; });
   AddGrowth(seen, again, sites, &run);
   for (std::vector<report::Finding>* const entries : {&run.findings, &run.notes}) {
     for (report::Finding& one : *entries) one.reproduce = again;
@@ -119,12 +118,8 @@ bool AllReachedTheirEnd(const Observation& seen) {
                      [](const ProcessFacts& process) { return process.calls == 0 || process.exit != 0; });
 }
 
-// Of the other processes the judge knows by itself which were killed.
-bool JudgesWhatIsLeft(const Observation& seen) {
-  const std::vector<ProcessFacts>& processes = seen.ledger.facts.processes;
-  const bool first_ended = processes.empty() || processes.front().calls == 0 || processes.front().exit != 0;
-  return first_ended && seen.recording->Undamaged();
-}
+// The judge knows by itself which processes have no end.
+bool JudgesWhatIsLeft(const Observation& seen) { return seen.recording->Undamaged(); }
 
 Status CheckWhole(const Observation& seen) {
   if (!seen.journal.truncated()) return {};

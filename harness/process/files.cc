@@ -153,7 +153,7 @@ Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failur
   const mode_t mask = umask(0);
   umask(mask);
   Status status = WriteAll(file.get(), bytes, path);
-  if (status.ok() && fchmod(file.get(), 0666 & ~mask) != 0) status = Failed(on_failure, path, "write");
+  if (status.ok() && fchmod(file.get(), exists ? facts.st_mode & 0777 : 0666 & ~mask) != 0) status = Failed(on_failure, path, "write");
   if (status.ok() && rename(temporary.c_str(), target.c_str()) != 0) status = Failed(on_failure, path, "write");
   if (!status.ok()) unlink(temporary.c_str());
   return status;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "harness/recording/pack.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -140,7 +141,9 @@ std::string PackRecording(const faults::JournalView& journal, const Recording& r
   header->python_rows = static_cast<std::uint32_t>(tables.python());
   header->next_module.store(header->module_rows);
   header->next_stack.store(header->stack_rows);
-  header->flags.fetch_or(faults::kPacked);
+  header->flags.fetch_or(faults::kPacked | (recording.counts_unknown ? faults::kCountsUnknown : 0U));
+  header->packed_torn = static_cast<std::uint32_t>(std::min(recording.torn, faults::kMostCounted));
+  header->packed_damaged = static_cast<std::uint32_t>(std::min(recording.damaged, faults::kMostCounted));
   for (std::size_t i = 0; i < faults::kRings; ++i) {
     faults::Ring& ring = header->ring[i];
     ring.overwritten.store(recording.gone[i]);
@@ -161,8 +164,9 @@ std::string PackRecording(const faults::JournalView& journal, const Recording& r
     made->time = recording.times[i];
     const bool returned = made->record.end != 0;
     made->state.store(returned ? faults::kSlotDone : faults::kSlotHeld);
-    (returned ? made->done : made->begun).store(faults::CheckOf(made->record));
+    (returned ? made->done : made->begun).store(returned ? faults::DoneCheckOf(*made) : faults::BegunCheckOf(*made));
   }
+  header->fixed_check = faults::FixedDigestOf(*header);
   header->tables_check = faults::DigestOf(*header, bytes);
   return {bytes, size};
 }

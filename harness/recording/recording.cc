@@ -18,19 +18,20 @@ faults::RingName RingOf(const Record& record) { return faults::IsPassing(record.
 
 class Reader {
  public:
-  explicit Reader(Recording* recording) : recording_(recording) {}
+  Reader(const faults::JournalView& journal, Recording* recording)
+      : recording_(recording),
+        packed_((journal.header().flags.load() & faults::kPacked) != 0),
+        earlier_(journal.header().fixed_check == 0) {}
 
-  void Read(const RecordSlot& slot) {
+  // `taken`: the counters of the ring say that the slot was.
+  void Read(const RecordSlot& slot, bool taken) {
     const std::uint32_t state = slot.state.load(std::memory_order_acquire);
-    if (state == faults::kSlotFree) return;
-    const std::uint32_t check = faults::CheckOf(slot.record);
+    if (state == faults::kSlotFree && !taken) return;
     const bool known = slot.record.kind != faults::RecordKind::Empty && slot.record.kind <= faults::RecordKind::Stop;
-    const bool finished = slot.record.end != 0 && slot.done.load(std::memory_order_relaxed) == check;
-    const bool begun = slot.record.end == 0 && slot.begun.load(std::memory_order_relaxed) == check;
-    if (known && slot.record.begin != 0 && (finished || begun)) {
+    if (known && slot.record.begin != 0 && IsChecked(slot, state)) {
       recording_->records.push_back(slot.record);
       recording_->times.push_back(slot.time);
-    } else if (state == faults::kSlotHeld) {
+    } else if (state == faults::kSlotHeld && !packed_) {
       ++recording_->torn;
     } else {
       ++recording_->damaged;
@@ -84,8 +85,28 @@ class Reader {
   }
 
  private:
+  // A process may have been killed after it finished a record and before it said so in the state. Only whole records are packed, with
+  // the one check that each needs.
+  bool IsChecked(const RecordSlot& slot, std::uint32_t state) const {
+    const bool finished = slot.record.end != 0;
+    const bool as_state = state == faults::kSlotDone ? finished : state == faults::kSlotHeld && !(packed_ && finished);
+    const std::uint32_t begun = slot.begun.load(std::memory_order_relaxed);
+    const std::uint32_t done = slot.done.load(std::memory_order_relaxed);
+    if (!as_state || (finished ? packed_ && begun != 0 : done != 0)) return false;
+    const std::uint32_t check = earlier_ ? faults::CheckOf(slot.record) : finished ? faults::DoneCheckOf(slot) : faults::BegunCheckOf(slot);
+    return (finished ? done : begun) == check;
+  }
+
   Recording* recording_;
+  bool packed_;
+  bool earlier_;  // made by a tool whose checks do not cover the time
 };
+
+// The slots of a ring that have been taken since the file was made: none of them is free again.
+std::uint64_t TakenOf(const faults::JournalHeader& header, const faults::Ring& ring) {
+  const bool full = (header.flags.load() & faults::kNoSpace) != 0;
+  return std::min(ring.next.load(), full ? std::min(ring.reserved.load(), ring.slots) : ring.slots);
+}
 
 }  // namespace
 
@@ -97,8 +118,17 @@ Recording ReadRecording(const faults::JournalView& journal, std::uint32_t window
     recording.gone[i] = header.ring[i].overwritten.load();
     recording.gone_until[i] = header.ring[i].lost_until.load();
   }
-  Reader reader(&recording);
-  for (const RecordSlot& slot : journal.slots()) reader.Read(slot);
+  const bool packed = (header.flags.load() & faults::kPacked) != 0;
+  if (packed) {
+    recording.torn = header.packed_torn;
+    recording.damaged = header.packed_damaged;
+    recording.counts_unknown = header.fixed_check == 0 || (header.flags.load() & faults::kCountsUnknown) != 0;
+  }
+  Reader reader(journal, &recording);
+  for (std::size_t i = 0; i < journal.slots().size(); ++i) {
+    const faults::Ring& ring = header.ring[i < header.ring[faults::kPassing].first ? faults::kLasting : faults::kPassing];
+    reader.Read(journal.slots()[i], packed || (i >= ring.first && i - ring.first < TakenOf(header, ring)));
+  }
   reader.LimitTo(window != 0 ? window : header.window);
   reader.Drop();
   reader.Sort();

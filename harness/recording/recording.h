@@ -19,16 +19,17 @@ struct Recording {
   std::vector<faults::Record> records;  // in the order in which they were begun
   std::vector<std::uint32_t> times;     // when each was begun
 
-  std::uint64_t torn = 0;     // their process was killed while it wrote them
-  std::uint64_t damaged = 0;  // they are not what was written
-  std::uint64_t dropped = 0;  // there was no room for them at all
+  std::uint64_t torn = 0;       // their process was killed while it wrote them
+  std::uint64_t damaged = 0;    // they are not what was written
+  std::uint64_t dropped = 0;    // there was no room for them at all
+  bool counts_unknown = false;  // packed by an earlier tool, which forgot how many were torn and damaged
   // Of each ring: records that made room or are older than the window, and the highest ticket among them; 0: the ring is whole.
   std::uint64_t gone[faults::kRings] = {};
   std::uint64_t gone_until[faults::kRings] = {};
 
   // All that changed what the program held is here.
   bool WholeOfWhatLasts() const { return gone_until[faults::kLasting] == 0 && Undamaged(); }
-  bool Whole() const { return WholeOfWhatLasts() && gone_until[faults::kPassing] == 0; }
+  bool Whole() const { return WholeOfWhatLasts() && gone_until[faults::kPassing] == 0 && torn == 0 && !counts_unknown; }
   bool Undamaged() const { return damaged == 0 && dropped == 0; }
 };
 

@@ -105,6 +105,12 @@ TrialFinding FindingOf(Rule rule, const Object& object, std::uint64_t key) {
   return finding;
 }
 
+// In production a process without an end was killed, or still runs: what it held may be released yet, or died with it.
+bool WasCutOff(const Object& object, const Facts& facts) {
+  const ProcessFacts* const process = facts.Process(object.pid);
+  return process == nullptr || process->exit == 0;
+}
+
 // What the title of left_at_exit does not say.
 std::string HowItStayed(const Object& object, const Facts& facts) {
   std::string how;
@@ -164,6 +170,7 @@ Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial, cons
   const auto Relied = [&](const Object& object) {
     return object.state == State::Orphaned && object.own_context && !options.own_orphans_count;
   };
+  const bool recorded = (trial.journal->header().flags.load() & faults::kRecording) != 0;
   Groups leaks;
   Groups relied;
   Groups refused;
@@ -189,7 +196,7 @@ Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial, cons
       lifetime.Add(FindingOf(Rule::KeptByLibrary, object, key));
       continue;
     }
-    if (rehearsal == nullptr && options.nothing_may_stay && !IsHost(object)) {
+    if (rehearsal == nullptr && options.nothing_may_stay && !IsHost(object) && !(recorded && WasCutOff(object, trial.facts()))) {
       TrialFinding finding = Kept(object, key);
       if (Relied(object)) {
         finding.rule = Rule::ReliedOnContext;

@@ -100,7 +100,8 @@ TEST(BadOptions, StopTheProgramBeforeItBeginsWithOneLine) {
       {"driver=fake", "expected auto, real or sim"},
       {"scope=wide", "expected pinned or process"},
       {"colour=red",
-       "expected one of journal record driver real_driver scope fault forks host cycles schedule devices device_memory profile seed kernels"},
+       "expected one of journal record driver real_driver scope fault forks host cycles schedule devices device_memory profile seed "
+       "kernels"},
       {"driver=sim;schedule=quick", "schedule=quick: expected lazy, fifo"},
       {"driver=sim;devices=0", "devices=0: expected a number of devices from 1 to 8"},
       {"driver=sim;device_memory=1", "device_memory=1: expected a size from 64MiB"},

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -257,6 +258,9 @@ TEST(Record, DamagedFilesAreOneLineForEveryReader) {
     changed[at] = static_cast<char>(changed[at] ^ 4);
     refused(changed, "changed at " + std::to_string(at));
   }
+  std::string other = good;
+  other[offsetof(faults::JournalHeader, flags) + 1] ^= static_cast<char>(faults::kRecording >> 8U);
+  refused(other, "no recording any more");
   std::string last = good;
   last[last.size() - 100] = static_cast<char>(last[last.size() - 100] ^ 1);  // in the last record
   WriteFile(bad, last);
