@@ -373,7 +373,7 @@ struct Run {
   std::vector<Replayed> faults;
   std::vector<std::string> command;
   Driver driver;
-  std::string scope;  // "pinned" or "process"
+  std::string scope;                  // "pinned" or "process"
   std::vector<std::string> settings;  // of the command, beyond its defaults, that decide what it finds: "--orphans=finding"
   Host host;
   Totals totals;
