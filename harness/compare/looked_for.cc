@@ -51,35 +51,6 @@ bool IsNamed(const Stack& stack) {
   return std::any_of(stack.begin(), stack.end(), [](const report::Frame& frame) { return !frame.function.empty() && IsProgram(frame); });
 }
 
-struct NamesSeen {
-  bool some = false;  // a function of the program has one
-  bool any = false;   // there is something that could have one
-};
-
-NamesSeen NamesOf(const report::Run& run) {
-  NamesSeen names;
-  const auto add = [&names](bool named) {
-    names.any = true;
-    names.some = names.some || named;
-  };
-  for (const std::vector<report::Finding>* const list : {&run.findings, &run.notes}) {
-    for (const report::Finding& one : *list) {
-      if (!one.acquired.call.empty() || !one.where.empty()) add(IsNamed(one.acquired.stack) || IsNamed(one.where_stack));
-      if (one.fault) add(IsNamed(one.fault->stack));
-    }
-  }
-  for (const report::CycleRow& row : run.cycle_rows) add(IsNamed(row.acquired.stack));
-  if (run.sequence) {
-    for (const report::CallPlace& place : run.sequence->places) add(place.at && IsNamed({*place.at}));
-  }
-  if (run.coverage) {
-    for (const report::Tried& one : run.coverage->tried) {
-      if (!one.unwinding) add(!one.function.empty());
-    }
-  }
-  return names;
-}
-
 // True when the run makes the driver call, with a fault or without. Nothing: that is unknown.
 std::optional<bool> MakesCall(const report::Run* run, std::string_view call) {
   if (run == nullptr || !run->sequence || run->sequence->places.empty()) return std::nullopt;
@@ -150,12 +121,38 @@ LookedFor::LookedFor(const report::Case* now, const report::Run* before, report:
   if (run_->coverage) {
     for (const report::Tried& one : run_->coverage->tried) tried_[key(one)][one.function] = one.places;
   }
+  names_now_ = NamesOf(*run_);
   if (before_ != nullptr) {
+    names_before_ = NamesOf(*before_);
     why_ = OtherCommand(*before_, *run_);
     renamed_ = Renamed(*before_, *run_);
   }
   if (!run_->sequence) return;
   for (const report::TriedCall& trial : run_->sequence->trials) most_faults_ = std::max<std::uint64_t>(most_faults_, trial.faults.size());
+}
+
+LookedFor::NamesSeen LookedFor::NamesOf(const report::Run& run) {
+  NamesSeen names;
+  const auto add = [&names](bool named) {
+    names.any = true;
+    names.some = names.some || named;
+  };
+  for (const std::vector<report::Finding>* const list : {&run.findings, &run.notes}) {
+    for (const report::Finding& one : *list) {
+      if (!one.acquired.call.empty() || !one.where.empty()) add(IsNamed(one.acquired.stack) || IsNamed(one.where_stack));
+      if (one.fault) add(IsNamed(one.fault->stack));
+    }
+  }
+  for (const report::CycleRow& row : run.cycle_rows) add(IsNamed(row.acquired.stack));
+  if (run.sequence) {
+    for (const report::CallPlace& place : run.sequence->places) add(place.at && IsNamed({*place.at}));
+  }
+  if (run.coverage) {
+    for (const report::Tried& one : run.coverage->tried) {
+      if (!one.unwinding) add(!one.function.empty());
+    }
+  }
+  return names;
 }
 
 std::string LookedFor::WhyNot(const KnownDefect& defect) const {
@@ -244,13 +241,12 @@ std::string LookedFor::WhyTooFewCycles(const KnownDefect& defect) const {
 
 // A defect of a program without function names is not found again in one that has them, nor the other way round.
 std::string LookedFor::WhyNotNamed(const KnownDefect& defect) const {
-  const NamesSeen now = NamesOf(*run_);
   const auto no_name = [](const FailingWay& way) { return way.function.empty(); };
   const bool in_defect =
       !defect.stack.empty() || !defect.blame.empty() || !std::all_of(defect.failing.begin(), defect.failing.end(), no_name);
-  const bool before = in_defect || (before_ != nullptr && NamesOf(*before_).some);
-  if (!before && now.some && !defect.call.empty() && defect.call.front() != '(') return "the base has no function names";
-  if (in_defect && now.any && !now.some) return "the report has no function names";
+  const bool before = in_defect || names_before_.some;
+  if (!before && names_now_.some && !defect.call.empty() && defect.call.front() != '(') return "the base has no function names";
+  if (in_defect && names_now_.any && !names_now_.some) return "the report has no function names";
   return {};
 }
 

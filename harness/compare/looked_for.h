@@ -34,6 +34,12 @@ class LookedFor {
  private:
   using WayKey = std::tuple<std::string, std::string, std::string, bool>;
   using Places = std::map<std::string, std::uint64_t>;  // function -> number of places in it
+  struct NamesSeen {
+    bool some = false;  // a function of the program has one
+    bool any = false;   // there is something that could have one
+  };
+
+  static NamesSeen NamesOf(const report::Run& run);
 
   std::string WhyNotTried(const KnownDefect& defect) const;
   std::string WhyPairsNotTried(const KnownDefect& defect) const;
@@ -48,7 +54,9 @@ class LookedFor {
   std::string why_;                 // nothing of the run was looked for
   std::map<WayKey, Places> tried_;  // in the new report
   std::set<std::string> renamed_;   // functions of the base that have another name in the new report
-  std::uint64_t most_faults_ = 0;   // of a trial of the run
+  NamesSeen names_now_;
+  NamesSeen names_before_;
+  std::uint64_t most_faults_ = 0;  // of a trial of the run
 };
 
 }  // namespace cuaudit::harness

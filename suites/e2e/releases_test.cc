@@ -114,10 +114,15 @@ TEST_F(Releases, AnotherArgumentOrFaultMakesNothingFixed) {
   EXPECT_EQ(Counts(File("lost.json"), File("beside.json"), 1), "not_run 1");
 }
 
-TEST_F(Releases, ASettingThatAcceptsADefectIsInTheReport) {
-  ASSERT_EQ(Sweep("repaired", {"--benign=cuMemAlloc", "--format=json=" + File("benign.json")}).exit, 0);
-  EXPECT_EQ(Json::parse(ReadFile(File("benign.json")))["settings"], Json::parse(R"(["--benign=cuMemAlloc"])"));
-  EXPECT_EQ(Counts(Report("regression"), File("benign.json"), 1), "fixed 1, not_run 1");
+TEST_F(Releases, ASettingThatShowsMoreIsInTheReport) {
+  const auto strict = [](const std::string& release) {
+    return Sweep(release, {"--abandoned-is-leak", "--format=json=" + File("strict." + release + ".json")}).exit;
+  };
+  ASSERT_EQ(strict("regression"), 1);
+  ASSERT_EQ(strict("repaired"), 0);
+  EXPECT_EQ(Json::parse(ReadFile(File("strict.regression.json")))["settings"], Json::parse(R"(["--abandoned-is-leak"])"));
+  EXPECT_EQ(Counts(File("strict.regression.json"), File("strict.repaired.json"), 0), "fixed 2");
+  EXPECT_EQ(Counts(File("strict.regression.json"), Report("repaired"), 1), "not_run 2");
 }
 
 TEST_F(Releases, AFilterMakesNothingFixed) {
