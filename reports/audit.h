@@ -48,6 +48,7 @@ struct Comparison {
   std::string base_guid = {};                                                 // of its results (result_guid.h); empty: unknown
   std::set<Change> fail_on = {Change::New, Change::Changed, Change::NotRun};  // what makes the comparison fail
   std::vector<NotProved> not_run = {};  // runs that prove something in the base and are not in this audit, whether they have defects or not
+  std::vector<std::string> warnings = {};  // what of the base cannot be compared, one line each
 };
 
 struct Audit {

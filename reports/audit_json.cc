@@ -36,11 +36,13 @@ Json OfComparison(const Comparison& comparison) {
   }
   Json fail_on = Json::array();
   for (const Change change : comparison.fail_on) fail_on.push_back(words::Name(change));
-  return {{"base", comparison.base},
-          {"base_guid", comparison.base_guid},
-          {"fail_on", std::move(fail_on)},
-          {"gone", std::move(gone)},
-          {"not_run", std::move(not_run)}};
+  Json json{{"base", comparison.base},
+            {"base_guid", comparison.base_guid},
+            {"fail_on", std::move(fail_on)},
+            {"gone", std::move(gone)},
+            {"not_run", std::move(not_run)}};
+  if (!comparison.warnings.empty()) json["warnings"] = comparison.warnings;
+  return json;
 }
 
 }  // namespace

@@ -95,6 +95,7 @@ void ReadIndex(const JsonNode& root, Index* index) {
     comparison["gone"].ForEach([&read](const JsonNode& gone) { read.gone.push_back(ReadGone(gone)); });
     read.base_guid = comparison.Maybe("base_guid").Text();
     if (const JsonNode fail_on = comparison.Maybe("fail_on"); fail_on.present()) read.fail_on = ReadChanges(fail_on);
+    read.warnings = comparison.Maybe("warnings").Texts();
     comparison.Maybe("not_run").ForEach([&read](const JsonNode& run) {
       read.not_run.push_back({run["case"].Text(), ReadMode(run["mode"]), run["because"].Text()});
     });

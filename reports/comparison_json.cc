@@ -80,6 +80,7 @@ bool WriteComparisonJson(const Audit& audit, std::ostream& out) {
   if (audit.comparison) {
     for (const Gone& gone : audit.comparison->gone) json["gone"].push_back(OfGone(gone));
   }
+  if (audit.comparison && !audit.comparison->warnings.empty()) json["warnings"] = audit.comparison->warnings;
   json["not_proved"] = Ordered::array();
   for (const NotProved& one : not_proved) {
     json["not_proved"].push_back(Ordered{{"case", one.case_name}, {"mode", Name(one.mode)}, {"why", one.why}});

@@ -211,6 +211,7 @@ bool WriteComparisonText(const Audit& audit, std::ostream& out, bool colour) {
   if (changes.suppressed != 0) counts += fmt::format(", {} suppressed", changes.suppressed);
   page.Line("cuaudit compare: {}", counts);
   page.Line("  base     {}", ForTerminal(comparison.base));
+  for (const std::string& warning : comparison.warnings) page.Line("  warning  {}", ForTerminal(warning));
   AppendCounts(CountChangesOfCases(audit), &page);
   std::size_t number = 0;
   AppendChanged(audit, Change::New, &number, &page);

@@ -177,6 +177,7 @@ void ReadRun(const JsonNode& root, Run* run) {
     run->faults.push_back({fault["text"].Text(), fault["code_chosen"].Flag()});
   });
   run->scope = root["scope"].Text();
+  run->settings = root.Maybe("settings").Texts();
   run->host.probes = root["host"]["probes"].Texts();
   run->host.left_out = NamedReasonsFromJson(root["host"]["left_out_by_id"]);
   run->totals = ReadTotals(root["totals"]);

@@ -295,6 +295,7 @@ bool WriteJson(const Run& run, std::ostream& out) {
   json["command"] = run.command;
   if (!run.faults.empty()) json["faults"] = FaultsOf(run);
   json["scope"] = run.scope;
+  if (!run.settings.empty()) json["settings"] = run.settings;
   Json left_out = Json::object();
   for (const auto& [probe, why] : run.host.left_out) left_out[probe] = words::Words(why);
   json["host"] = Json{{"probes", run.host.probes}, {"left_out", left_out}, {"left_out_by_id", ReasonsToJson(run.host.left_out)}};

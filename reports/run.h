@@ -373,7 +373,8 @@ struct Run {
   std::vector<Replayed> faults;
   std::vector<std::string> command;
   Driver driver;
-  std::string scope;  // "pinned" or "process"
+  std::string scope;                  // "pinned" or "process"
+  std::vector<std::string> settings;  // of the command, beyond its defaults, that decide what it finds: "--orphans=finding"
   Host host;
   Totals totals;
   std::vector<std::uint64_t> cycle_counts;

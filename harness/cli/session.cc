@@ -290,6 +290,7 @@ report::Run Session::NewReport() const {
   run.mode = ModeOf(options_.command);
   run.command = subject_.command;
   run.scope = options_.scope;
+  run.settings = EchoOptions(options_, options_.command);
   run.host = DescribeProbes(options_, subject_.launch.host_probes);
   const bool genuine = subject_.launch.driver == DriverChoice::Genuine;
   run.driver.kind = genuine ? report::DriverKind::Genuine : report::DriverKind::Simulated;

@@ -38,7 +38,9 @@ Json ToJson(const ShownBy& shown) {
   if (!shown.scope.empty()) json["scope"] = shown.scope;
   if (!shown.probes.empty()) json["probes"] = shown.probes;
   if (shown.cycles != 0) json["cycles"] = shown.cycles;
+  if (shown.grown != 0) json["grown"] = shown.grown;
   if (shown.faults > 1) json["faults"] = shown.faults;
+  if (!shown.settings.empty()) json["settings"] = shown.settings;
   return json;
 }
 
@@ -81,6 +83,9 @@ ShownBy ReadShownBy(const JsonNode& node, const std::vector<FailingWay>& failing
   shown.probes = node.Maybe("probes").Texts();
   std::sort(shown.probes.begin(), shown.probes.end());
   shown.cycles = count("cycles");
+  shown.grown = count("grown");
+  shown.settings = node.Maybe("settings").Texts();
+  std::sort(shown.settings.begin(), shown.settings.end());
   if (const std::uint64_t faults = count("faults"); faults != 0) shown.faults = faults;
   return shown;
 }
@@ -131,7 +136,13 @@ void TakeTogether(const KnownDefect& more, KnownDefect* defect) {
                  std::back_inserter(probes));
   shown.probes = std::move(probes);
   shown.cycles = std::max(shown.cycles, more.shown_by.cycles);
+  // What one of two lines does not know is unknown.
+  shown.grown = shown.grown == 0 || more.shown_by.grown == 0 ? 0 : std::max(shown.grown, more.shown_by.grown);
   shown.faults = std::min(shown.faults, more.shown_by.faults);
+  std::vector<std::string> settings;
+  std::set_union(shown.settings.begin(), shown.settings.end(), more.shown_by.settings.begin(), more.shown_by.settings.end(),
+                 std::back_inserter(settings));
+  shown.settings = std::move(settings);
   for (const FailingWay& way : more.failing) {
     const auto same = [&way](FailingWay one) {
       one.places = way.places;

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "harness/compare/conditions.h"
 #include "harness/compare/looked_for.h"
 #include "harness/compare/similarity.h"
 #include "reports/message.h"
@@ -203,7 +204,11 @@ void CompareWith(Base base, report::Audit* head) {
   for (report::Case& one : head->cases) {
     for (report::Run& run : one.runs) {
       const Group group{one.name, run.mode};
-      known[group] = CompareRun(before[group], RunOf(CaseOf(earlier, one.name), run.mode), one.name, &run);
+      const report::Run* const run_before = RunOf(CaseOf(earlier, one.name), run.mode);
+      known[group] = CompareRun(before[group], run_before, one.name, &run);
+      if (const std::string other = run_before == nullptr ? "" : OtherCommand(*run_before, run); !other.empty()) {
+        comparison.warnings.push_back((one.name.empty() ? "" : one.name + ", ") + std::string(report::Name(run.mode)) + ": " + other);
+      }
     }
   }
   for (const auto& [group, defects] : before) {

@@ -4,9 +4,9 @@
 //   Errors    none.
 //
 // A defect of the base that the new audit does not show is fixed only when it was looked for: its case was carried out and proved
-// something, and each of its failing calls was made to fail again in the same function, at no fewer places. A function that is gone counts
-// as renamed when the new report has as many functions with that failing call that the base did not have; a baseline file does not say
-// which functions the base had, so there it counts as not run.
+// something with the same command and under settings that show the same, and each of its failing calls was made to fail again in the
+// same function, at no fewer places. Functions that are gone count as renamed when those that only the new report has make the same calls,
+// one to one; a baseline file does not say which functions the base had, so there they count as not run. README.md has all of it.
 //
 // A run of the base that the new audit does not have is not run, whether the base has a defect in it or not.
 //

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "harness/compare/conditions.h"
 #include "harness/defect/blame.h"
 #include "harness/defect/defect_fingerprint.h"
 #include "reports/audit_defects.h"
@@ -95,11 +96,33 @@ std::uint64_t FewestFaults(const report::Run& run, const report::Defect& defect)
   return fewest;
 }
 
+// The first count of cycles at which more of each member was alive than at the first count. 0: that is unknown, as for a meter.
+std::uint64_t GrownAfter(const report::Run& run, const report::Defect& defect) {
+  std::uint64_t grown = 0;
+  for (const report::Member& member : defect.members) {
+    const report::Finding& finding = run.findings[member.findings.front()];
+    const std::vector<std::string> functions = FunctionsOf(finding.acquired.stack);
+    std::uint64_t seen = 0;
+    for (const report::CycleRow& row : run.cycle_rows) {
+      if (row.kind != finding.kind || row.acquired.call != finding.acquired.call || FunctionsOf(row.acquired.stack) != functions) continue;
+      for (std::size_t i = 1; i < row.live.size() && i < run.cycle_counts.size(); ++i) {
+        if (row.live[i] <= row.live[0]) continue;
+        seen = std::max(seen, run.cycle_counts[i]);  // of two places of one function the later one
+        break;
+      }
+    }
+    if (seen == 0) return 0;
+    grown = std::max(grown, seen);
+  }
+  return grown;
+}
+
 ShownBy ShownByRun(const report::Run& run, const std::vector<std::string>& kinds) {
   ShownBy shown;
   shown.driver = report::Name(run.driver.kind);
   shown.world = run.driver.world;
   shown.scope = run.scope;
+  shown.settings = SettingsThatShow(run);
   for (const std::string& kind : kinds) {
     if (std::find(run.host.probes.begin(), run.host.probes.end(), kind) != run.host.probes.end()) shown.probes.push_back(kind);
   }
@@ -151,6 +174,7 @@ std::vector<KnownDefect> KnownDefects(const std::string& case_name, const report
     one.failing = FailingWays(run, defect);
     one.shown_by = ShownByRun(run, one.kinds);
     one.shown_by.faults = FewestFaults(run, defect);
+    if (one.shown_by.cycles != 0) one.shown_by.grown = GrownAfter(run, defect);
     one.lost = LostBy(run, defect, one.shown_by.faults);
     one.title = TitleOf(run, defect);
     known.push_back(std::move(one));

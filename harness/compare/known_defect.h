@@ -42,12 +42,14 @@ struct Amount {
 
 // What the audit looked at that showed a defect. Empty, or 0: unknown, as in an old baseline file, or none.
 struct ShownBy {
-  std::string driver;               // "sim"
-  std::string world;                // options of the simulated driver
-  std::string scope;                // "pinned"
-  std::vector<std::string> probes;  // of the host, without which the defect does not show; in order
-  std::uint64_t cycles = 0;         // of the longest run of an audit of cycles
-  std::uint64_t faults = 0;         // of the trial with the fewest; 1 when first faults show it
+  std::string driver;                 // "sim"
+  std::string world;                  // options of the simulated driver
+  std::string scope;                  // "pinned"
+  std::vector<std::string> probes;    // of the host, without which the defect does not show; in order
+  std::uint64_t cycles = 0;           // of the longest run of an audit of cycles
+  std::uint64_t grown = 0;            // cycles after which an audit of cycles had first seen all of it grow
+  std::uint64_t faults = 0;           // of the trial with the fewest; 1 when first faults show it
+  std::vector<std::string> settings;  // "--orphans=finding": those that decide what shows; in order
 };
 
 struct KnownDefect {

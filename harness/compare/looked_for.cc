@@ -2,23 +2,91 @@
 #include "harness/compare/looked_for.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "harness/compare/conditions.h"
+#include "harness/defect/blame.h"
+#include "harness/defect/defect_fingerprint.h"
 #include "reports/comparison_text.h"
 #include "reports/message.h"
 
 namespace cuaudit::harness {
 namespace {
 
-// There are as many functions that only the new report has as the old one has that are gone.
-bool AllRenamed(const std::map<std::string, std::uint64_t>& before, const std::map<std::string, std::uint64_t>& after) {
-  std::size_t gone = 0;
-  std::size_t fresh = 0;
-  for (const auto& [function, places] : before) gone += after.contains(function) ? 0 : 1;
-  for (const auto& [function, places] : after) fresh += before.contains(function) ? 0 : 1;
-  return gone != 0 && fresh >= gone;
+// What one function makes: the ways in which its calls failed, with the number of places.
+using Makes = std::map<std::tuple<std::string_view, std::string_view, std::string_view>, std::uint64_t>;
+
+std::map<std::string, Makes> FunctionsOf(const report::Run& run) {
+  std::map<std::string, Makes> functions;
+  if (!run.coverage) return functions;
+  for (const report::Tried& one : run.coverage->tried) {
+    if (!one.unwinding && !one.function.empty()) functions[one.function][{one.call, one.code, one.how}] = one.places;
+  }
+  return functions;
+}
+
+// Functions of `before` that are gone, when each of them is one that only `after` has: those make the same calls, one to one. Otherwise
+// none: then nobody can tell a function that was renamed from one that was left out.
+std::set<std::string> Renamed(const report::Run& before, const report::Run& after) {
+  const std::map<std::string, Makes> had = FunctionsOf(before);
+  const std::map<std::string, Makes> has = FunctionsOf(after);
+  std::set<std::string> gone;
+  std::multiset<Makes> old;
+  std::multiset<Makes> fresh;
+  for (const auto& [function, makes] : had) {
+    if (has.contains(function)) continue;
+    gone.insert(function);
+    old.insert(makes);
+  }
+  for (const auto& [function, makes] : has) {
+    if (!had.contains(function)) fresh.insert(makes);
+  }
+  return old == fresh ? gone : std::set<std::string>();
+}
+
+bool IsNamed(const Stack& stack) {
+  return std::any_of(stack.begin(), stack.end(), [](const report::Frame& frame) { return !frame.function.empty() && IsProgram(frame); });
+}
+
+// True when the run makes the driver call, with a fault or without. Nothing: that is unknown.
+std::optional<bool> MakesCall(const report::Run* run, std::string_view call) {
+  if (run == nullptr || !run->sequence || run->sequence->places.empty()) return std::nullopt;
+  const auto same = [call](const auto& one) { return WithoutVersion(one.call) == call; };
+  const std::vector<report::CallPlace>& places = run->sequence->places;
+  if (std::any_of(places.begin(), places.end(), same)) return true;
+  if (run->coverage && std::any_of(run->coverage->tried.begin(), run->coverage->tried.end(), same)) return true;
+  if (run->sequence->more != 0) return std::nullopt;
+  return false;
+}
+
+bool IsDriverCall(std::string_view call) { return call.size() > 2 && call.starts_with("cu") && call[2] >= 'A' && call[2] <= 'Z'; }
+
+// True when the text of a fault, "cuMemAlloc#2=OUT_OF_MEMORY,refuse", makes the call fail in this way.
+bool IsFault(std::string_view text, const FailingWay& way) {
+  if (text.substr(0, text.find_first_of("#@=")) != way.call) return false;
+  const std::size_t equals = text.rfind('=');
+  if (equals == std::string_view::npos) return false;
+  const std::string_view answer = text.substr(equals + 1);
+  return answer == way.code + "," + way.how || answer == way.code;  // the latter for malloc
+}
+
+bool SameFaults(const report::Run& one, const report::Run& other) {
+  const auto same = [](const report::Replayed& a, const report::Replayed& b) { return a.text == b.text; };
+  return std::equal(one.faults.begin(), one.faults.end(), other.faults.begin(), other.faults.end(), same);
+}
+
+// True when the first fault of a replay hit a call that `function` makes.
+bool HitIn(const report::Sequence& sequence, const FailingWay& way) {
+  return std::any_of(sequence.trials.begin(), sequence.trials.end(), [&](const report::TriedCall& trial) {
+    if (!trial.call || *trial.call >= sequence.calls.size()) return false;
+    const std::uint32_t at = sequence.calls[*trial.call].place;
+    if (at >= sequence.places.size()) return false;
+    const report::CallPlace& place = sequence.places[at];
+    return place.call == way.call && place.at && PlainName(place.at->function) == way.function;
+  });
 }
 
 std::uint64_t CountOf(const report::Run& run, report::Reason why) {
@@ -51,20 +119,49 @@ LookedFor::LookedFor(const report::Case* now, const report::Run* before, report:
   if (!why_.empty()) return;
   const auto key = [](const report::Tried& one) { return WayKey{one.call, one.code, one.how, one.unwinding}; };
   if (run_->coverage) {
-    for (const report::Tried& one : run_->coverage->tried) tried_[key(one)].after[one.function] = one.places;
+    for (const report::Tried& one : run_->coverage->tried) tried_[key(one)][one.function] = one.places;
   }
-  if (before_ != nullptr && before_->coverage) {
-    for (const report::Tried& one : before_->coverage->tried) tried_[key(one)].before[one.function] = one.places;
+  names_now_ = NamesOf(*run_);
+  if (before_ != nullptr) {
+    names_before_ = NamesOf(*before_);
+    why_ = OtherCommand(*before_, *run_);
+    renamed_ = Renamed(*before_, *run_);
   }
-  for (auto& [way, tried] : tried_) tried.renamed = AllRenamed(tried.before, tried.after);
   if (!run_->sequence) return;
   for (const report::TriedCall& trial : run_->sequence->trials) most_faults_ = std::max<std::uint64_t>(most_faults_, trial.faults.size());
 }
 
+LookedFor::NamesSeen LookedFor::NamesOf(const report::Run& run) {
+  NamesSeen names;
+  const auto add = [&names](bool named) {
+    names.any = true;
+    names.some = names.some || named;
+  };
+  for (const std::vector<report::Finding>* const list : {&run.findings, &run.notes}) {
+    for (const report::Finding& one : *list) {
+      if (!one.acquired.call.empty() || !one.where.empty()) add(IsNamed(one.acquired.stack) || IsNamed(one.where_stack));
+      if (one.fault) add(IsNamed(one.fault->stack));
+    }
+  }
+  for (const report::CycleRow& row : run.cycle_rows) add(IsNamed(row.acquired.stack));
+  if (run.sequence) {
+    for (const report::CallPlace& place : run.sequence->places) add(place.at && IsNamed({*place.at}));
+  }
+  if (run.coverage) {
+    for (const report::Tried& one : run.coverage->tried) {
+      if (!one.unwinding) add(!one.function.empty());
+    }
+  }
+  return names;
+}
+
 std::string LookedFor::WhyNot(const KnownDefect& defect) const {
   if (!why_.empty()) return why_;
-  if (std::string why = WhyNotSeen(defect); !why.empty()) return why;
-  return WhyNotTried(defect);
+  for (const auto why : {&LookedFor::WhyNotSeen, &LookedFor::WhyTooFewCycles, &LookedFor::WhyNotNamed, &LookedFor::WhyNotTried,
+                         &LookedFor::WhyNotReplayed, &LookedFor::WhyNotAcquired}) {
+    if (std::string words = (this->*why)(defect); !words.empty()) return words;
+  }
+  return {};
 }
 
 // Coverage tells the ways to fail on the way back, and not after which first fault. So it speaks for every pair of faults only when no
@@ -91,14 +188,14 @@ std::string LookedFor::WhyNotTried(const KnownDefect& defect) const {
   if (!run_->coverage || run_->coverage->tried.empty()) return "the report does not say which calls were made to fail";
   for (const FailingWay& way : defect.failing) {
     const auto found = tried_.find({way.call, way.code, way.how, way.unwinding});
-    if (found == tried_.end() || found->second.after.empty()) return Describe(way) + " was not made to fail";
-    const auto same = found->second.after.find(way.function);
-    if (same != found->second.after.end()) {
-      // How often a call is made on the way back depends on how the program unwinds.
-      if (way.unwinding || same->second >= way.places) continue;
-      return Describe(way) + " was made to fail at fewer places";
+    if (found == tried_.end()) return Describe(way) + " was not made to fail";
+    const auto same = found->second.find(way.function);
+    if (same == found->second.end()) {
+      if (!renamed_.contains(way.function)) return Describe(way) + " was not made to fail";
+      continue;
     }
-    if (found->second.before.empty() || !found->second.renamed) return Describe(way) + " was not made to fail";
+    // How often a call is made on the way back depends on how the program unwinds.
+    if (!way.unwinding && same->second < way.places) return Describe(way) + " was made to fail at fewer places";
   }
   return defect.shown_by.faults > 1 ? WhyPairsNotTried(defect) : std::string();
 }
@@ -120,12 +217,69 @@ std::string LookedFor::WhyNotSeen(const KnownDefect& defect) const {
     const std::vector<std::string>& probes = now.host.probes;
     if (std::find(probes.begin(), probes.end(), probe) == probes.end()) return "nobody looked at " + probe + " (--host)";
   }
-  if (now.mode != report::Mode::Cycles) return {};
+  return HidingSetting(defect, now);
+}
+
+// A base goes on with more and more cycles while something grows, and a program that was repaired stops early. It has looked when it has
+// made as many as the base had when it first saw the growth. One that grows again goes on by itself, or is undecided.
+std::string LookedFor::WhyTooFewCycles(const KnownDefect& defect) const {
+  if (run_->mode != report::Mode::Cycles) return {};
+  const ShownBy& shown = defect.shown_by;
   if (shown.cycles == 0) return "the baseline does not say how many cycles showed it";
-  const auto most = std::max_element(now.cycle_counts.begin(), now.cycle_counts.end());
-  const std::uint64_t cycles = most == now.cycle_counts.end() ? 0 : *most;
-  if (cycles >= shown.cycles) return {};
-  return "fewer cycles were run: " + std::to_string(cycles) + ", and the base has " + std::to_string(shown.cycles);
+  const std::vector<std::uint64_t>& counts = run_->cycle_counts;
+  const auto most = std::max_element(counts.begin(), counts.end());
+  const std::uint64_t cycles = most == counts.end() ? 0 : *most;
+  const std::uint64_t needed = shown.grown == 0 ? shown.cycles : shown.grown;
+  if (cycles < needed) return "fewer cycles were run: " + std::to_string(cycles) + ", and the base has " + std::to_string(needed);
+  for (const report::Finding& note : run_->notes) {
+    const bool same =
+        note.acquired.call == defect.call && std::find(defect.kinds.begin(), defect.kinds.end(), note.kind) != defect.kinds.end();
+    if (same && note.rule == report::Rule::Undecided) return "what " + defect.call + " acquires grows, and may be a leak";
+  }
+  return {};
+}
+
+// A defect of a program without function names is not found again in one that has them, nor the other way round.
+std::string LookedFor::WhyNotNamed(const KnownDefect& defect) const {
+  const auto no_name = [](const FailingWay& way) { return way.function.empty(); };
+  const bool in_defect =
+      !defect.stack.empty() || !defect.blame.empty() || !std::all_of(defect.failing.begin(), defect.failing.end(), no_name);
+  const bool before = in_defect || names_before_.some;
+  if (!before && names_now_.some && !defect.call.empty() && defect.call.front() != '(') return "the base has no function names";
+  if (in_defect && names_now_.any && !names_now_.some) return "the report has no function names";
+  return {};
+}
+
+// A replay looks for what its own faults can show.
+std::string LookedFor::WhyNotReplayed(const KnownDefect& defect) const {
+  if (defect.failing.empty() || run_->mode != report::Mode::Replay) return {};
+  const std::vector<report::Replayed>& faults = run_->faults;
+  const bool same = before_ != nullptr && SameFaults(*before_, *run_);
+  for (const FailingWay& way : defect.failing) {
+    const auto begin = faults.begin() + (way.unwinding && !faults.empty() ? 1 : 0);
+    const auto end = way.unwinding || faults.empty() ? faults.end() : begin + 1;
+    bool made = std::any_of(begin, end, [&way](const report::Replayed& fault) { return IsFault(fault.text, way); });
+    if (made && !way.unwinding) made = run_->sequence && !way.function.empty() ? HitIn(*run_->sequence, way) : same;
+    if (!made) return Describe(way) + " was not made to fail";
+  }
+  if (faults.size() >= defect.shown_by.faults) return {};
+  return "it needs " + std::to_string(defect.shown_by.faults) + " faults in one trial";
+}
+
+// A program that does not come to the place where something was lost says nothing about it. What only a way back acquires is not in the
+// fault-free run of the base either.
+std::string LookedFor::WhyNotAcquired(const KnownDefect& defect) const {
+  using report::Rule;
+  if (run_->mode == report::Mode::Run && defect.rule == Rule::LeftAtExit && !run_->live.empty()) {
+    for (const std::string& kind : defect.kinds) {
+      const auto acquired = [&kind](const report::LiveRow& row) { return row.kind == kind && row.acquired != 0; };
+      if (std::none_of(run_->live.begin(), run_->live.end(), acquired)) return "no " + kind + " is acquired any more";
+    }
+  }
+  if ((defect.rule != Rule::Leak && defect.rule != Rule::Orphaned) || !IsDriverCall(defect.call)) return {};
+  const std::string_view call = WithoutVersion(defect.call);
+  if (MakesCall(run_, call).value_or(true) || !MakesCall(before_, call).value_or(true)) return {};
+  return defect.call + " is not made any more";
 }
 
 }  // namespace cuaudit::harness

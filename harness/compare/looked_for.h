@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 
@@ -33,20 +34,28 @@ class LookedFor {
  private:
   using WayKey = std::tuple<std::string, std::string, std::string, bool>;
   using Places = std::map<std::string, std::uint64_t>;  // function -> number of places in it
-  struct Tried {
-    Places before;
-    Places after;
-    bool renamed = false;  // functions that only the new report has are the renamed ones of the old report
+  struct NamesSeen {
+    bool some = false;  // a function of the program has one
+    bool any = false;   // there is something that could have one
   };
+
+  static NamesSeen NamesOf(const report::Run& run);
 
   std::string WhyNotTried(const KnownDefect& defect) const;
   std::string WhyPairsNotTried(const KnownDefect& defect) const;
+  std::string WhyNotReplayed(const KnownDefect& defect) const;
   std::string WhyNotSeen(const KnownDefect& defect) const;
+  std::string WhyTooFewCycles(const KnownDefect& defect) const;
+  std::string WhyNotNamed(const KnownDefect& defect) const;
+  std::string WhyNotAcquired(const KnownDefect& defect) const;
 
   const report::Run* const run_;
   const report::Run* const before_;
-  std::string why_;  // nothing of the run was looked for
-  std::map<WayKey, Tried> tried_;
+  std::string why_;                 // nothing of the run was looked for
+  std::map<WayKey, Places> tried_;  // in the new report
+  std::set<std::string> renamed_;   // functions of the base that have another name in the new report
+  NamesSeen names_now_;
+  NamesSeen names_before_;
   std::uint64_t most_faults_ = 0;  // of a trial of the run
 };
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -26,7 +27,11 @@ class Releases : public testing::Test {
   static void SetUpTestSuite() {
     directory_ = new std::string(TemporaryDirectory());
     setenv("CUAUDIT_TODAY", "2030-06-01", 1);
-    for (const char* const release : {"base", "regression", "repaired"}) Sweep(release, {});
+    for (const char* const release : {"base", "regression", "repaired"}) {
+      std::filesystem::create_directory(File(release));
+      std::filesystem::copy_file(Program("releases"), ProgramOf(release));
+      Sweep(release, {});
+    }
   }
   static void TearDownTestSuite() {
     unsetenv("CUAUDIT_TODAY");
@@ -34,11 +39,12 @@ class Releases : public testing::Test {
   }
 
   static std::string File(const std::string& name) { return *directory_ + "/" + name; }
+  static std::string ProgramOf(const std::string& release) { return File(release) + "/releases"; }
   static std::string Report(const std::string& release) { return File(release + ".json"); }
   static Outcome Sweep(const std::string& release, std::vector<std::string> options) {
     options.insert(options.begin(), {Tool(), "sweep", "--driver=sim"});
     if (options.size() == 3) options.push_back("--format=json=" + Report(release));
-    options.insert(options.end(), {"--", Program("releases"), release});
+    options.insert(options.end(), {"--", ProgramOf(release)});
     return RunCommand(options);
   }
   static Outcome Run(std::vector<std::string> arguments, const How& how = {}) {
@@ -92,6 +98,33 @@ TEST_F(Releases, TheExitStatusIsThePolicy) {
   EXPECT_EQ(wrong.err, "cuaudit: --fail-on: 'newer': expected new, changed, not-run, fixed or unchanged, with commas between, or none\n");
 }
 
+TEST_F(Releases, AnotherArgumentOrFaultMakesNothingFixed) {
+  const std::string other = File("other.json");
+  ASSERT_EQ(Run({"sweep", "--driver=sim", "--format=json=" + other, "--", ProgramOf("regression"), "repaired"}).exit, 0);
+  EXPECT_EQ(Counts(Report("regression"), other, 1), "not_run 2");
+  EXPECT_THAT(Run({"compare", Report("regression"), other}).out, HasSubstr("\n  warning  sweep: the command is another one: "));
+
+  const auto replay = [&](const std::string& release, const std::string& fault, const std::string& file) {
+    return Run({"replay", "--driver=sim", "--fault", fault, "--format=json=" + File(file), "--", ProgramOf(release)}).exit;
+  };
+  ASSERT_EQ(replay("regression", "cuMemAlloc#1=OUT_OF_MEMORY,refuse", "lost.json"), 1);
+  ASSERT_EQ(replay("repaired", "cuMemAlloc#1=OUT_OF_MEMORY,refuse", "mended.json"), 0);
+  ASSERT_EQ(replay("repaired", "cuEventCreate#1=OUT_OF_MEMORY,refuse", "beside.json"), 0);
+  EXPECT_EQ(Counts(File("lost.json"), File("mended.json"), 0), "fixed 1");
+  EXPECT_EQ(Counts(File("lost.json"), File("beside.json"), 1), "not_run 1");
+}
+
+TEST_F(Releases, ASettingThatShowsMoreIsInTheReport) {
+  const auto strict = [](const std::string& release) {
+    return Sweep(release, {"--abandoned-is-leak", "--format=json=" + File("strict." + release + ".json")}).exit;
+  };
+  ASSERT_EQ(strict("regression"), 1);
+  ASSERT_EQ(strict("repaired"), 0);
+  EXPECT_EQ(Json::parse(ReadFile(File("strict.regression.json")))["settings"], Json::parse(R"(["--abandoned-is-leak"])"));
+  EXPECT_EQ(Counts(File("strict.regression.json"), File("strict.repaired.json"), 0), "fixed 2");
+  EXPECT_EQ(Counts(File("strict.regression.json"), Report("repaired"), 1), "not_run 2");
+}
+
 TEST_F(Releases, AFilterMakesNothingFixed) {
   ASSERT_EQ(Sweep("repaired", {"--call=cuMemAlloc", "--format=json=" + File("filtered.json")}).exit, 0);
   EXPECT_EQ(Counts(Report("base"), File("filtered.json"), 1), "not_run 1");
@@ -100,7 +133,7 @@ TEST_F(Releases, AFilterMakesNothingFixed) {
 }
 
 TEST_F(Releases, AReportThatVanishesFailsThePolicyWhetherItHasDefectsOrNot) {
-  ASSERT_EQ(Run({"run", "--driver=sim", "--format=json=" + File("run.json"), "--", Program("releases"), "repaired"}).exit, 0);
+  ASSERT_EQ(Run({"run", "--driver=sim", "--format=json=" + File("run.json"), "--", ProgramOf("repaired")}).exit, 0);
   ASSERT_EQ(Run({"baseline", "write", Report("repaired"), File("clean.txt")}).exit, 0);
   for (const std::string& base : {Report("repaired"), File("clean.txt")}) {
     EXPECT_EQ(Counts(base, File("run.json"), 1), "not_proved 1");
@@ -188,7 +221,7 @@ TEST_F(Releases, WhatIsAcceptedDoesNotCountUntilItExpires) {
   EXPECT_THAT(json["message"].get<std::string>(), EndsWith("; 2 defects suppressed"));
   EXPECT_EQ(json["defects"][0]["suppressed"]["until"], "2031-01-31");
 
-  const Outcome expired = RunCommand({Tool(), "sweep", "--driver=sim", "--suppressions", file, "--", Program("releases"), "regression"},
+  const Outcome expired = RunCommand({Tool(), "sweep", "--driver=sim", "--suppressions", file, "--", ProgramOf("regression")},
                                      {.environment = {"CUAUDIT_TODAY=2031-02-01", "SOURCE_DATE_EPOCH=0"}});
   EXPECT_EQ(expired.exit, 1);
   EXPECT_THAT(expired.out, HasSubstr("its suppression expired, accepted until 2031-01-31 by ann: waits for 13.1"));

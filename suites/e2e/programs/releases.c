@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // releases.c: three releases of one program.
-// Usage   releases base|regression|repaired
+// Usage   releases [base|regression|repaired]; without a release the one of the folder that it lies in, for a comparison is of one command
 //   base        open_decoder forgets its stream when its event fails · regression  and open_encoder its stream when its memory fails
 //   repaired    neither
 #include <cuda.h>
@@ -42,7 +42,8 @@ static CUresult run_cycle(void) {
 }
 
 int main(int argc, char **argv) {
-  const char *const release = argc > 1 ? argv[1] : "base";
+  const char *const folder = strstr(argv[0], "/repaired/") ? "repaired" : strstr(argv[0], "/regression/") ? "regression" : "base";
+  const char *const release = argc > 1 ? argv[1] : folder;
   CUcontext context;
   CUresult result = cuInit(0);
   encoder_forgets = strcmp(release, "regression") == 0;

@@ -277,34 +277,6 @@ TEST(Compare, WhatTheHeadDoesNotLookAtIsNotFixed) {
   }
 }
 
-TEST(Compare, GrowthIsFixedOnlyByAsManyCycles) {
-  report::Run grows;
-  grows.mode = report::Mode::Cycles;
-  grows.outcome = report::Outcome::Findings;
-  grows.cycle_counts = {10, 40};
-  report::Finding finding;
-  finding.rule = report::Rule::Growth;
-  finding.kind = "stream";
-  finding.acquired = {"cuStreamCreate", {At("open_device", 10)}};
-  grows.findings = {finding};
-  FindDefects(&grows);
-  const auto cycles = [](std::vector<std::uint64_t> counts) {
-    report::Run run;
-    run.mode = report::Mode::Cycles;
-    run.outcome = report::Outcome::Clean;
-    run.cycle_counts = std::move(counts);
-    return AuditOf({run});
-  };
-  const Audit before = AuditOf({grows});
-  for (const Base& base : {BaseOf(before), FileOf(before)}) {
-    EXPECT_EQ(Fate(base, cycles({10, 40})), "fixed");
-    EXPECT_EQ(Fate(base, cycles({1, 10})), "fewer cycles were run: 10, and the base has 40");
-  }
-  Base old = FileOf(before);
-  old.defects[0].shown_by.cycles = 0;
-  EXPECT_EQ(Fate(old, cycles({10, 40})), "the baseline does not say how many cycles showed it");
-}
-
 TEST(Compare, MoreObjectsOrTwiceTheBytesAreAChange) {
   const auto with = [](std::uint64_t count, std::uint64_t bytes) {
     report::Run run = Sweep({Leak()});
