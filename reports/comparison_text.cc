@@ -36,7 +36,7 @@ void AppendCompared(const Run& run, const Defect& defect, const std::string& wit
   }
   if (const std::string blame = BlameOf(run, defect); !blame.empty()) page->Line("     {}", page->Paint(kBold, ForTerminal(blame)));
   if (!defect.was.empty()) page->Line("     was: {}", ForTerminal(defect.was));
-  for (const TakenFor& one : defect.taken_for) page->Line("     {}", ForTerminal(Describe(one)));
+  for (const TakenFor& one : defect.taken_for) page->Line("     {}", ForTerminal(Describe(run, defect, one)));
   if (defect.suppressed) {
     const Suppressed& one = *defect.suppressed;
     page->Line("     {}", ForTerminal(one.expired ? fmt::format("its suppression expired on {}: {}, {} ({})", one.until, one.owner,
@@ -119,7 +119,7 @@ void AppendTaken(const Audit& audit, Page* page) {
         if (count == 1) page->Line("unchanged, by another fingerprint:");
         page->Line("  {}: {} {}", Within(one.name, run.mode), ForTerminal(Headline(run, defect)),
                    page->Paint(kDim, ForTerminal(defect.fingerprint)));
-        for (const TakenFor& base : defect.taken_for) page->Line("     {}", ForTerminal(Describe(base)));
+        for (const TakenFor& base : defect.taken_for) page->Line("     {}", ForTerminal(Describe(run, defect, base)));
       }
     }
   }

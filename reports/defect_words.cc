@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "reports/defect_steps.h"
 #include "reports/plus.h"
 #include "reports/text_page.h"
 #include "reports/text_writer.h"
@@ -88,10 +89,19 @@ std::string_view Name(BlamedBecause because) {
   return kNames[static_cast<std::size_t>(because)];
 }
 
-std::string Describe(const TakenFor& one) {
+std::string Describe(const Run& run, const Defect& defect, const TakenFor& one) {
   std::string text = "taken for " + (one.function.empty() ? one.fingerprint : one.function) + " of the base (";
   text += std::string(words::Row(one.why).title) + ")";
-  if (!one.function.empty() && !one.fingerprint.empty()) text += ", " + one.fingerprint;
+  if (one.function.empty()) return text;
+  if (!one.fingerprint.empty()) text += ", " + one.fingerprint;
+  const Finding& root = RootOf(run, defect);
+  const Frame* const acquirer = FrameOf(root.acquired.call.empty() ? root.where_stack : root.acquired.stack);
+  const Frame* const blamed = defect.blame ? &defect.blame->function : nullptr;
+  const bool by_blame = one.why == Taken::Blamed || one.why == Taken::Part || one.why == Taken::Whole;
+  const Frame* const now = blamed != nullptr && (by_blame || acquirer == nullptr) ? blamed : acquirer;
+  if (now == nullptr) return text;
+  text += ": " + one.function + " -> " + Describe(*now);
+  if (now == acquirer && blamed != nullptr && blamed->function != now->function) text += ", where " + Describe(*blamed) + " is blamed";
   return text;
 }
 

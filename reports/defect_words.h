@@ -41,8 +41,9 @@ std::string SuppressedCount(const Run& run);
 // fits.
 std::string SuppressionOf(const Defect& defect);
 
-// "taken for open_device of the base (function renamed), v2-0123456789abcdef"
-std::string Describe(const TakenFor& one);
+// "taken for open_device of the base (function renamed), v2-0123456789abcdef: open_device -> device_open src/device.c:3". Where the blamed
+// function is another one than the acquiring one, both are told of the new program: either of them may be what has another name.
+std::string Describe(const Run& run, const Defect& defect, const TakenFor& one);
 
 // Driver objects of left_at_exit.
 std::uint64_t ObjectsLeft(const Run& run);

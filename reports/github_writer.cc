@@ -71,6 +71,7 @@ void AddDefect(const SourceRoot& root, const Listed& listed, bool fails, Annotat
   const std::optional<SourcePlace> place = PlaceOf(root, run, defect);
   const Frame* const frame = FrameOf(run, defect);
   if (!place && frame != nullptr) text += "%0Aat " + Data(Qualified(*frame), kMessageBytes);
+  for (const TakenFor& one : defect.taken_for) text += "%0A" + Data(Describe(run, defect, one), kMessageBytes);
   if (defect.suppressed) text += "%0A" + Data(SuppressionOf(defect), kMessageBytes);
   if (const std::string& command = RootOf(run, defect).reproduce; !command.empty()) text += "%0Areproduce: " + Data(command, kCommandBytes);
   annotations->Add(fails ? kError : kNotice, title, place, text);

@@ -34,6 +34,7 @@ Json Issue(const SourceRoot& root, const Listed& listed) {
   std::string text = Sentence(run, defect) + InCases(listed);
   std::optional<SourcePlace> place = PlaceOf(root, run, defect);
   if (!place && frame != nullptr) text += " At " + Qualified(*frame) + ".";
+  for (const TakenFor& one : defect.taken_for) text += " Compared: " + Describe(run, defect, one) + ".";
   if (!place) place = SourcePlace{frame == nullptr || frame->module.empty() ? "unknown" : frame->module, 1};
   if (defect.suppressed) text += " " + SuppressionOf(defect);
   return Json{{"description", Shortened(text, kDescriptionBytes)},

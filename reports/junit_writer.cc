@@ -81,7 +81,7 @@ std::string Body(const Finding& finding) {
 std::string Body(const Run& run, const Defect& defect) {
   std::string text = BlameOf(run, defect);
   if (!text.empty()) text += "\n";
-  for (const TakenFor& one : defect.taken_for) text += Describe(one) + "\n";
+  for (const TakenFor& one : defect.taken_for) text += Describe(run, defect, one) + "\n";
   if (defect.suppressed && defect.suppressed->expired) text += SuppressionOf(defect) + "\n";
   if (!defect.released.call.empty()) {
     text += "without the fault " + defect.released.call + "\n";

@@ -128,7 +128,7 @@ std::string Fold(std::size_t number, const Listed& listed) {
   std::string text = fmt::format("<details><summary>{}. {}{}{}</summary>\n\nWhat: {}\n", number, change, change.empty() ? "" : ": ",
                                  MarkdownCode(Headline(run, defect), kCellBytes), MarkdownCode(Sentence(run, defect), kSentenceBytes));
   if (!defect.was.empty()) text += "\nIn the base: " + MarkdownCode(defect.was, kSentenceBytes) + "\n";
-  for (const TakenFor& one : defect.taken_for) text += "\nCompared: " + MarkdownCode(Describe(one), kSentenceBytes) + "\n";
+  for (const TakenFor& one : defect.taken_for) text += "\nCompared: " + MarkdownCode(Describe(run, defect, one), kSentenceBytes) + "\n";
   if (defect.suppressed) text += "\nSuppression: " + MarkdownCode(SuppressionOf(defect), kSentenceBytes) + "\n";
   std::string lines;
   for (const Step& step : StepsOf(run, defect)) {

@@ -137,7 +137,7 @@ Json ResultOf(const Writer& writer, const Listed& listed) {
   Json properties{{"trials", defect.trials}, {"reproduce", root.reproduce}};
   if (!listed.cases.empty()) properties["cases"] = listed.cases;
   if (!defect.was.empty()) properties["was"] = defect.was;
-  for (const TakenFor& one : defect.taken_for) properties["takenFor"].push_back(Describe(one));
+  for (const TakenFor& one : defect.taken_for) properties["takenFor"].push_back(Describe(run, defect, one));
   result["properties"] = std::move(properties);
   return result;
 }

@@ -8,6 +8,7 @@
 
 #include "harness/compare/conditions.h"
 #include "harness/compare/looked_for.h"
+#include "harness/compare/parts.h"
 #include "harness/compare/similarity.h"
 #include "reports/message.h"
 #include "reports/result_guid.h"
@@ -142,39 +143,44 @@ std::vector<bool> CompareRun(const std::vector<KnownDefect>& then, const report:
                              report::Run* run) {
   const std::vector<KnownDefect> now = KnownDefects(case_name, *run);
   FunctionNames names;
-  AddFunctions(*run, &names.after);
-  for (const KnownDefect& defect : then) AddFunctions(defect, &names.before);
-  if (run_before != nullptr) AddFunctions(*run_before, &names.before);
+  AddRunAfter(*run, &names);
+  for (const KnownDefect& defect : then) AddDefectBefore(defect, &names);
+  if (run_before != nullptr) AddRunBefore(*run_before, &names);
+  names.only_defects = run_before == nullptr;
   for (report::Defect& defect : run->defects) {
     defect.change = Change::New;
     defect.was.clear();
     defect.taken_for.clear();
   }
-  std::vector<bool> paired(then.size());
-  std::vector<bool> taken(now.size());
+  std::vector<Index> pair_now(then.size());
+  std::vector<Index> pair_before(now.size());
   for (const auto& [old, fresh] : PairDefects(then, now, names)) {
     report::Defect& defect = run->defects[fresh];
-    paired[old] = taken[fresh] = true;
+    pair_now[old] = fresh;
+    pair_before[fresh] = old;
     const bool more = MoreThan(then[old], now[fresh]);
     defect.change = more ? Change::Changed : Change::Unchanged;
     if (more) defect.was = Was(then[old], now[fresh]);
     if (then[old].fingerprint != now[fresh].fingerprint) defect.taken_for.push_back(WhyTaken(then[old], now[fresh], names));
   }
   // Only what is left over can be a part of another one.
-  const std::vector<std::optional<std::size_t>> wholes_before = WholesOf(now, then, taken, false, names);
+  const std::vector<Index> wholes_before = WholesOf(now, then, pair_before, std::vector<bool>(then.size()), false, names);
+  std::vector<bool> are_parts(now.size());
   for (std::size_t i = 0; i < now.size(); ++i) {
     if (!wholes_before[i]) continue;
+    are_parts[i] = true;
     const KnownDefect& whole = then[*wholes_before[i]];
     run->defects[i].change = Change::Unchanged;
     run->defects[i].taken_for.push_back({report::Taken::Part, FunctionOf(whole), whole.fingerprint});
   }
-  const std::vector<std::optional<std::size_t>> wholes_now = WholesOf(then, now, paired, true, names);
+  const std::vector<Index> wholes_now = WholesOf(then, now, pair_now, are_parts, true, names);
+  std::vector<bool> still_there(then.size());
   for (std::size_t i = 0; i < then.size(); ++i) {
+    still_there[i] = pair_now[i] || wholes_now[i];
     if (!wholes_now[i]) continue;
-    paired[i] = true;
     run->defects[*wholes_now[i]].taken_for.push_back({report::Taken::Whole, FunctionOf(then[i]), then[i].fingerprint});
   }
-  return paired;
+  return still_there;
 }
 
 }  // namespace

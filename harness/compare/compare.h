@@ -11,7 +11,7 @@
 // A run of the base that the new audit does not have is not run, whether the base has a defect in it or not.
 //
 // Who is blamed may change with a wrapper around a release, so that one defect becomes two or two become one. What is lost in the same way
-// as before is neither new nor fixed (IsPartOf).
+// as before, and no more of it, is neither new nor fixed (parts.h).
 #pragma once
 
 #include <optional>

@@ -221,6 +221,11 @@ void AddFunctions(const report::Run& run, std::set<std::string, std::less<>>* na
     if (defect.blame) add({defect.blame->function});
   }
   for (const report::CycleRow& row : run.cycle_rows) add(row.acquired.stack);
+  if (run.sequence) {
+    for (const report::CallPlace& place : run.sequence->places) {
+      if (place.at) add({*place.at});
+    }
+  }
   if (!run.coverage) return;
   for (const report::Tried& tried : run.coverage->tried) names->insert(tried.function);
   for (const report::NotReached& row : run.coverage->not_reached) add(row.stack);

@@ -2,6 +2,9 @@
 #include "harness/compare/likeness.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "harness/defect/blame.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -61,7 +64,46 @@ double StackLikeness(const Numbers& a, const Numbers& b, const Likeness& alike) 
   return longer == 0 ? 0 : row.back() / static_cast<double>(longer);
 }
 
+void AddTried(const report::Run& run, Names* calling, std::map<FailingWay, std::uint64_t>* tried) {
+  if (run.sequence) {
+    for (const report::CallPlace& place : run.sequence->places) {
+      if (place.at) calling->insert(std::string(PlainName(place.at->function)));
+    }
+  }
+  if (!run.coverage) return;
+  for (const report::Tried& one : run.coverage->tried) {
+    calling->insert(one.function);
+    (*tried)[{one.call, one.code, one.how, one.unwinding, one.function, 0}] += one.places;
+  }
+}
+
+// A callee of the blamed function fails for others, too.
+bool FailsForOthers(const KnownDefect& defect, const std::map<FailingWay, std::uint64_t>& tried) {
+  return std::any_of(defect.failing.begin(), defect.failing.end(), [&](FailingWay way) {
+    if (way.unwinding || way.function == defect.blame) return false;
+    const std::uint64_t places = std::exchange(way.places, 0);
+    const auto found = tried.find(way);
+    return found != tried.end() && found->second > places;
+  });
+}
+
 }  // namespace
+
+void AddRunBefore(const report::Run& run, FunctionNames* names) {
+  AddFunctions(run, &names->before);
+  AddTried(run, &names->calling_before, &names->tried_before);
+}
+
+void AddRunAfter(const report::Run& run, FunctionNames* names) {
+  AddFunctions(run, &names->after);
+  AddTried(run, &names->calling_after, &names->tried_after);
+}
+
+void AddDefectBefore(const KnownDefect& defect, FunctionNames* names) {
+  AddFunctions(defect, &names->before);
+  if (!defect.stack.empty()) names->calling_before.insert(defect.stack.front());
+  for (const FailingWay& way : defect.failing) names->calling_before.insert(way.function);
+}
 
 std::uint32_t Likeness::NumberIn(std::string_view name, Table* table) {
   const auto known = table->find(name);
@@ -75,7 +117,13 @@ std::uint32_t Likeness::Function(std::string_view name) {
   if (name.empty()) return 0;
   const std::uint32_t number = NumberIn(name, &function_numbers_);
   if (number == functions_.size()) {
-    functions_.push_back({!names_.after.contains(name), !names_.before.contains(name), NumberIn(LastPart(name), &words_)});
+    Row row;
+    row.gone = !names_.after.contains(name);
+    row.fresh = !names_.before.contains(name);
+    row.surely_gone = row.gone && names_.calling_before.contains(name);
+    row.surely_fresh = row.fresh && names_.calling_after.contains(name) && !names_.only_defects;
+    row.last = NumberIn(LastPart(name), &words_);
+    functions_.push_back(row);
   }
   return number;
 }
@@ -109,6 +157,40 @@ double Likeness::OfNeighbours(std::uint32_t before, const Numbered& in_before, s
   return swallowed || split ? kInlined : 0;
 }
 
+bool Likeness::SameWay(const Numbered& before, const Numbered& after) const {
+  const Numbers& shorter = before.stack.size() < after.stack.size() ? before.stack : after.stack;
+  const Numbers& longer = before.stack.size() < after.stack.size() ? after.stack : before.stack;
+  auto at = longer.begin();
+  for (const std::uint32_t function : shorter) {
+    at = std::find_if(at, longer.end(), [&](std::uint32_t other) {
+      return (&shorter == &before.stack ? OfFunctions(function, other) : OfFunctions(other, function)) > 0;
+    });
+    if (at == longer.end()) return false;
+    ++at;
+  }
+  return !shorter.empty();
+}
+
+bool Likeness::MayBeNeighbours(const Numbered& before, const Numbered& after) const {
+  if (functions_[before.blame].surely_gone || functions_[after.blame].surely_fresh) return false;
+  return FailsForOthers(*before.defect, names_.tried_before) || FailsForOthers(*after.defect, names_.tried_after);
+}
+
+bool Likeness::MayBeOne(const Numbered& before, const Numbered& after) const {
+  const std::uint32_t by_before = before.front();
+  const std::uint32_t by_after = after.front();
+  if (by_before != 0 && by_after != 0 && OfFunctions(by_before, by_after) == 0 && OfNeighbours(by_before, before, by_after, after) == 0 &&
+      !SameWay(before, after)) {
+    return false;
+  }
+  const std::uint32_t was = before.blame;
+  const std::uint32_t is = after.blame;
+  if (was == is || was == 0 || is == 0) return true;
+  if (OfFunctions(was, is) > 0) return !MayBeNeighbours(before, after);
+  if (OfNeighbours(was, before, is, after) > 0) return true;
+  return (functions_[was].gone || (functions_[is].fresh && !names_.only_defects)) && SameWay(before, after);
+}
+
 double Likeness::Of(const Numbered& before, const Numbered& after) const {
   if (before.loss != after.loss || before.call != after.call) return 0;
   double sum = 0;
@@ -127,7 +209,8 @@ double Likeness::Of(const Numbered& before, const Numbered& after) const {
         std::max(OfFunctions(before.blame, after.blame), OfNeighbours(before.blame, before, after.blame, after)));
   count(kFailing, !before.failing.empty() || !after.failing.empty(), Jaccard(before.failing, after.failing));
   count(kAround, !before.stack.empty() || !after.stack.empty(), StackLikeness(before.stack, after.stack, *this));
-  return most == 0 ? 1 : sum / most;
+  if (most == 0) return 1;
+  return sum / most >= kAlike && !MayBeOne(before, after) ? 0 : sum / most;
 }
 
 }  // namespace cuaudit::harness

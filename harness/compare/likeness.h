@@ -31,7 +31,19 @@ using Names = std::set<std::string, std::less<>>;
 struct FunctionNames {
   Names before;
   Names after;
+  // Those that call the driver themselves. A report has all of these, and others only when a stack has them.
+  Names calling_before;
+  Names calling_after;
+  // At how many places each way to fail was tried. The keys have no number of places.
+  std::map<FailingWay, std::uint64_t> tried_before;
+  std::map<FailingWay, std::uint64_t> tried_after;
+  bool only_defects = false;  // the base is a baseline file: it may have had functions that it does not speak of
 };
+
+// What each of them knows of a run, and of a defect.
+void AddRunBefore(const report::Run& run, FunctionNames* names);
+void AddRunAfter(const report::Run& run, FunctionNames* names);
+void AddDefectBefore(const KnownDefect& defect, FunctionNames* names);
 
 // A defect with a number for each name. 0 stands for an empty name.
 struct Numbered {
@@ -58,6 +70,14 @@ class Likeness {
   double OfFunctions(std::uint32_t before, std::uint32_t after) const;
   double OfFunctions(std::string_view before, std::string_view after) { return OfFunctions(Function(before), Function(after)); }
 
+  // False when the two defects are told apart by the functions that acquire or that are blamed. Another function may be blamed only when
+  // one of the two functions is missing on the other side and what led to the acquisition is the same; functions that are on both sides are
+  // two. So are those that may have been there without being named.
+  bool MayBeOne(const Numbered& before, const Numbered& after) const;
+
+  // True when the shorter stack is what is left of the longer one without some of its functions: they were inlined, or split off.
+  bool SameWay(const Numbered& before, const Numbered& after) const;
+
   // kInlined when one of the functions has gone into a neighbour in its stack, or has come out of it.
   double OfNeighbours(std::uint32_t before, const Numbered& in_before, std::uint32_t after, const Numbered& in_after) const;
 
@@ -70,11 +90,16 @@ class Likeness {
 
  private:
   struct Row {
-    bool gone = false;       // the later report does not speak of it
-    bool fresh = false;      // the earlier report does not speak of it
-    std::uint32_t last = 0;  // "ns::Player::open" -> open
+    bool gone = false;          // the later report does not speak of it
+    bool fresh = false;         // the earlier report does not speak of it
+    bool surely_gone = false;   // and it would
+    bool surely_fresh = false;  // the same
+    std::uint32_t last = 0;     // "ns::Player::open" -> open
   };
   using Table = std::map<std::string, std::uint32_t, std::less<>>;
+
+  // True when a function that is taken for the blamed one may as well be a neighbour of it that failed in the same callee.
+  bool MayBeNeighbours(const Numbered& before, const Numbered& after) const;
 
   static std::uint32_t NumberIn(std::string_view name, Table* table);
 

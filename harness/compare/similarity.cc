@@ -8,6 +8,15 @@
 #include <tuple>
 
 namespace cuaudit::harness {
+
+void AddNear(const std::vector<std::size_t>& sorted, std::size_t at, std::vector<std::size_t>* to) {
+  const auto middle = std::lower_bound(sorted.begin(), sorted.end(), at);
+  const auto near = static_cast<std::ptrdiff_t>(kNear);
+  const auto first = middle - std::min<std::ptrdiff_t>(near, middle - sorted.begin());
+  const auto last = middle + std::min<std::ptrdiff_t>(near, sorted.end() - middle);
+  to->insert(to->end(), first, last);
+}
+
 namespace {
 
 // A pair of equal fingerprints but for the number behind them is one of several of one function.
@@ -22,15 +31,6 @@ std::string_view WithoutNumber(std::string_view fingerprint) {
   const bool numbered = digits != std::string_view::npos && fingerprint[digits] == '-' && digits + 1 < fingerprint.size() &&
                         std::count(fingerprint.begin(), fingerprint.end(), '-') > 1;
   return numbered ? fingerprint.substr(0, digits) : fingerprint;
-}
-
-// The entries of `sorted` around `at`, at most kNear on either side.
-void AddNear(const Indices& sorted, std::size_t at, Indices* to) {
-  const auto middle = std::lower_bound(sorted.begin(), sorted.end(), at);
-  const auto near = static_cast<std::ptrdiff_t>(kNear);
-  const auto first = middle - std::min<std::ptrdiff_t>(near, middle - sorted.begin());
-  const auto last = middle + std::min<std::ptrdiff_t>(near, sorted.end() - middle);
-  to->insert(to->end(), first, last);
 }
 
 // Finds what is worth a comparison among the `others`.
@@ -142,20 +142,6 @@ class Pairing {
   std::vector<std::pair<std::size_t, std::size_t>> pairs_;
 };
 
-bool IsPartOf(const Numbered& part, const Numbered& whole, bool part_is_before, Likeness* likeness) {
-  if (part.loss != whole.loss || part.call != whole.call) return false;
-  if (!std::includes(whole.kinds.begin(), whole.kinds.end(), part.kinds.begin(), part.kinds.end())) return false;
-  const auto same = [&](const std::string& of_part, const std::string& of_whole) {
-    return (part_is_before ? likeness->OfFunctions(of_part, of_whole) : likeness->OfFunctions(of_whole, of_part)) > 0;
-  };
-  return std::all_of(part.defect->failing.begin(), part.defect->failing.end(), [&](const FailingWay& way) {
-    return std::any_of(whole.defect->failing.begin(), whole.defect->failing.end(), [&](const FailingWay& other) {
-      return way.call == other.call && way.code == other.code && way.how == other.how && way.unwinding == other.unwinding &&
-             way.places <= other.places && same(way.function, other.function);
-    });
-  });
-}
-
 }  // namespace
 
 double LikenessOf(const KnownDefect& before, const KnownDefect& after, const FunctionNames& names) {
@@ -188,42 +174,6 @@ report::TakenFor WhyTaken(const KnownDefect& before, const KnownDefect& after, c
   }
   const bool numbered = WithoutNumber(before.fingerprint) == WithoutNumber(after.fingerprint);
   return {numbered ? Taken::Numbered : Taken::Alike, function, before.fingerprint};
-}
-
-std::vector<std::optional<std::size_t>> WholesOf(std::span<const KnownDefect> parts, std::span<const KnownDefect> wholes,
-                                                 const std::vector<bool>& skip, bool parts_are_before, const FunctionNames& names) {
-  std::vector<std::optional<std::size_t>> found(parts.size());
-  const auto left = static_cast<std::size_t>(std::count(skip.begin(), skip.end(), false));
-  if (left == 0 || wholes.empty()) return found;
-  Likeness likeness(names);
-  // By the acquiring function; those whose function has another name in the other report may be any of these.
-  std::map<std::uint32_t, Indices> by_function;
-  Indices renamed;
-  std::vector<Numbered> numbered;
-  for (std::size_t j = 0; j < wholes.size(); ++j) {
-    numbered.push_back(likeness.Number(wholes[j]));
-    const std::uint32_t function = numbered.back().front();
-    if (function == 0) continue;
-    by_function[function].push_back(j);
-    if (likeness.MayBeRenamed(function, !parts_are_before)) renamed.push_back(j);
-  }
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const Numbered part = skip[i] ? Numbered() : likeness.Number(parts[i]);
-    if (skip[i] || part.front() == 0 || parts[i].failing.empty()) continue;
-    const std::size_t at = i * wholes.size() / parts.size();
-    const auto add = [&](const Indices& list, Indices* to) {
-      if (list.size() <= kMostPairs / left) to->insert(to->end(), list.begin(), list.end());
-      else AddNear(list, at, to);
-    };
-    Indices candidates;
-    if (const auto same = by_function.find(part.front()); same != by_function.end()) add(same->second, &candidates);
-    if (likeness.MayBeRenamed(part.front(), parts_are_before)) add(renamed, &candidates);
-    std::sort(candidates.begin(), candidates.end());
-    const auto whole = std::find_if(candidates.begin(), candidates.end(),
-                                    [&](std::size_t j) { return IsPartOf(part, numbered[j], parts_are_before, &likeness); });
-    if (whole != candidates.end()) found[i] = *whole;
-  }
-  return found;
 }
 
 }  // namespace cuaudit::harness

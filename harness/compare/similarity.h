@@ -5,15 +5,15 @@
 //
 // First by fingerprint. What is left is compared by what a rewriting leaves alone: the rule and the acquiring call have to be equal; kinds,
 // acquiring function, blamed function, failing calls and the functions around count with weights (likeness.h). A function counts as renamed
-// only when its old name is gone from the new report and its new name is not in the old one, so that two functions that both exist are
-// never taken for one another. Pairs are made best first, each defect once, down to kAlike.
+// only when its old name is gone from the new report and its new name is not in the old one. Defects of two functions that are on both
+// sides are never taken for one another, however alike they are otherwise (Likeness::MayBeOne). Pairs are made best first, each defect
+// once, down to kAlike. What is left over may still be a part of another one: parts.h.
 //
 // Of more than kMostPairs possible pairs with one call, each defect is compared only with those next to it in the order of the reports, and
 // with those next to it among the ones that share a function with it, kNear of each on either side.
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -26,6 +26,9 @@ namespace cuaudit::harness {
 inline constexpr std::size_t kMostPairs = std::size_t{1} << 20U;
 inline constexpr std::size_t kNear = 16;
 
+// Adds the entries of `sorted` around `at`, at most kNear on either side.
+void AddNear(const std::vector<std::size_t>& sorted, std::size_t at, std::vector<std::size_t>* to);
+
 // 0 to 1.
 double LikenessOf(const KnownDefect& before, const KnownDefect& after, const FunctionNames& names);
 
@@ -35,11 +38,5 @@ std::vector<std::pair<std::size_t, std::size_t>> PairDefects(std::span<const Kno
 
 // Why `after` is taken for `before`, of a pair whose fingerprints differ.
 report::TakenFor WhyTaken(const KnownDefect& before, const KnownDefect& after, const FunctionNames& names);
-
-// For each defect of `parts` the first of `wholes` that it is a part of: everything that it loses the whole loses, too, from the same
-// function when the same calls fail in the same functions. Who is blamed may change with a wrapper around a release, and then one defect
-// becomes two, or two become one. Nothing for those with `skip`. `parts_are_before`: they are of the earlier report.
-std::vector<std::optional<std::size_t>> WholesOf(std::span<const KnownDefect> parts, std::span<const KnownDefect> wholes,
-                                                 const std::vector<bool>& skip, bool parts_are_before, const FunctionNames& names);
 
 }  // namespace cuaudit::harness

@@ -47,7 +47,7 @@ Json DefectOf(const Run& run, const Defect& defect, std::size_t number, std::siz
                {"released", PlaceOf(defect.released, places)},
                {"trials", defect.trials},
                {"members", std::move(members)}};
-  for (const TakenFor& one : defect.taken_for) json["taken_for"].push_back(Describe(one));
+  for (const TakenFor& one : defect.taken_for) json["taken_for"].push_back(Describe(run, defect, one));
   if (defect.suppressed) json["suppressed"] = SuppressedOf(*defect.suppressed);
   if (defect.unwinding) json["unwinding"] = UnwindingToJson(*defect.unwinding);
   return json;
