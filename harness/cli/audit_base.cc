@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "harness/cli/audit_base.h"
 
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "harness/cli/comparison.h"
@@ -9,10 +12,36 @@
 #include "reports/run.h"
 
 namespace cuaudit::harness {
+namespace {
+
+// The same file or folder has the same path, whatever links and dots the user wrote.
+std::filesystem::path Real(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  std::filesystem::path real = std::filesystem::weakly_canonical(absolute, error);
+  if (error) real = absolute.lexically_normal();
+  return real.has_filename() ? real : real.parent_path();
+}
+
+bool IsWithin(const std::filesystem::path& inner, const std::filesystem::path& outer) {
+  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
+}
+
+// An audit that writes over its base would be compared with itself, and what is new in it would be old for the next one.
+Status CheckApart(const std::string& base, const std::string& out) {
+  const std::filesystem::path from = Real(base);
+  const std::filesystem::path to = Real(out);
+  if (!IsWithin(from, to) && !IsWithin(to, from)) return {};
+  return {Exit::Usage,
+          "--base: " + base + ": expected a result that is not in --out " + out + ", nor around it, because the audit writes there"};
+}
+
+}  // namespace
 
 Result<AuditBase> AuditBase::Read(const Options& options) {
   Result<std::set<report::Change>> policy = ReadPolicy(options.fail_on);
   if (!policy.ok()) return policy.status();
+  if (const Status apart = CheckApart(options.base, options.out); !apart.ok()) return apart;
   Result<Base> base = ReadBase(options.base);
   if (!base.ok()) return Status(base.status().exit(), "--base: " + base.status().message());
   return AuditBase(std::move(*base), std::move(*policy));

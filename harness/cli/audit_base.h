@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // audit_base.h: the earlier result that `audit --base` begins from and is compared with.
 //
-//   Errors    one line, before anything runs: the base or --fail-on cannot be read.
+//   Errors    one line, before anything runs: the base or --fail-on cannot be read, or the base lies where the audit writes.
 #pragma once
 
 #include <set>

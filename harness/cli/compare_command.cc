@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // `compare` and `baseline`: what a result says beside an earlier one.
 
+#include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -16,20 +18,44 @@
 #include "harness/options/report_files.h"
 #include "harness/process/files.h"
 #include "reports/comparison_text.h"
+#include "reports/defect_words.h"
 #include "reports/escape.h"
 #include "reports/message.h"
 
 namespace cuaudit::harness {
 namespace {
 
+// Says which entries of the result's own suppressions accept nothing any more. `before` has the entry of each defect that one accepted.
+void TellThrownAway(const std::map<const report::Defect*, std::string>& before, const std::string& file) {
+  constexpr std::size_t kMost = 5;
+  std::vector<std::string> entries;
+  for (const auto& [defect, entry] : before) {
+    if (!defect->suppressed) entries.push_back(entry);
+  }
+  std::sort(entries.begin(), entries.end());
+  entries.erase(std::unique(entries.begin(), entries.end()), entries.end());
+  if (entries.empty()) return;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMost, entries.size()); ++i) text += (i == 0 ? "" : ", ") + entries[i];
+  if (entries.size() > kMost) text += " and " + std::to_string(entries.size() - kMost) + " more";
+  Say("warning: suppressions of the result that do not hold here, because --suppressions " + file + " stands in their place: " + text);
+}
+
 Status AcceptIn(const std::string& file, report::Audit* audit) {
   if (file.empty()) return {};
   Result<Suppressions> suppressions = Suppressions::Read(file);
   if (!suppressions.ok()) return {Exit::Usage, "--suppressions: " + suppressions.status().message()};
   const std::string today = Today();
+  std::map<const report::Defect*, std::string> before;
   for (report::Case& one : audit->cases) {
-    for (report::Run& run : one.runs) suppressions->Apply(today, &run);
+    for (report::Run& run : one.runs) {
+      for (const report::Defect& defect : run.defects) {
+        if (report::IsSuppressed(defect)) before.emplace(&defect, defect.suppressed->entry);
+      }
+      suppressions->Apply(today, &run);
+    }
   }
+  TellThrownAway(before, file);
   audit->unused_suppressions = suppressions->Unused();
   for (const std::string& place : audit->unused_suppressions) Say("warning: " + place + ": the suppression fits no defect");
   return {};

@@ -2,6 +2,7 @@
 #include "harness/compare/baseline.h"
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <tuple>
@@ -18,6 +19,7 @@ using Json = nlohmann::ordered_json;
 using report::JsonNode;
 
 constexpr std::string_view kBegin = "cuaudit baseline ";
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr std::string_view kFirstLine = "cuaudit baseline 2";
 constexpr std::string_view kFirstLineBefore = "cuaudit baseline 1";  // its files have defects only
 
@@ -172,7 +174,15 @@ std::vector<KnownDefect> EachOnce(std::vector<KnownDefect> defects) {
 
 }  // namespace
 
-bool IsBaseline(std::string_view text) { return text.starts_with(kBegin); }
+bool IsBaseline(std::string_view text) {
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  return text.starts_with(kBegin);
+}
+
+bool IsConflict(std::string_view line) {
+  constexpr std::array<std::string_view, 4> kMarkers = {"<<<<<<<", "|||||||", "=======", ">>>>>>>"};
+  return std::any_of(kMarkers.begin(), kMarkers.end(), [line](std::string_view marker) { return line.starts_with(marker); });
+}
 
 Baseline BaselineOf(const report::Audit& audit) { return {KnownDefects(audit), KnownRuns(audit)}; }
 
@@ -201,6 +211,14 @@ Result<Baseline> ParseBaseline(std::string_view text, const std::string& name) {
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.ends_with('\r')) line.remove_suffix(1);
     const std::string at = name + ": line " + std::to_string(number) + ": ";
+    if (IsConflict(line)) {
+      return Status(Exit::Usage, at + "expected no marker of a merge conflict, found '" + std::string(line.substr(0, 7)) +
+                                     "': keep the lines of both sides, and take the markers out");
+    }
+    if (number == 1 && line.starts_with(kByteOrderMark)) {
+      return Status(Exit::Usage,
+                    at + "expected '" + std::string(kFirstLine) + "', found a byte order mark before it: save it as UTF-8 without one");
+    }
     if (number == 1) {
       lists_runs = line == kFirstLine;
       if (!lists_runs && line != kFirstLineBefore) return Status(Exit::Usage, at + "expected '" + std::string(kFirstLine) + "'");

@@ -18,8 +18,11 @@
 
 namespace cuaudit::harness {
 
-// True for a text that begins like a baseline file, whatever its version.
+// True for a text that begins like a baseline file, whatever its version, also with a byte order mark, which ParseBaseline refuses.
 bool IsBaseline(std::string_view text);
+
+// True for a line that a merge left in a file because both sides had changed it.
+bool IsConflict(std::string_view line);
 
 struct Baseline {
   std::vector<KnownDefect> defects;

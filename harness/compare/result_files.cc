@@ -129,7 +129,8 @@ Result<report::Audit> ReadResult(const std::string& path) {
 }
 
 Result<Base> ReadBase(const std::string& path) {
-  if (!IsBaseline(Beginning(path))) {
+  const std::string beginning = Beginning(path);
+  if (!IsBaseline(beginning) && !IsConflict(beginning)) {
     Result<report::Audit> audit = ReadResult(path);
     if (!audit.ok()) return audit.status();
     return BaseOf(path, std::move(*audit));

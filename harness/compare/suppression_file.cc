@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "faults/driver/call_id.h"
 #include "faults/driver/kinds.h"
+#include "faults/plan/fault.h"
 #include "faults/probes/host_reading.h"
 #include "harness/compare/suppressions.h"
 #include "harness/process/files.h"
@@ -61,6 +63,34 @@ std::vector<std::string> AllKinds() {
   return names;
 }
 
+// Entry points of the driver, and what fails of the host.
+std::vector<std::string> AllCalls() {
+  std::vector<std::string> names;
+  for (const driver::BaseRow& row : driver::kBases) names.emplace_back(row.name);
+  for (const faults::HostFaultRow& row : faults::kHostFaults) names.emplace_back(row.name);
+  return names;
+}
+
+// "v2-0123456789abcdef", or with "-2" behind it for the second defect of that name.
+bool IsFingerprint(std::string_view text) {
+  const auto take = [&text](std::string_view letters) {
+    const std::size_t size = std::min(text.find_first_not_of(letters), text.size());
+    text.remove_prefix(size);
+    return size;
+  };
+  constexpr std::size_t kDigits = 16;
+  constexpr std::string_view kNumber = "0123456789";
+  if (!text.starts_with('v')) return false;
+  text.remove_prefix(1);
+  if (take(kNumber) == 0 || !text.starts_with('-')) return false;
+  text.remove_prefix(1);
+  if (take("0123456789abcdef") != kDigits) return false;
+  if (text.empty()) return true;
+  if (!text.starts_with('-')) return false;
+  text.remove_prefix(1);
+  return take(kNumber) != 0 && text.empty();
+}
+
 // Reads one entry. Every error names the file, the line and the column.
 class EntryReader {
  public:
@@ -78,8 +108,10 @@ class EntryReader {
       Status read = one.key == kUntil ? ReadDay(one, &entry->until) : ReadText(one, MemberOf(one.key), entry);
       if (!read.ok()) return read;
     }
-    Status named = CheckName("rule", entry->rule, AllRules(), "cuaudit list rules");
-    if (named.ok()) named = CheckName("kind", entry->kind, AllKinds(), "cuaudit list kinds");
+    Status named = CheckName("rule", "rule", entry->rule, AllRules(), "cuaudit list rules");
+    if (named.ok()) named = CheckName("kind", "kind", entry->kind, AllKinds(), "cuaudit list kinds");
+    if (named.ok()) named = CheckName("failing_call", "call", entry->failing_call, AllCalls(), "cuaudit list calls");
+    if (named.ok()) named = CheckFingerprint(entry->fingerprint);
     if (!named.ok()) return named;
     return CheckWhole(*entry);
   }
@@ -132,12 +164,20 @@ class EntryReader {
   }
 
   // A pattern that fits no name accepts nothing for ever, and nobody would know.
-  Status CheckName(std::string_view key, const std::string& glob, const std::vector<std::string>& known, const char* list) const {
+  Status CheckName(std::string_view key, const char* what, const std::string& glob, const std::vector<std::string>& known,
+                   const char* list) const {
     if (glob.empty() || std::any_of(known.begin(), known.end(), [&glob](const std::string& name) { return Fits(glob, name); })) return {};
+    return WrongValue(key, std::string("a ") + what + ", or a pattern that fits one (" + list + ")" + DidYouMean(glob, known));
+  }
+
+  Status CheckFingerprint(const std::string& text) const {
+    if (text.empty() || IsFingerprint(text)) return {};
+    return WrongValue(kFingerprint, "a fingerprint as reports show it, such as v2-0123456789abcdef");
+  }
+
+  Status WrongValue(std::string_view key, const std::string& expected) const {
     const auto at = std::find_if(table_.entries.begin(), table_.entries.end(), [key](const TomlEntry& one) { return one.key == key; });
-    return Wrong(at->value.line, at->value.column,
-                 std::string(key) + ": " + Found(at->value) + "a " + std::string(key) + ", or a pattern that fits one (" + list + ")" +
-                     DidYouMean(glob, known));
+    return Wrong(at->value.line, at->value.column, std::string(key) + ": " + Found(at->value) + expected);
   }
 
   Status CheckWhole(const Entry& entry) const {
@@ -249,6 +289,10 @@ Status AppendEntry(const std::string& path, const Entry& entry, std::string_view
   if (std::filesystem::exists(path, error)) {
     const Result<Suppressions> known = Suppressions::Read(path);  // a file that is wrong is not made longer
     if (!known.ok()) return known.status();
+    for (const Entry& one : known->entries()) {
+      if (one.fingerprint.empty() || one.fingerprint != entry.fingerprint) continue;
+      return {Exit::Usage, one.place + ": there is an entry for " + one.fingerprint + " already, until " + one.until + ": change that one"};
+    }
     const Result<std::string> before = ReadFile(path);
     if (!before.ok()) return before.status();
     text = *before;

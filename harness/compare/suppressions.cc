@@ -96,6 +96,30 @@ report::Outcome WithoutFindings(report::Run* run) {
   return proved ? report::Outcome::Clean : report::Outcome::NotExercised;
 }
 
+// What the outcome is when a finding counts: it is left when nothing is wrong but what a run of the program has left.
+report::Outcome WithFindings(const report::Run& run) {
+  const auto stayed = [](const report::Finding& finding) { return finding.rule == report::Rule::LeftAtExit; };
+  const bool left = !run.findings.empty() && std::all_of(run.findings.begin(), run.findings.end(), stayed);
+  return run.mode == report::Mode::Run && left ? report::Outcome::Left : report::Outcome::Findings;
+}
+
+bool AllSuppressed(const report::Run& run) {
+  return !run.defects.empty() && std::all_of(run.defects.begin(), run.defects.end(), report::IsSuppressed);
+}
+
+// Makes the outcome anew after the suppressions of the defects have changed. `before`: all defects were suppressed, so that the outcome
+// was that of a report without findings. An interrupted run stays interrupted.
+void MakeOutcome(bool before, report::Run* run) {
+  if (run->outcome == report::Outcome::Interrupted) return;
+  const bool all = AllSuppressed(*run);
+  if (before && !all) {
+    run->outcome = WithFindings(*run);
+    if (run->mode == report::Mode::Sweep) run->message.abandoned.reset();  // noted only beside an outcome without findings
+  } else if (all && (run->outcome == report::Outcome::Findings || run->outcome == report::Outcome::Left)) {
+    run->outcome = WithoutFindings(run);
+  }
+}
+
 }  // namespace
 
 bool IsDay(std::string_view text) {
@@ -161,16 +185,15 @@ std::string LastDay(std::string_view today) {
 }
 
 void ExpireSuppressed(std::string_view today, report::Run* run) {
-  bool counts = false;
+  const bool before = AllSuppressed(*run);
   for (report::Defect& defect : run->defects) {
     if (defect.suppressed) defect.suppressed->expired = std::string_view(defect.suppressed->until) < today;
-    counts = counts || !report::IsSuppressed(defect);
   }
-  if (counts && run->outcome == report::Outcome::Clean) run->outcome = report::Outcome::Findings;
+  MakeOutcome(before, run);
 }
 
 void Suppressions::Apply(std::string_view today, report::Run* run) {
-  bool all = !run->defects.empty();
+  const bool before = AllSuppressed(*run);
   for (report::Defect& defect : run->defects) {
     const Traits traits = TraitsOf(*run, defect);
     const Entry* accepts = nullptr;
@@ -183,9 +206,8 @@ void Suppressions::Apply(std::string_view today, report::Run* run) {
     if (accepts != nullptr) {
       defect.suppressed = {accepts->reason, accepts->owner, accepts->until, std::string_view(accepts->until) < today, accepts->place};
     }
-    all = all && defect.suppressed && !defect.suppressed->expired;
   }
-  if (all && (run->outcome == report::Outcome::Findings || run->outcome == report::Outcome::Left)) run->outcome = WithoutFindings(run);
+  MakeOutcome(before, run);
 }
 
 std::vector<std::string> Suppressions::Unused() const {

@@ -9,8 +9,8 @@
 //     owner = "ann@example.org"
 //     until = 2027-03-31                        # the last day on which it holds; at most two years ahead
 //
-// Patterns are globs of * and ?, and all that an entry has must fit. A rule or kind that no name fits is an error, and so is an entry whose
-// patterns are nothing but stars. A suppressed defect stays in the report and does not count; one whose
+// Patterns are globs of * and ?, and all that an entry has must fit. A rule, kind or failing call that no name fits is an error, and so
+// is an entry whose patterns are nothing but stars. A suppressed defect stays in the report and does not count; one whose
 // entry has expired counts again.
 #pragma once
 
@@ -47,8 +47,9 @@ class Suppressions {
 
   const std::vector<Entry>& entries() const noexcept { return entries_; }
 
-  // Marks the defects that an entry accepts. `today` is "2026-11-26". An entry that holds is preferred to one that has expired. A report
-  // with findings whose every defect is suppressed becomes what it is without them.
+  // Marks the defects that an entry accepts, and no others: what the report says of earlier entries is dropped. `today` is "2026-11-26".
+  // An entry that holds is preferred to one that has expired. A report with findings whose every defect is suppressed becomes what it is
+  // without them, and one that was so has findings again when a defect is not suppressed now.
   void Apply(std::string_view today, report::Run* run);
 
   // Places of the entries that no Apply used, in their order.
@@ -71,7 +72,8 @@ Status CheckToday();
 // The last day that an entry written on `today` may name: two years ahead.
 std::string LastDay(std::string_view today);
 
-// Looks again which of the suppressions that a report has in it have expired. A report that was clean for them has findings then.
+// Looks again which of the suppressions that a report has in it have expired. A report whose
+// defects were all suppressed has findings then.
 void ExpireSuppressed(std::string_view today, report::Run* run);
 
 // True for a day of the calendar as "2027-03-31".
@@ -83,7 +85,8 @@ bool Fits(std::string_view glob, std::string_view text);
 // The entry as a file has it, with `comment` in a line above. The strings are UTF-8: TOML has no other bytes.
 std::string EntryText(const Suppressions::Entry& entry, std::string_view comment);
 
-// Adds `entry` to the file, which is made when it does not exist. The file is replaced as a whole, and stays as it is on an error.
+// Adds `entry` to the file, which is made when it does not exist. The file is replaced as a whole, and stays as it is on an error: it is
+// wrong, or has an entry for that fingerprint already.
 Status AppendEntry(const std::string& path, const Suppressions::Entry& entry, std::string_view comment);
 
 }  // namespace cuaudit::harness

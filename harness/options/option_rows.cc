@@ -116,4 +116,14 @@ std::string TomlString(std::string_view text) {
   return quoted + "\"";
 }
 
+std::vector<std::string> SplitCommas(std::string_view list) {
+  std::vector<std::string> words;
+  for (;;) {
+    const std::size_t comma = list.find(',');
+    words.emplace_back(list.substr(0, comma));
+    if (comma == std::string_view::npos) return words;
+    list.remove_prefix(comma + 1);
+  }
+}
+
 }  // namespace cuaudit::harness

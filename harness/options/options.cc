@@ -193,16 +193,6 @@ std::string OneLine(std::string text) {
 
 }  // namespace
 
-std::vector<std::string> SplitCommas(std::string_view list) {
-  std::vector<std::string> words;
-  for (;;) {
-    const std::size_t comma = list.find(',');
-    words.emplace_back(list.substr(0, comma));
-    if (comma == std::string_view::npos) return words;
-    list.remove_prefix(comma + 1);
-  }
-}
-
 // A device or a pipe could block for ever, and an error about a binary file would quote much of it.
 std::string WhyNoConfig(const std::string& path) {
   constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 20U;
@@ -266,6 +256,10 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
   // CLI11 takes its arguments last first.
   std::vector<std::string> ours(arguments.begin(), dashes);
+  // CLI11 would take the next argument for the value. An empty variable of a CI job leads here.
+  const auto lacks_value = [](const std::string& word) { return word.starts_with("--") && word.find('=') == word.size() - 1; };
+  if (const auto empty = std::find_if(ours.begin(), ours.end(), lacks_value); empty != ours.end())
+    return Status(Exit::Usage, *empty + ": expected a value behind '='");
   std::reverse(ours.begin(), ours.end());
   if (dashes != arguments.end()) options.program.assign(dashes + 1, arguments.end());
   CLI::App& app = parts_->app;
@@ -297,6 +291,8 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
     options.program = std::move(program);
     options.command = commands[i].first;
     NoteGiven(*commands[i].second, &options);
+    if (options.command == kAuditCases && options.base.empty() && commands[i].second->count("--fail-on") != 0)
+      return Status(Exit::Usage, "--fail-on: expected --base beside it: what it names is said of a comparison");
   }
   Status usable = CheckOptions(options);
   if (usable.ok()) usable = ReadOutputs(&options);

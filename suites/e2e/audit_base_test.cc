@@ -53,11 +53,12 @@ TEST(AuditBase, OldDefectsAreNoReasonForStatus1) {
   ASSERT_EQ(base.Audit().exit, 1);
   const std::string baseline = base.folder + "/baseline.txt";
   ASSERT_EQ(RunCommand({Tool(), "baseline", "write", base.out, baseline}).exit, 0);
+  const Project again(Release("base"));
   for (const std::string& known : {base.out, base.out + "/audit.json", baseline}) {
-    const Outcome same = base.Audit({"--base", known});
+    const Outcome same = again.Audit({"--base", known});
     EXPECT_EQ(same.exit, 0) << same.out << same.err;
     EXPECT_THAT(same.out, HasSubstr("0 new, 0 changed, 0 not run, 0 fixed, 1 unchanged"));
-    EXPECT_EQ(base.Audit({"--base", known, "--fail-on=unchanged"}).exit, 1);
+    EXPECT_EQ(again.Audit({"--base", known, "--fail-on=unchanged"}).exit, 1);
   }
   const Project worse(Release("regression"));
   EXPECT_EQ(worse.Audit({"--base", baseline, "--budget=1000h"}).exit, 1);
@@ -71,9 +72,27 @@ TEST(AuditBase, OldDefectsAreNoReasonForStatus1) {
 TEST(AuditBase, WhatProvesNothingIsNeverClean) {
   const Project base(CaseOf("codec", "idle"));
   ASSERT_EQ(base.Audit().exit, 3);
-  const Outcome nothing = base.Audit({"--base", base.out});
+  const Project again(CaseOf("codec", "idle"));
+  const Outcome nothing = again.Audit({"--base", base.out});
   EXPECT_EQ(nothing.exit, 1) << nothing.out;
-  EXPECT_EQ(base.Audit({"--base", base.out, "--fail-on=new"}).exit, 3);
+  EXPECT_EQ(again.Audit({"--base", base.out, "--fail-on=new"}).exit, 3);
+}
+
+// Else what is new would be old when the same command is given once more.
+TEST(AuditBase, IsNotWhereTheAuditWrites) {
+  const Project project(Release("base"));
+  ASSERT_EQ(project.Audit().exit, 1);
+  const std::string before = ReadFile(project.out + "/audit.json");
+  std::filesystem::create_directory_symlink(project.out, project.folder + "/link");
+  std::filesystem::create_directory(project.out + "/inner");
+  for (const std::string& base : {project.out, project.out + "/", project.out + "/../results/.", project.folder + "/link",
+                                  project.out + "/audit.json", project.out + "/inner", project.folder}) {
+    const Outcome outcome = project.Audit({"--base", base});
+    EXPECT_EQ(outcome.exit, 2) << base << outcome.err;
+    EXPECT_EQ(outcome.err, "cuaudit: --base: " + base + ": expected a result that is not in --out " + project.out +
+                               ", nor around it, because the audit writes there\n");
+  }
+  EXPECT_EQ(ReadFile(project.out + "/audit.json"), before);
 }
 
 TEST(AuditBase, ABudgetThatIsLargeEnoughChangesNothing) {

@@ -64,6 +64,18 @@ TEST(CommandLine, RefusesWhatIsNoCommandLine) {
   EXPECT_THAT(WhyNot({"doctor", "--", "prog"}), HasSubstr("takes no program"));
 }
 
+// An empty variable of a CI job. The next argument is not the value.
+TEST(CommandLine, RefusesAnOptionWithNothingBehindItsEqualsSign) {
+  EXPECT_EQ(WhyNot({"compare", "--fail-on=", "base.txt", "r1"}), "--fail-on=: expected a value behind '='");
+  EXPECT_EQ(WhyNot({"sweep", "--limit=", "--", "prog"}), "--limit=: expected a value behind '='");
+  EXPECT_TRUE(ParseOptions(Words{"run", "--environment=NAME=", "--", "prog", "--x="}).ok());
+}
+
+TEST(CommandLine, AnAuditWithoutABaseHasNoPolicy) {
+  EXPECT_THAT(WhyNot({"audit", "--fail-on=none"}), HasSubstr("--fail-on: expected --base beside it"));
+  EXPECT_TRUE(ParseOptions(Words{"audit", "--fail-on=none", "--base", "base.txt"}).ok());
+}
+
 TEST(CommandLine, TakesOneValuePerRepeatedFlag) {
   const Result<Options> options = ParseOptions(Words{"replay", "--fault", "a#1=B,refuse", "--fault", "c d", "--", "prog"});
   ASSERT_TRUE(options.ok());

@@ -77,6 +77,21 @@ TEST(Baseline, LinesOfRunsStandBeforeTheirDefectsAndMerge) {
   EXPECT_EQ(BaselineText(*known), text);
 }
 
+TEST(Baseline, NamesWhatAnEditorOrAMergeHasLeft) {
+  const std::string text = BaselineText(Two());
+  const std::string marked = "\xef\xbb\xbf" + text;
+  EXPECT_TRUE(IsBaseline(marked));
+  EXPECT_EQ(Expected(marked),
+            "base: line 1: expected 'cuaudit baseline 2', found a byte order mark before it: save it as UTF-8 without one");
+  const std::size_t second = text.find('\n') + 1;
+  const std::string advice = "': keep the lines of both sides, and take the markers out";
+  for (const char* const marker : {"<<<<<<<", "|||||||", "=======", ">>>>>>>"}) {
+    EXPECT_EQ(Expected(text.substr(0, second) + marker + " main\r\n" + text.substr(second)),
+              "base: line 2: expected no marker of a merge conflict, found '" + std::string(marker) + advice);
+  }
+  EXPECT_EQ(Expected("<<<<<<< HEAD\n" + text), "base: line 1: expected no marker of a merge conflict, found '<<<<<<<" + advice);
+}
+
 TEST(Baseline, HostileNamesStayOnTheirLine) {
   Leak leak;
   leak.function = std::string("a\nb\x01\xff\"</script>") + std::string(10000, 'x');
@@ -89,7 +104,7 @@ TEST(Baseline, SaysTheLineAndWhatWasExpected) {
   const std::string text = BaselineText(Two());
   EXPECT_EQ(Expected(""), "base: line 1: expected 'cuaudit baseline 2'");
   EXPECT_EQ(Expected("cuaudit baseline 3\n"), "base: line 1: expected 'cuaudit baseline 2'");
-  EXPECT_EQ(Expected("cuaudit baseline 2\n<<<<<<< ours\n"), "base: line 2: expected a run or a defect as a JSON object");
+  EXPECT_EQ(Expected("cuaudit baseline 2\nours\n"), "base: line 2: expected a run or a defect as a JSON object");
   EXPECT_EQ(Expected("cuaudit baseline 2\n{\"case\":\"a\"}\n"), "base: line 2: mode: expected this key");
   EXPECT_EQ(Expected("cuaudit baseline 2\n{\"case\":\"a\",\"mode\":\"swept\"}\n"),
             "base: line 2: mode: expected sweep, cycles, run or replay");

@@ -114,6 +114,14 @@ TEST_F(ResultFiles, ADamagedArchiveIsOneLine) {
   EXPECT_NE(Expected(Pack("none.tar", "tar -cf none.tar a.tar.gz")).find("expected a file audit.json in the archive"), std::string::npos);
 }
 
+TEST_F(ResultFiles, ABaseThatAMergeHasLeftSaysSo) {
+  const std::string text = BaselineText(BaselineOf(*ReadResult(Path("audit"))));
+  Put("merged.txt", "<<<<<<< HEAD\n" + text);
+  Put("marked.txt", "\xef\xbb\xbf" + text);
+  EXPECT_NE(ReadBase(Path("merged.txt")).status().message().find("merged.txt: line 1: expected no marker of a merge"), std::string::npos);
+  EXPECT_NE(ReadBase(Path("marked.txt")).status().message().find("found a byte order mark"), std::string::npos);
+}
+
 TEST_F(ResultFiles, ABaselineFileCanOnlyBeTheBase) {
   Put("base.txt", BaselineText(BaselineOf(*ReadResult(Path("audit")))));
   EXPECT_EQ(Expected(Path("base.txt")), Path("base.txt") + ": expected a result; a baseline file can only be the base");
