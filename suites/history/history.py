@@ -16,6 +16,8 @@ which places lose something. Held against the comparison:
   fixed      each defect of a place that was repaired is fixed (a baseline file may say not run), and no other one
   unchanged  every other defect is taken for one of the same place, and for no other; at least 98 % of them are unchanged
 
+At the end a forgetful function is copied, and the copy is called beside the old one: what the copy loses is new, and nothing else is.
+
 Exits 1 when one of these does not hold. What the sweep itself says otherwise of a rewritten program than of the plain one, such as two defects where
 there was one because another function is blamed, is counted and listed, and is no fault of the comparison.
 """
@@ -341,6 +343,54 @@ def play(options, builder, seed, counts, split):
             counts[1].add(compare(options, baseline, head, builder.directory), at_base, at_head, before, after, where, True)
 
 
+COPY = "picture_copy"
+SECOND = """  if (failed == 0) {
+    Picture second;
+    failed = report("copy", picture_copy(context, &second));
+    picture_free(context, failed == 0 ? &second : &picture);
+  }
+"""
+
+
+def copied(release):
+    """A forgetful function once more under another name, as when somebody begins a new one with a copy of an old one. Both are called."""
+    begin, end = body_of(release.source, "picture_alloc")
+    body = release.source[begin:end].replace("picture_alloc(", COPY + "(")
+    called = '  failed = report("picture alloc", picture_alloc(context, &picture));\n'
+    assert called in release.source
+    new = release.copy()
+    new.source = (release.source[:end] + "\n" + body + release.source[end:]).replace(called, called + SECOND)
+    return new
+
+
+def play_copy(options, builder, count):
+    """What the copy loses is new beside a release without it, and gone the other way round. Nothing else is new or gone. Answers what is not so."""
+    with open(os.path.join(options.reducers, "picture_pool.c"), encoding="utf-8") as file:
+        old = Release("picture_pool", with_sites("picture_pool", file.read()))
+    old.wrong = {site: True for site in PROGRAMS["picture_pool"]["sites"]}
+    new = copied(old)
+    base, head = builder.report_of(old, "without a copy"), builder.report_of(new, "with a copy")
+    with open(head, encoding="utf-8") as file:
+        of_copy = {defect["fingerprint"] for defect in json.load(file)["defects"]
+                   if COPY in [frame["function"] for frame in defect["acquired"]["stack"]]}
+    wrong = [] if of_copy else ["the copy loses nothing"]
+    baselines = []
+    for report in (base, head):
+        baselines.append(os.path.join(builder.directory, f"copy{len(baselines)}.txt"))
+        run([options.tool, "baseline", "write", report, baselines[-1]])
+    for one in (base, baselines[0]):
+        for defect in compare(options, one, head, builder.directory)["defects"]:
+            count[0] += 1
+            # What a function is blamed for that both call has changed: it fails at more places.
+            if (defect["change"] == "new") != (defect["fingerprint"] in of_copy):
+                wrong.append(f"a copied function: {defect['fingerprint']} is {defect['change']}")
+    for one in (head, baselines[1]):
+        gone = {defect["fingerprint"] for defect in compare(options, one, base, builder.directory)["gone"]}
+        count[0] += len(of_copy)
+        wrong += [f"a copy that is gone: {fingerprint}" for fingerprint in gone ^ of_copy]
+    return wrong
+
+
 def main():
     parser = argparse.ArgumentParser()
     for name in ("--tool", "--library", "--cuda", "--reducers"):
@@ -370,9 +420,14 @@ def main():
     print(f"steps in which the sweep itself has another number of defects than of the plain program: {len(split)}")
     for line in split:
         print(f"    {line}")
+    count = [0]
+    copies = play_copy(options, builder, count)
+    print(f"a function copied with its defects, and the copy removed: wrong {len(copies)} of {count[0]}")
+    for line in copies:
+        print(f"    {line}")
     if not options.keep:
         shutil.rmtree(directory)
-    return 1 if any(one.bad() for one in counts) else 0
+    return 1 if copies or any(one.bad() for one in counts) else 0
 
 
 if __name__ == "__main__":

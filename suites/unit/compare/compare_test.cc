@@ -128,7 +128,9 @@ TEST(Compare, ARenamedFunctionHasTheSameDefect) {
     EXPECT_TRUE(head.comparison->gone.empty());
     const std::vector<report::TakenFor>& taken = head.cases[0].runs[0].defects[0].taken_for;
     ASSERT_EQ(taken.size(), 1U);
-    EXPECT_EQ(report::Describe(taken[0]), "taken for open_device of the base (function renamed), " + base.defects[0].fingerprint);
+    EXPECT_EQ(report::Describe(head.cases[0].runs[0], head.cases[0].runs[0].defects[0], taken[0]),
+              "taken for open_device of the base (function renamed), " + base.defects[0].fingerprint +
+                  ": open_device -> device_open src/player.c:10");
     Audit same = AuditOf({Sweep({Leak()})});
     CompareWith(base, &same);
     EXPECT_TRUE(same.cases[0].runs[0].defects[0].taken_for.empty()) << "its fingerprint is the same";
