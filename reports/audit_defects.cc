@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "reports/comparison_text.h"
 #include "reports/defect_words.h"
 #include "reports/message.h"
 #include "reports/plus.h"
@@ -82,8 +83,13 @@ Tally TallyOf(const Audit& audit, const std::vector<Listed>& defects) {
     if (defect.suppressed) ++tally.expired;
   }
   if (audit.comparison) {
-    for (const Gone& gone : audit.comparison->gone) ++(gone.change == Change::Fixed ? tally.fixed : tally.not_run);
-    tally.missing = audit.comparison->not_run.size();
+    const Changes changes = CountChanges(audit);
+    const auto count = [&changes](Change change) {
+      const auto found = changes.defects.find(change);
+      return found == changes.defects.end() ? 0 : static_cast<std::size_t>(found->second);
+    };
+    tally.fixed = count(Change::Fixed);
+    tally.not_run = count(Change::NotRun);
   }
   for (const Case& one : audit.cases) {
     if (!NotRun(one).empty() || !std::all_of(one.runs.begin(), one.runs.end(), Proves)) ++tally.unproved;
@@ -114,9 +120,8 @@ std::string Headline(const Audit& audit, const Tally& tally) {
   Add(", ", tally.not_run, "not run", &gone);
   if (!beside.empty()) text += "; " + beside;
   if (!gone.empty()) text += "; " + gone;
-  if (tally.missing != 0) text += fmt::format("; {} of the base missing", Plural(tally.missing, "report"));
-  // An audit of one report without a name says in its outcome that it proves nothing.
-  if (tally.unproved != 0) text += fmt::format("; {} proved nothing", Plural(tally.unproved, "case"));
+  // A comparison has them in what was not run.
+  if (tally.unproved != 0 && !audit.comparison) text += fmt::format("; {} proved nothing", Plural(tally.unproved, "case"));
   if (const std::string cut = CutShort(tally.over_budget, tally.beyond_limit); !cut.empty()) text += "; " + cut;
   return text;
 }

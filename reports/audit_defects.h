@@ -31,8 +31,7 @@ struct Tally {
   std::size_t suppressed = 0;
   std::size_t expired = 0;  // of those that count: a suppression accepted them until a day that has passed
   std::size_t fixed = 0;
-  std::size_t not_run = 0;         // of the base, and nobody looked for them
-  std::size_t missing = 0;         // reports of the base that this audit does not have
+  std::size_t not_run = 0;         // as CountChanges counts
   std::size_t unproved = 0;        // cases that were not carried out as a whole, or have a report that proves nothing
   std::size_t cases = 0;           // with a name, that show the defects that count
   std::uint64_t over_budget = 0;   // trials that --budget left out

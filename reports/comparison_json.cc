@@ -19,6 +19,7 @@ Ordered CountsOf(const Changes& changes, std::uint64_t not_proved) {
     counts[std::string(words::Name(change))] = found == changes.defects.end() ? 0 : found->second;
   }
   counts["suppressed"] = changes.suppressed;
+  counts["expired"] = changes.expired;
   counts["not_proved"] = not_proved;
   return counts;
 }

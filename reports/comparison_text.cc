@@ -2,6 +2,8 @@
 #include "reports/comparison_text.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "reports/defect_steps.h"
@@ -78,16 +80,16 @@ void AppendCounts(const std::vector<CaseChanges>& cases, Page* page) {
   std::size_t width = 4;
   for (const CaseChanges& one : cases) width = std::max(width, std::min(one.case_name.size(), kNameBytes));
   page->Line("");
-  page->Line("  {:<{}}  {:>6}  {:>7}  {:>7}  {:>6}  {:>9}  {:>10}", "case", width, "new", "changed", "not run", "fixed", "unchanged",
-             "suppressed");
+  page->Line("  {:<{}}  {:>6}  {:>7}  {:>7}  {:>6}  {:>9}  {:>10}  {:>7}", "case", width, "new", "changed", "not run", "fixed", "unchanged",
+             "suppressed", "expired");
   for (const CaseChanges& one : cases) {
     const auto number = [&one](Change change) {
       const auto found = one.changes.defects.find(change);
       return found == one.changes.defects.end() ? 0 : found->second;
     };
-    page->Line("  {:<{}}  {:>6}  {:>7}  {:>7}  {:>6}  {:>9}  {:>10}", Shortened(one.case_name, kNameBytes), width, number(Change::New),
-               number(Change::Changed), number(Change::NotRun) + one.not_proved, number(Change::Fixed), number(Change::Unchanged),
-               one.changes.suppressed);
+    page->Line("  {:<{}}  {:>6}  {:>7}  {:>7}  {:>6}  {:>9}  {:>10}  {:>7}", Shortened(one.case_name, kNameBytes), width,
+               number(Change::New), number(Change::Changed), number(Change::NotRun), number(Change::Fixed), number(Change::Unchanged),
+               one.changes.suppressed, one.changes.expired);
   }
 }
 
@@ -149,15 +151,31 @@ std::string WhyNothingProved(const Run& run) {
   return what + (what.empty() || line.empty() ? "" : ": ") + (what.empty() && line.empty() ? "the report has no outcome" : line);
 }
 
+std::vector<NotProved> Missing(const Audit& audit) {
+  std::vector<NotProved> missing;
+  if (!audit.comparison) return missing;
+  std::set<std::string_view> told;
+  for (const NotProved& one : audit.comparison->not_run) {
+    const bool is_there =
+        std::any_of(audit.cases.begin(), audit.cases.end(), [&one](const Case& now) { return now.name == one.case_name; });
+    // A report of one program has no name that could stand for it.
+    if (is_there || one.case_name.empty()) missing.push_back(one);
+    else if (told.insert(one.case_name).second) missing.push_back({one.case_name, Mode::Unknown, one.why});
+  }
+  return missing;
+}
+
 std::vector<NotProved> NothingProved(const Audit& audit) {
   std::vector<NotProved> all;
   for (const Case& one : audit.cases) {
     if (!one.not_run.empty()) all.push_back({one.name, Mode::Unknown, one.not_run});
     for (const Run& run : one.runs) {
-      if (std::string why = WhyNothingProved(run); !why.empty()) all.push_back({one.name, run.mode, std::move(why)});
+      std::string why = WhyNothingProved(run);
+      const bool said = !one.not_run.empty() && why.ends_with(one.not_run);
+      if (!why.empty() && !said) all.push_back({one.name, run.mode, std::move(why)});
     }
   }
-  if (audit.comparison) all.insert(all.end(), audit.comparison->not_run.begin(), audit.comparison->not_run.end());
+  for (NotProved& one : Missing(audit)) all.push_back(std::move(one));
   return all;
 }
 
@@ -166,6 +184,7 @@ Changes CountChanges(const Audit& audit) {
   for (const CaseChanges& one : CountChangesOfCases(audit)) {
     for (const auto& [change, count] : one.changes.defects) all.defects[change] += count;
     all.suppressed += one.changes.suppressed;
+    all.expired += one.changes.expired;
   }
   return all;
 }
@@ -184,14 +203,28 @@ std::vector<CaseChanges> CountChangesOfCases(const Audit& audit) {
       for (const Defect& defect : run.defects) {
         if (IsSuppressed(defect)) ++mine.changes.suppressed;
         else ++mine.changes.defects[defect.change];
+        if (defect.suppressed && defect.suppressed->expired) ++mine.changes.expired;
       }
     }
   }
+  std::set<std::pair<std::string_view, Mode>> nothing_proved;
+  const std::vector<NotProved> not_proved = NothingProved(audit);
   if (audit.comparison) {
-    for (const Gone& gone : audit.comparison->gone) ++of(gone.case_name).changes.defects[gone.change];
-    for (const NotProved& one : audit.comparison->not_run) of(one.case_name);
+    for (const Gone& gone : audit.comparison->gone) of(gone.case_name);
   }
-  for (const NotProved& one : NothingProved(audit)) ++cases[places.find(one.case_name)->second].not_proved;
+  for (const NotProved& one : not_proved) {
+    nothing_proved.emplace(one.case_name, one.mode);
+    CaseChanges& mine = of(one.case_name);
+    ++mine.not_proved;
+    ++mine.changes.defects[Change::NotRun];
+  }
+  if (audit.comparison) {
+    for (const Gone& gone : audit.comparison->gone) {
+      const bool counted = gone.change == Change::NotRun && (nothing_proved.contains({gone.case_name, Mode::Unknown}) ||
+                                                             nothing_proved.contains({gone.case_name, gone.mode}));
+      if (!counted) ++of(gone.case_name).changes.defects[gone.change];
+    }
+  }
   return cases;
 }
 
@@ -205,10 +238,12 @@ bool WriteComparisonText(const Audit& audit, std::ostream& out, bool colour) {
   std::string counts;
   for (const Change change : {Change::New, Change::Changed, Change::NotRun, Change::Fixed, Change::Unchanged}) {
     const auto found = changes.defects.find(change);
-    const std::uint64_t count = (found == changes.defects.end() ? 0 : found->second) + (change == Change::NotRun ? not_proved.size() : 0);
+    const std::uint64_t count = found == changes.defects.end() ? 0 : found->second;
     counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, words::Row(change).title);
   }
   if (changes.suppressed != 0) counts += fmt::format(", {} suppressed", changes.suppressed);
+  if (changes.expired != 0)
+    counts += fmt::format(", {} {} expired", changes.expired, changes.expired == 1 ? "suppression has" : "suppressions have");
   page.Line("cuaudit compare: {}", counts);
   page.Line("  base     {}", ForTerminal(comparison.base));
   for (const std::string& warning : comparison.warnings) page.Line("  warning  {}", ForTerminal(warning));

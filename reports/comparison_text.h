@@ -15,13 +15,19 @@ namespace cuaudit::report {
 // Why a run says nothing about what it does not show: it was interrupted, failed, or was not exercised. Empty: it does.
 std::string WhyNothingProved(const Run& run);
 
-// Cases and runs of the audit that prove nothing, and then those of the base that the audit does not have.
+// Runs of the base that the audit does not have. A case that is gone as a whole stands there once.
+std::vector<NotProved> Missing(const Audit& audit);
+
+// Cases and runs of the audit that prove nothing, and then those of the base that the audit does not have, each once: a run that says no
+// more than its case is left out.
 std::vector<NotProved> NothingProved(const Audit& audit);
 
-// Number of defects by change. Suppressed ones are in none of them.
+// Number of defects by change. Suppressed ones are in none of them. What was not run is counted once: cases and runs that prove nothing
+// (NothingProved), and defects of the base that nobody looked for in the others.
 struct Changes {
   std::map<Change, std::uint64_t> defects;
   std::uint64_t suppressed = 0;
+  std::uint64_t expired = 0;  // of the other numbers: a suppression accepted them until a day that has passed
 };
 Changes CountChanges(const Audit& audit);
 

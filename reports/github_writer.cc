@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "reports/audit_defects.h"
+#include "reports/comparison_text.h"
 #include "reports/defect_steps.h"
 #include "reports/defect_words.h"
 #include "reports/escape.h"
@@ -78,29 +79,34 @@ void AddDefect(const SourceRoot& root, const Listed& listed, bool fails, Annotat
 }
 
 void AddCases(const Audit& audit, Annotations* annotations) {
+  const Level not_run = FailsOn(audit, Change::NotRun) ? kError : kWarning;
   for (const Case& one : audit.cases) {
     if (const std::string_view what = NotRun(one); !what.empty()) {
-      annotations->Add(kWarning, "cuaudit: " + std::string(what) + ": " + one.name, {}, Data(WhyNotRun(one), kMessageBytes));
+      annotations->Add(not_run, "cuaudit: " + std::string(what) + ": " + one.name, {}, Data(WhyNotRun(one), kMessageBytes));
     }
     for (const Run& run : one.runs) {
       if (const std::string cut = CutShort(run); !cut.empty())
         annotations->Add(kWarning, "cuaudit: " + NameOf(one, run) + ": cut short", {}, cut);
       if (Proves(run)) continue;
-      annotations->Add(run.outcome == Outcome::Error ? kError : kWarning, "cuaudit: " + NameOf(one, run) + ": nothing is proved", {},
+      annotations->Add(run.outcome == Outcome::Error ? kError : not_run, "cuaudit: " + NameOf(one, run) + ": nothing is proved", {},
                        Data(MessageLine(run), kMessageBytes));
     }
   }
   if (audit.comparison) {
     for (const Gone& gone : audit.comparison->gone) {
-      if (gone.change == Change::Fixed) continue;
-      annotations->Add(kWarning, "cuaudit: not run: " + gone.fingerprint, {},
+      if (gone.change == Change::Fixed) {
+        if (FailsOn(audit, Change::Fixed))
+          annotations->Add(kError, "cuaudit: fixed: " + gone.fingerprint, {}, Data(gone.title, kMessageBytes));
+        continue;
+      }
+      annotations->Add(not_run, "cuaudit: not run: " + gone.fingerprint, {},
                        Data("the base has it, and nobody looked for it: " + gone.title + (gone.because.empty() ? "" : ": " + gone.because),
                             kMessageBytes));
     }
   }
   if (audit.comparison) {
-    for (const NotProved& one : audit.comparison->not_run) {
-      annotations->Add(kWarning, "cuaudit: not run: " + NameOf(one), {}, Data("the base has it: " + one.why, kMessageBytes));
+    for (const NotProved& one : Missing(audit)) {
+      annotations->Add(not_run, "cuaudit: not run: " + NameOf(one), {}, Data("the base has it: " + one.why, kMessageBytes));
     }
   }
   for (const std::string& entry : audit.unused_suppressions) {

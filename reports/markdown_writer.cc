@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "reports/audit_defects.h"
+#include "reports/comparison_text.h"
 #include "reports/defect_steps.h"
 #include "reports/defect_words.h"
 #include "reports/escape.h"
@@ -63,7 +65,7 @@ void AppendComparison(const Audit& audit, Sheet* sheet) {
     sheet->Add(fmt::format("| {} | {} | {} | {} |\n", words::Row(gone.change).title, Code(gone.case_name), Code(title),
                            gone.because.empty() ? "" : Code(gone.because)));
   }
-  for (const NotProved& one : comparison.not_run) {
+  for (const NotProved& one : Missing(audit)) {
     sheet->Add(fmt::format("| {} | {} | | {} |\n", words::Row(Change::NotRun).title, Code(NameOf(one)), Code(one.why)));
   }
   sheet->Add("\n");
@@ -93,6 +95,38 @@ void AppendCases(const Audit& audit, Sheet* sheet) {
 }
 
 using Numbers = std::map<std::string_view, std::size_t>;  // fingerprint -> place in the list of defects
+
+Numbers NumbersOf(const std::vector<Listed>& defects) {
+  Numbers numbers;
+  for (std::size_t i = 0; i < defects.size(); ++i) {
+    if (!defects[i].defect->fingerprint.empty()) numbers.emplace(defects[i].defect->fingerprint, i);
+  }
+  return numbers;
+}
+
+// In the order in which the tables of the cases name them, so that a reader meets 1, 2, 3; in each table what is new comes first.
+std::vector<Listed> AsTheCasesNameThem(const Audit& audit, const std::vector<Listed>& defects) {
+  const Numbers numbers = NumbersOf(defects);
+  std::set<std::size_t> left;
+  for (std::size_t i = 0; i < defects.size(); ++i) left.insert(i);
+  std::vector<Listed> ordered;
+  const auto take = [&](const std::set<std::size_t>& places) {
+    for (const std::size_t place : places) {
+      if (left.erase(place) != 0) ordered.push_back(defects[place]);
+    }
+  };
+  for (const Case& one : audit.cases) {
+    std::set<std::size_t> places;
+    for (const Run& run : one.runs) {
+      for (const Defect& defect : run.defects) {
+        if (const auto found = numbers.find(defect.fingerprint); found != numbers.end()) places.insert(found->second);
+      }
+    }
+    take(places);
+  }
+  take(std::set<std::size_t>(left));
+  return ordered;
+}
 
 // One row for each defect of the case, with the number of its fold.
 void AppendCase(const Case& one, const Numbers& numbers, Sheet* sheet) {
@@ -153,11 +187,8 @@ void AppendSuppressions(const Audit& audit, Sheet* sheet) {
 }  // namespace
 
 bool WriteMarkdown(const Audit& audit, std::ostream& out, const MarkdownOptions& options) {
-  const std::vector<Listed> defects = ListDefects(audit);
-  Numbers numbers;
-  for (std::size_t i = 0; i < defects.size(); ++i) {
-    if (!defects[i].defect->fingerprint.empty()) numbers.emplace(defects[i].defect->fingerprint, i);
-  }
+  const std::vector<Listed> defects = AsTheCasesNameThem(audit, ListDefects(audit));
+  const Numbers numbers = NumbersOf(defects);
   Sheet sheet{{}, options.most_bytes};
   sheet.Add("## cuaudit: " + Headline(audit, TallyOf(audit, defects)) + "\n\n");
   AppendComparison(audit, &sheet);

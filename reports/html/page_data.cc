@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "reports/audit_defects.h"
+#include "reports/comparison_text.h"
 #include "reports/defect_words.h"
 #include "reports/html/run_data.h"
 #include "reports/message.h"
@@ -124,7 +125,7 @@ std::string PageData(const Audit& audit, const SourceRoot* root) {
   }
   Json missing = Json::array();
   if (audit.comparison) {
-    for (const NotProved& one : audit.comparison->not_run) missing.push_back(Json{{"name", NameOf(one)}, {"because", one.why}});
+    for (const NotProved& one : Missing(audit)) missing.push_back(Json{{"name", NameOf(one)}, {"because", one.why}});
   }
   Json json = {{"tool", audit.tool_version}, {"generated", audit.generated}};
   json["base"] = audit.comparison ? Json(audit.comparison->base) : Json(nullptr);

@@ -1,22 +1,28 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""An audit of many cases with a budget finds every defect that the unlimited one finds in its first faults.
+"""An audit with a budget spends it on first faults before second ones, and finds every defect that an unlimited one finds in its first faults.
 
     budget_test.py --tool build/dev/bin/cuaudit --programs build/dev/bin/e2e --reducers build/dev/bin/reducers [--budget 5min]
 
-The cases are reducers of this tree and programs of suites/e2e. First all of them are audited without a limit. A defect counts as one of
-first faults when a trial with a single fault, or none, shows it. Then the same cases are audited anew in the time that this took. With a budget
-each case is begun several times, and others may use the machine more than before, so that what is missing is looked for once more, in three
-times the time, before the test fails; --budget takes one time instead. Prints what each audit did. Exit status: 0 all were found, 1 not.
+The cases are reducers of this tree and programs of suites/e2e. All of them are audited without a limit. A defect counts as one of first
+faults when a trial with a single fault, or none, shows it. How much a budget cuts is a matter of how busy the machine is, so that the order
+of the work is looked at with a budget that is never spent: the audit comes to each case before it comes to one again, the log of each sweep
+has all single faults before the first trial with two, and nothing is missing at the end. --budget instead measures what an audit with that
+budget finds. Prints what each audit did. Exit status: 0 the order is right and nothing is missing, 1 not.
 """
 import argparse
 import json
-import math
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from trial_log import trials_of  # noqa: E402  (its folder is known only here)
+
+NEVER_SPENT = "1000h"
 
 
 def cases(programs, reducers, cycles):
@@ -40,14 +46,38 @@ def cases(programs, reducers, cycles):
 
 def audit(tool, project, out, options):
     begun = time.monotonic()
-    done = subprocess.run([tool, "audit", "--config", project, "--out", out, "--progress=none", *options], capture_output=True, text=True, check=False)
+    done = subprocess.run([tool, "audit", "--config", project, "--out", out, "--progress=plain", *options], capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1, 3):
         sys.exit(f"audit: exit status {done.returncode}\n{done.stdout}{done.stderr}")
     told = done.stdout.strip().splitlines()
     for line in told[:-1]:
         if "defect" not in line and ": clean" not in line:
             print("  " + line)
-    return time.monotonic() - begun, told[-1]
+    return time.monotonic() - begun, told[-1], re.findall(r"^cuaudit: case \d+ of \d+: (.*)$", done.stderr, re.MULTILINE)
+
+
+def wrong_order(tool, chosen, turns, folder):
+    """What is wrong in the order of the work: of the audit, which began its cases in `turns`, and of the sweep of each case by its log."""
+    wrong = []
+    if sorted(turns[: len(chosen)]) != sorted(chosen):
+        wrong.append(f"a case was begun again before all had been begun: {turns[:len(chosen)]}")
+    second = 0
+    for name, command in chosen.items():
+        work = folder / f"work_{name}"
+        options = ["--driver=sim", "--progress=none", "--no-shrink", "--work-dir", work, "--budget", NEVER_SPENT]
+        options += ["--host"] if name.startswith("leak_") else []
+        words = [str(word) for word in command]
+        subprocess.run([tool, "sweep", *options, "--", *words], capture_output=True, check=False)
+        faults = [len(trial["faults"]) for trial in trials_of(work / "trials.jsonl")]
+        if not faults:
+            wrong.append(f"{name}: no trial in {work}/trials.jsonl")
+        if faults != sorted(faults, key=lambda count: count > 1):
+            wrong.append(f"{name}: a single fault was tried after two: {faults}")
+        second += sum(count > 1 for count in faults)
+    if second == 0:
+        wrong.append("no sweep tried two faults")
+    print(f"order: {len(turns)} turns of {len(chosen)} cases; {second} trials with a second fault, all behind single ones" if not wrong else "order: wrong")
+    return wrong
 
 
 def defects_of(out):
@@ -75,7 +105,7 @@ def main():
     parser.add_argument("--programs", required=True, type=pathlib.Path)
     parser.add_argument("--reducers", required=True, type=pathlib.Path)
     parser.add_argument("--cycles", default="1", help="of the reducers")
-    parser.add_argument("--budget", help="instead of the time of the unlimited audit")
+    parser.add_argument("--budget", help="measure what an audit with this budget finds")
     parser.add_argument("--option", action="append", default=[], help="of both audits, such as --option=--no-prune")
     arguments = parser.parse_args()
     chosen = cases(arguments.programs.resolve(), arguments.reducers.resolve(), arguments.cycles)
@@ -86,25 +116,22 @@ def main():
             lines += [f"[case.{name}]", "command = " + json.dumps([str(word) for word in command])]
             lines += ["host = true"] if name.startswith("leak_") else []  # it ends by exit right after a failure
         (folder / "cuaudit.toml").write_text("\n".join(lines) + "\n")
-        seconds, told = audit(arguments.tool, folder / "cuaudit.toml", folder / "whole", arguments.option)
+        seconds, told, _ = audit(arguments.tool, folder / "cuaudit.toml", folder / "whole", arguments.option)
         every, first, trials, second = defects_of(folder / "whole")
         print(f"unlimited: {seconds:.1f} s: {told}")
         print(f"measured: {len(chosen)} cases: {trials} trials, {second} with a second fault; {len(every)} defects, {len(first)} by first faults")
-        budgets = [arguments.budget] if arguments.budget else [f"{max(1, math.ceil(seconds * part))}s" for part in (1, 3)]
-        for budget in budgets:
-            took, cut = audit(arguments.tool, folder / "cuaudit.toml", folder / budget, ["--budget", budget, *arguments.option])
-            found, _, trials, second = defects_of(folder / budget)
-            print(f"--budget {budget}: {took:.1f} s: {cut}")
-            print(f"measured: {trials} trials, {second} with a second fault; {len(found & every)} defects, {len(found & first)} by first faults")
-            missing = sorted(first - found)
-            if not missing:
-                break
-    for case, fingerprint in missing:
-        print(f"not found: {case} {fingerprint}")
+        budget = arguments.budget or NEVER_SPENT
+        took, cut, turns = audit(arguments.tool, folder / "cuaudit.toml", folder / "budget", ["--budget", budget, *arguments.option])
+        found, _, trials, second = defects_of(folder / "budget")
+        print(f"--budget {budget}: {took:.1f} s: {cut}")
+        print(f"measured: {trials} trials, {second} with a second fault; {len(found & every)} defects, {len(found & first)} by first faults")
+        wrong = [] if arguments.budget else wrong_order(arguments.tool, chosen, turns, folder)
+    wrong += [f"not found: {case} {fingerprint}" for case, fingerprint in sorted(first - found)]
     if len(chosen) < 20 or len(first) < 10:
-        print("budget_test: expected at least 20 cases and 10 defects of first faults")
-        return 1
-    return 1 if missing else 0
+        wrong.append("expected at least 20 cases and 10 defects of first faults")
+    for line in wrong:
+        print(f"budget_test: {line}")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

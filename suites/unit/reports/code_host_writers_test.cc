@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <nlohmann/json.hpp>
 #include <pugixml.hpp>
 #include <sstream>
@@ -100,7 +101,7 @@ TEST(EveryFormat, ACaseOfWhichAPartWasLeftOutSaysSo) {
   Audit audit;
   audit.cases.push_back({"player", {}, {suites::CleanSweep()}, "cycles left out: the budget"});
   EXPECT_EQ(Headline(audit, TallyOf(audit, ListDefects(audit))), "no defects; 1 case proved nothing");
-  EXPECT_THAT(Github(audit), HasSubstr("::warning title=cuaudit%3A not all run%3A player::cycles left out: the budget\n"));
+  EXPECT_THAT(Github(audit), HasSubstr("::error title=cuaudit%3A not all run%3A player::cycles left out: the budget\n"));
   EXPECT_THAT(Sarif(audit, SarifProfile::Github).dump(), HasSubstr("case player was not all run: cycles left out: the budget"));
   EXPECT_THAT(Markdown(audit), HasSubstr("| <code>player</code> | not all run | | | | | | <code>cycles left out: the budget</code> |"));
   EXPECT_THAT(Gitlab(audit), HasSubstr("Case player was not all run: cycles left out: the budget"));
@@ -155,10 +156,23 @@ TEST(ListDefects, NewOnesComeFirstAndOneCauseIsListedOnce) {
   EXPECT_TRUE(defects[2].defect->suppressed->expired) << "an expired suppression accepts nothing";
   EXPECT_TRUE(IsSuppressed(*defects[3].defect));
   EXPECT_EQ(Headline(audit, TallyOf(audit, defects)),
-            "3 defects in 3 cases: 1 new, 1 changed, 1 unchanged; 1 suppression has expired; 1 suppressed; 1 fixed, 1 not run; 1 report of "
-            "the base missing; 2 cases "
-            "proved nothing");
+            "3 defects in 3 cases: 1 new, 1 changed, 1 unchanged; 1 suppression has expired; 1 suppressed; 1 fixed, 3 not run");
   EXPECT_EQ(Headline(Audit{}, Tally{}), "no defects");
+}
+
+TEST(MarkdownWriter, NumbersRunInTheOrderOfTheTables) {
+  Audit audit = AuditOf(ManyDefects(2, Change::Unchanged));
+  audit.cases[0].name = "a";
+  report::Run later = ManyDefects(3, Change::Unchanged);  // the first two are those of the first case
+  later.defects[2].change = Change::New;
+  audit.cases.push_back({"b", {}, {std::move(later)}, ""});
+  std::vector<int> numbers;
+  std::istringstream lines(Markdown(audit));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("| ") && std::isdigit(static_cast<unsigned char>(line[2])) != 0) numbers.push_back(std::stoi(line.substr(2)));
+    if (line.starts_with("<details><summary>")) numbers.push_back(std::stoi(line.substr(18)));
+  }
+  EXPECT_THAT(numbers, ElementsAre(1, 2, 1, 2, 3, 1, 2, 3));
 }
 
 TEST(ListDefects, AnOldCaseDoesNotHideThatAnotherCaseHasItNew) {
@@ -244,9 +258,9 @@ TEST(SarifWriter, WhatProvesNothingIsNoSuccess) {
 TEST(GithubWriter, NewOnesAreErrorsOldOnesNoticesAndSuppressedOnesAreNotShown) {
   const std::string text = Github(suites::ReleaseAudit());
   EXPECT_THAT(text, HasSubstr("::error file=src/picture.c,line=61,title=cuaudit%2C new%3A leak%3A 1 stream::1 stream"));
-  EXPECT_EQ(Count(text, "::error "), 3U) << "new, changed and one whose suppression has expired: " << text;
+  EXPECT_EQ(Count(text, "::error "), 7U) << "new, changed, one whose suppression has expired, and four that were not run: " << text;
   EXPECT_THAT(text, Not(HasSubstr("double_release")));
-  EXPECT_THAT(text, HasSubstr("::warning title=cuaudit%3A not run%3A decoder::its program build/decoder is not there\n"));
+  EXPECT_THAT(text, HasSubstr("::error title=cuaudit%3A not run%3A decoder::its program build/decoder is not there\n"));
   const std::string old = Github(AuditOf(ManyDefects(2, Change::Unchanged)));
   EXPECT_EQ(Count(old, "::notice "), 2U);
   EXPECT_EQ(Count(old, "::error "), 0U);

@@ -100,11 +100,12 @@ TEST(Counts, OfEachCaseStandBelowTheSum) {
   Audit audit = suites::ReleaseAudit();
   audit.comparison->not_run.push_back({"mixer", Mode::Sweep, "the case is gone"});
   const std::string text = Text(audit);
-  EXPECT_THAT(text, AllOf(HasSubstr("\n  case          new  changed  not run   fixed  unchanged  suppressed\n"),
-                          HasSubstr("\n  player          1        1        0       0          0           1\n"),
-                          HasSubstr("\n  encoder         0        0        1       1          0           0\n"),
-                          HasSubstr("\n  decoder         0        0        2       0          0           0\n"),
-                          HasSubstr("\n  mixer           0        0        1       0          0           0\n")))
+  EXPECT_THAT(text, AllOf(HasSubstr("\n  case          new  changed  not run   fixed  unchanged  suppressed  expired\n"),
+                          HasSubstr("\n  player          1        1        0       0          0           1        0\n"),
+                          HasSubstr("\n  encoder         0        0        1       1          0           0        0\n"),
+                          HasSubstr("\n  decoder         0        0        1       0          0           0        0\n"),
+                          HasSubstr("\n  scaler          0        0        0       0          1           0        1\n"),
+                          HasSubstr("\n  mixer           0        0        1       0          0           0        0\n")))
       << text;
   const Json json = ComparisonJson(audit);
   ASSERT_EQ(json["cases"].size(), audit.cases.size() + 1);
@@ -114,7 +115,49 @@ TEST(Counts, OfEachCaseStandBelowTheSum) {
   }
   EXPECT_EQ(sum, json["counts"]);
   EXPECT_EQ(json["cases"].back()["case"], "mixer");
-  EXPECT_THAT(Text(Two(Change::New, Change::New)), Not(HasSubstr("suppressed\n"))) << "one case is the sum";
+  EXPECT_THAT(Text(Two(Change::New, Change::New)), Not(HasSubstr("suppressed  expired\n"))) << "one case is the sum";
+}
+
+std::string Markdown(const Audit& audit) {
+  return Written([&](std::ostream& out) { return WriteMarkdown(audit, out); });
+}
+
+TEST(Counts, AnExpiredSuppressionIsOneOfThem) {
+  Audit audit = Two(Change::Unchanged, Change::Unchanged);
+  audit.cases[0].runs[0].defects[0].suppressed = Suppressed{"r", "o", "2026-01-01", true, "s.toml:1"};
+  EXPECT_THAT(Text(audit),
+              testing::StartsWith("cuaudit compare: 0 new, 0 changed, 0 not run, 0 fixed, 2 unchanged, 1 suppression has expired\n"));
+  EXPECT_EQ(ComparisonJson(audit)["counts"]["expired"], 1);
+  EXPECT_EQ(ComparisonJson(audit)["cases"][0]["counts"]["expired"], 1);
+  EXPECT_THAT(Markdown(audit), HasSubstr("2 unchanged; 1 suppression has expired\n"));
+}
+
+// A case that is gone, one that has no cycles any more, one that was interrupted, and a defect that nobody looked for in one that was not.
+TEST(Counts, WhatWasNotRunIsCountedOnce) {
+  Audit audit = Two(Change::Unchanged, Change::Unchanged);
+  const std::string here = audit.cases[0].name;
+  const std::string why = "interrupted by SIGINT";
+  report::Run cut = suites::NotExercised();
+  cut.message = {};
+  cut.message.told = why;
+  audit.cases.push_back({"cut", {}, {cut}, why});
+  const auto gone = [](const std::string& of, Mode mode, const char* fingerprint) {
+    return Gone{Change::NotRun, "why", of, mode, fingerprint, Rule::Leak, "1 stream"};
+  };
+  audit.comparison->gone = {gone("away", Mode::Sweep, "v2-1"), gone("away", Mode::Cycles, "v2-2"), gone(here, Mode::Cycles, "v2-3"),
+                            gone("cut", Mode::Sweep, "v2-4"), gone(here, Mode::Sweep, "v2-5")};
+  audit.comparison->not_run = {{"away", Mode::Sweep, "the case is gone"},
+                               {"away", Mode::Cycles, "the case is gone"},
+                               {here, Mode::Cycles, "the case has no cycles"}};
+  const std::string text = Text(audit);
+  EXPECT_THAT(text, testing::StartsWith("cuaudit compare: 0 new, 0 changed, 4 not run, 0 fixed, 2 unchanged\n"));
+  EXPECT_THAT(text, AllOf(HasSubstr("\n  cut: interrupted by SIGINT\n"), Not(HasSubstr("\n  cut, sweep: interrupted")),
+                          HasSubstr("\n  away: the case is gone\n"), HasSubstr("fingerprint v2-2\n")));
+  const Json counts = ComparisonJson(audit)["counts"];
+  EXPECT_EQ(counts["not_run"], 4);
+  EXPECT_EQ(counts["not_proved"], 3);
+  EXPECT_THAT(Markdown(audit), testing::StartsWith("## cuaudit: 2 defects: 2 unchanged; 4 not run\n"));
+  EXPECT_THAT(Markdown(audit), AllOf(HasSubstr("| <code>away</code> | | <code>the case is gone</code> |"), Not(HasSubstr("away, sweep"))));
 }
 
 TEST(Counts, AHostileNameStaysInItsRow) {
@@ -172,6 +215,21 @@ TEST(Policy, GithubShowsAsErrorsWhatFails) {
   EXPECT_THAT(says(), AllOf(HasSubstr("::error "), HasSubstr("::notice ")));
   audit.comparison->fail_on = {Change::New};
   EXPECT_THAT(says(), Not(HasSubstr("::error ")));
+  audit.comparison->gone = {Gone{Change::NotRun, "why", "a", Mode::Sweep, "v2-2", Rule::Leak, "1 event"},
+                            Gone{Change::Fixed, "", "a", Mode::Sweep, "v2-3", Rule::Leak, "1 stream"}};
+  audit.comparison->not_run = {{"mixer", Mode::Cycles, "the case is gone"}};
+  audit.cases.push_back({"probe", {}, {suites::NotExercised()}, ""});
+  audit.cases.push_back({"decoder", {}, {}, "its program is not there"});
+  for (const char* const level : {"::warning ", "::error "}) {
+    EXPECT_THAT(says(), AllOf(HasSubstr(std::string(level) + "title=cuaudit%3A not run%3A v2-2::"),
+                              HasSubstr(std::string(level) + "title=cuaudit%3A not run%3A mixer::"),
+                              HasSubstr(std::string(level) + "title=cuaudit%3A probe%3A nothing is proved::"),
+                              HasSubstr(std::string(level) + "title=cuaudit%3A not run%3A decoder::")));
+    audit.comparison->fail_on = {Change::NotRun};
+  }
+  EXPECT_THAT(says(), Not(HasSubstr("v2-3")));
+  audit.comparison->fail_on = {Change::Fixed};
+  EXPECT_THAT(says(), HasSubstr("::error title=cuaudit%3A fixed%3A v2-3::1 stream\n"));
 }
 
 TEST(SarifBaseline, NamesTheBaseByItsResults) {
