@@ -225,12 +225,14 @@ TEST(AuditCases, WhatTheBudgetCutsIsNotCleanWhenItsDefectsAreSuppressed) {
   const std::string begun = folder + "/begun";
   const std::string go_on = folder + "/go_on";
   ASSERT_EQ(RunCommand({"mkfifo", begun, go_on}).exit, 0);
-  WriteFile(folder + "/s.toml", "[[suppression]]\nrule = '*'\nreason = 'r'\nowner = 'o'\nuntil = 2099-03-31\n");
+  setenv("CUAUDIT_TODAY", "2026-11-26", 1);
+  WriteFile(folder + "/s.toml", "[[suppression]]\nrule = '*'\nreason = 'r'\nowner = 'o'\nuntil = 2027-03-31\n");
   const std::string script =
       "if [ -p " + begun + " ]; then echo $$ > " + begun + "; read word < " + go_on + "; fi; exec " + Program("defective");
   const Project project("[case.a]\ndriver = \"sim\"\njobs = 1\nisolation = \"spawn\"\ncall = [\"cuMemAlloc\", \"cuMemFree\"]\n" +
                         ("suppressions = \"" + folder) + "/s.toml\"\ncommand = [\"/bin/sh\", \"-c\", \"" + script + "\"]\n");
   const Outcome cut = AuditCutAfterOneTrial(project, begun, go_on);
+  unsetenv("CUAUDIT_TODAY");
   EXPECT_EQ(cut.exit, 3) << cut.out << cut.err;
   const Json report = project.Report("a.sweep.json");
   EXPECT_EQ(report["outcome"], "not_exercised");

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -156,7 +157,8 @@ TEST(Shards, AGapInTheSecondRoundLeavesTheFirstOne) {
 TEST(Shards, SuppressedFindingsWithAGapAreNotClean) {
   const std::string directory = TemporaryDirectory();
   const std::string plan = directory + "/plan";
-  WriteFile(directory + "/s.toml", "[[suppression]]\nrule = '*'\nreason = 'r'\nowner = 'o'\nuntil = 2099-03-31\n");
+  setenv("CUAUDIT_TODAY", "2026-11-26", 1);
+  WriteFile(directory + "/s.toml", "[[suppression]]\nrule = '*'\nreason = 'r'\nowner = 'o'\nuntil = 2027-03-31\n");
   ASSERT_EQ(Plan(plan, {"--shards", "5", "--depth", "1", "--suppressions", directory + "/s.toml"}).exit, 0);
   for (const char* const i : {"0", "1", "2", "3", "4"}) ASSERT_EQ(Cuaudit({"run-shard", plan, i}).exit, 0);
   EXPECT_EQ(Merge(plan).exit, 0);
@@ -168,6 +170,7 @@ TEST(Shards, SuppressedFindingsWithAGapAreNotClean) {
                 AllOf(HasSubstr("\"outcome\": \"not_exercised\""), HasSubstr("shard " + std::to_string(gap) + " of round 1 is missing")));
     std::filesystem::rename(directory + "/kept", Shard(plan, 1, gap));
   }
+  unsetenv("CUAUDIT_TODAY");
 }
 
 TEST(Shards, AChangedRunWithoutFaultsIsRefused) {
