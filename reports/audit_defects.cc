@@ -12,6 +12,7 @@
 
 #include "reports/comparison_text.h"
 #include "reports/defect_words.h"
+#include "reports/escape.h"
 #include "reports/message.h"
 #include "reports/plus.h"
 #include "reports/text_page.h"
@@ -126,7 +127,16 @@ std::string Headline(const Audit& audit, const Tally& tally) {
   return text;
 }
 
-std::string CutShort(const Run& run) { return CutShort(Skipped(run, Reason::OverBudget), Skipped(run, Reason::BeyondLimit)); }
+std::string TrialsLeftOut(const Run& run) { return CutShort(Skipped(run, Reason::OverBudget), Skipped(run, Reason::BeyondLimit)); }
+
+std::string CutShort(const Run& run) {
+  constexpr std::size_t kMost = 600;
+  std::string text = TrialsLeftOut(run);
+  if (!Proves(run) || run.message.told.empty()) return text;
+  return text + (text.empty() ? "" : "; ") + Shortened(ForTerminal(run.message.told), kMost);
+}
+
+bool ProvesAll(const Run& run) { return Proves(run) && run.message.told.empty(); }
 
 std::string_view NotRun(const Case& one) {
   if (one.runs.empty()) return "not run";

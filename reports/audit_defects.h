@@ -52,8 +52,14 @@ bool Fails(const Audit& audit, const Defect& defect);
 // True when the report says something about the program: clean, findings or left.
 bool Proves(const Run& run);
 
-// "12 trials left out when --budget was spent, 3 beyond --limit". Empty when a sweep made all trials that it had planned.
+// "12 trials left out when --budget was spent, 3 beyond --limit". Empty when neither left any out.
+std::string TrialsLeftOut(const Run& run);
+
+// The same, and why a report with findings proves less than it should. Empty when a sweep made all trials that it had planned.
 std::string CutShort(const Run& run);
+
+// True when the report says something about the program and nothing keeps it from saying all.
+bool ProvesAll(const Run& run);
 
 // Of a case that was not carried out, or not as a whole: "not run" or "not all run". Otherwise empty.
 std::string_view NotRun(const Case& one);

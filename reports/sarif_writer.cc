@@ -239,17 +239,17 @@ bool IsGuid(std::string_view text) {
 Json Notification(std::string_view level, const std::string& says) { return Json{{"level", level}, {"message", sarif::Message(says)}}; }
 
 Json InvocationOf(const Case& one, const Run& run) {
-  Json invocation{{"executionSuccessful", Proves(run)}};
+  Json invocation{{"executionSuccessful", ProvesAll(run)}};
   if (Proves(run)) invocation["exitCode"] = run.outcome == Outcome::Clean ? 0 : 1;
   if (run.outcome == Outcome::NotExercised) invocation["exitCode"] = 3;
   if (run.interrupted) invocation["exitSignalName"] = ForTerminal(run.interrupted->signal);
   if (IsDate(run.generated)) invocation["endTimeUtc"] = run.generated;
   Json notifications = Json::array();
   if (const std::string message = MessageLine(run); !message.empty()) {
-    const std::string_view level = Proves(run) ? "note" : run.outcome == Outcome::Error ? "error" : "warning";
+    const std::string_view level = ProvesAll(run) ? "note" : run.outcome == Outcome::Error ? "error" : "warning";
     notifications.push_back(Notification(level, message));
   }
-  if (const std::string cut = CutShort(run); !cut.empty()) notifications.push_back(Notification("warning", cut));
+  if (const std::string cut = TrialsLeftOut(run); !cut.empty()) notifications.push_back(Notification("warning", cut));
   if (!notifications.empty()) invocation["toolExecutionNotifications"] = std::move(notifications);
   Json properties{{"mode", Name(run.mode)}, {"outcome", OutcomeName(run)}, {"program", run.command}, {"driver", Name(run.driver.kind)}};
   if (!one.name.empty()) properties["case"] = one.name;

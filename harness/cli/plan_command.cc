@@ -84,6 +84,9 @@ struct Planner {
     one.weight = by_time ? static_cast<std::uint64_t>(of_one) : std::max<std::uint64_t>(first.calls, 1);
     // Trials and their log are the shards' business; the fault-free runs stay.
     for (const char* const name : {"plan.txt", "trials.jsonl"}) std::filesystem::remove(session->dir().File(name), error);
+    Result<RunDigests> runs = DigestRuns(folder.Case(one.name));
+    if (!runs.ok()) return runs.status();
+    one.runs = std::move(*runs);
     Status written = TrialLines::Write(folder.Trials(1, one.name), first.trials, 0);
     plan.cases.push_back(std::move(one));
     return written;
@@ -134,7 +137,7 @@ Exit PlanNext(const Options& options) {
   }
   const ShardSet shards = ShardsOf(options, folder, *rounds);
   for (const std::string& fault : shards.faults) Say(fault);
-  for (std::uint64_t round = 1; round <= rounds->size(); ++round) {
+  for (const ShardPlan& round : *rounds) {
     if (!shards.Whole(round)) return Refuse(Status(Exit::Environment, "the next round depends on all shards: nothing was planned"));
   }
   std::uint64_t trials = 0;
@@ -156,8 +159,16 @@ Exit PlanNext(const Options& options) {
     const Status written = TrialLines::Write(folder.Trials(next.round, one.name), *more, 0);
     if (!written.ok()) return Refuse(written);
   }
+  const std::string nothing_left = "nothing left to plan: " + report::ForTerminal(folder.path()) + "\n";
+  // Who asks for a certain round carries out its shards in any case, as the script for Slurm does: they find nothing to do.
+  if (trials == 0 && options.round == 0) {
+    std::error_code error;
+    std::filesystem::remove_all(std::filesystem::path(folder.Trials(next.round, kOnlyCase)).parent_path(), error);
+    return Print(nothing_left);
+  }
   const Status written = WriteShardPlan(folder, &next);
   if (!written.ok()) return Refuse(written);
+  if (trials == 0) return Print(nothing_left);
   return Print(Counted(trials, "trial") + " of round " + std::to_string(next.round) + " in " + Counted(next.shards, "shard") + ": " +
                report::ForTerminal(folder.path()) + "\n");
 }

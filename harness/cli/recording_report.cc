@@ -77,13 +77,17 @@ void AddGrowth(const Observation& seen, const std::string& again, SiteTexts* sit
   std::copy_if(cycles.notes.begin(), cycles.notes.end(), std::back_inserter(run->notes), of_cycles);
 }
 
-// The outcome when nothing is wrong in what was seen.
+// The outcome when nothing is wrong in what was seen. What was not seen is said beside findings as well: without them, suppressed ones
+// would leave a clean report.
 void JudgeWithoutFindings(const Observation& seen, report::Run* run) {
+  const bool found = !run->findings.empty();
   std::string why;
   if (run->totals.calls == 0) why = "the program never called the CUDA driver while it was recorded";
-  else if (!Whole(seen)) why = "nothing is wrong in what the recording has, but a part of it is missing";
+  else if (!Whole(seen))
+    why = found ? "a part of the recording is missing" : "nothing is wrong in what the recording has, but a part of it is missing";
   else if (run->mode == report::Mode::Run && !AllReachedTheirEnd(seen))
-    why = "nothing was done wrong, but the program was killed or still runs: what it held is listed, not judged";
+    why = std::string(found ? "" : "nothing was done wrong, but ") +
+          "the program was killed or still runs: what it held is listed, not judged";
   run->outcome = why.empty() ? words::Outcome::Clean : words::Outcome::NotExercised;
   if (!why.empty()) run->message.told = "not exercised: " + why;
 }
@@ -101,9 +105,8 @@ report::Run ReportOf(const Observation& seen, const std::string& again, SiteText
   }
   FindDefects(&run);
   run.live = LiveTable(seen.ledger);
-  if (run.findings.empty()) {
-    JudgeWithoutFindings(seen, &run);
-  } else {
+  JudgeWithoutFindings(seen, &run);
+  if (!run.findings.empty()) {
     const auto stayed = [](const report::Finding& finding) { return finding.rule == words::Rule::LeftAtExit; };
     run.outcome = std::all_of(run.findings.begin(), run.findings.end(), stayed) ? words::Outcome::Left : words::Outcome::Findings;
   }
@@ -175,9 +178,9 @@ Exit CyclesOfRecording(const Options& options) {
                                     "(cuaudit/mark.h): it has " + std::to_string(cycles)});
   }
   FindDefects(&run);
+  JudgeWithoutFindings(*seen, &run);
+  if (run.message.undecided) run.outcome = words::Outcome::NotExercised;
   if (!run.findings.empty()) run.outcome = words::Outcome::Findings;
-  else if (run.message.undecided) run.outcome = words::Outcome::NotExercised;
-  else JudgeWithoutFindings(*seen, &run);
   SayLeftOut(run);
   return Deliver(std::move(run), options, std::move(suppressions));
 }

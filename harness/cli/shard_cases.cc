@@ -30,7 +30,7 @@ Options SweepOf(const ShardPlan& plan, const PlannedCase& one, const Options& co
   return options;
 }
 
-PlannedSubject SubjectOf(const PlanFolder& folder, const PlannedCase& one) { return {folder.Case(one.name), one.subject}; }
+PlannedSubject SubjectOf(const PlanFolder& folder, const PlannedCase& one) { return {folder.Case(one.name), one.subject, one.runs}; }
 
 Result<Rounds> ReadRounds(const PlanFolder& folder) {
   Rounds rounds;

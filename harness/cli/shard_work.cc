@@ -66,13 +66,23 @@ Status CheckSubject(const Session& session, const SweepOptions& sweep, const Reh
 }
 
 Status Prepare(const Session& session, const SweepOptions& sweep, const PlannedSubject& of, FromShards found, SweepEngine* engine) {
+  Status same = CheckRuns(of.runs, of.digests);
+  if (!same.ok()) return same;
   Result<Rehearsal> rehearsal = RehearsalIn(session.subject(), of.runs);
   if (!rehearsal.ok()) return rehearsal.status();
-  Status same = CheckSubject(session, sweep, *rehearsal, of.subject);
+  same = CheckSubject(session, sweep, *rehearsal, of.subject);
   if (!same.ok()) return same;
   engine->Know(std::move(found.trials), found.gaps.empty());
   const std::uint64_t subject = SubjectHash(session.subject(), *rehearsal, sweep.judge);
   return engine->Prepare(std::move(*rehearsal), subject);
+}
+
+// Which shards are missing; of many the first ones and how many more there are.
+std::string Told(const std::vector<std::string>& gaps) {
+  std::string told = "not exercised: ";
+  for (std::size_t i = 0; i < std::min(gaps.size(), kNamedGaps); ++i) told += (i == 0 ? "" : "; ") + gaps[i];
+  if (gaps.size() > kNamedGaps) told += "; and " + std::to_string(gaps.size() - kNamedGaps) + " more";
+  return told;
 }
 
 }  // namespace
@@ -97,6 +107,8 @@ FirstRound PlanFirstRound(const Session& session, const SweepOptions& sweep) {
 CarriedOut CarryOutShard(const Session& session, const SweepOptions& sweep, const PlannedSubject& of, std::vector<PlannedTrial> trials,
                          std::uint64_t round, Progress* progress) {
   CarriedOut carried;
+  carried.status = CheckRuns(of.runs, of.digests);
+  if (!carried.status.ok()) return carried;
   Result<Rehearsal> planned = RehearsalIn(session.subject(), of.runs);
   carried.status = planned.status();
   if (!planned.ok()) return carried;
@@ -152,13 +164,10 @@ CarriedOut CarryOutMerge(const Session& session, const SweepOptions& sweep, cons
   carried.progressed = {carried.status.ok() ? 0 : late.interrupted(), engine.done(), engine.trials(), engine.plans_more()};
   if (!carried.status.ok() && carried.progressed.signal == 0) return carried;
   engine.Report(&carried.run);
-  if (!gaps.empty() && carried.run.outcome != words::Outcome::Findings) {
-    report::Message& message = carried.run.message;
-    message.nothing = report::NothingPlanned::No;
-    carried.run.outcome = words::Outcome::NotExercised;
-    message.told = "not exercised: ";
-    for (std::size_t i = 0; i < std::min(gaps.size(), kNamedGaps); ++i) message.told += (i == 0 ? "" : "; ") + gaps[i];
-    if (gaps.size() > kNamedGaps) message.told += "; and " + std::to_string(gaps.size() - kNamedGaps) + " more";
+  if (!gaps.empty()) {  // said beside findings as well: without them, suppressed ones would leave a clean report
+    carried.run.message.nothing = report::NothingPlanned::No;
+    carried.run.message.told = Told(gaps);
+    if (carried.run.outcome != words::Outcome::Findings) carried.run.outcome = words::Outcome::NotExercised;
   }
   if (!session.options().trials.empty()) carried.rows = TrialRows(engine);
   return carried;

@@ -12,6 +12,7 @@
 #include "harness/cli/carry_out.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/session.h"
+#include "harness/shards/run_digest.h"
 #include "harness/sweep/sweep_engine.h"
 
 namespace cuaudit::harness {
@@ -32,6 +33,7 @@ FirstRound PlanFirstRound(const Session& session, const SweepOptions& sweep);
 struct PlannedSubject {
   std::string runs;           // directory with the fault-free runs
   std::uint64_t subject = 0;  // that the program must have here, too
+  RunDigests digests;         // of what the directory holds
 };
 
 // Carries out trials of one round in the work directory of the session, where its log of finished trials stays: their numbers count from 0.

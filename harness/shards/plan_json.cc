@@ -68,6 +68,8 @@ std::uint64_t DigestOf(const Json& json) {
 }
 
 Json CaseJson(const PlannedCase& one) {
+  Json runs = Json::object();
+  for (const auto& [name, digest] : one.runs) runs[name] = Hex(digest);
   return {{"name", one.name},
           {"tags", one.tags},
           {"program", one.options.program},
@@ -77,7 +79,8 @@ Json CaseJson(const PlannedCase& one) {
           {"first", one.first},
           {"trials", one.trials},
           {"digest", Hex(one.digest)},
-          {"weight", one.weight}};
+          {"weight", one.weight},
+          {"runs", std::move(runs)}};
 }
 
 PlannedCase ReadCase(const Json& json) {
@@ -95,6 +98,9 @@ PlannedCase ReadCase(const Json& json) {
   one.digest = DigestOf(json.at("digest"));
   one.weight = Count(json.at("weight"), std::uint64_t{1} << 40U);
   Require(one.weight != 0, "a weight from 1");
+  const Json& runs = json.at("runs");
+  Require(runs.is_object(), "the digests of the fault-free runs as an object");
+  for (const auto& [name, digest] : runs.items()) one.runs[name] = DigestOf(digest);
   return one;
 }
 

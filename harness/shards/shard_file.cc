@@ -180,7 +180,9 @@ Result<ShardWriter> ShardWriter::Open(const std::string& path, const ShardPlan& 
   writer.shard_.number = number;
   writer.shard_.trials_digest = kHashSeed;
   std::error_code error;
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::filesystem::create_directories(folder, error);
+  if (error) return Status(Exit::Usage, folder.string() + ": cannot create the directory: " + error.message());
   const std::string partial = path + ".partial";
   writer.file_ = FileDescriptor(open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (!writer.file_.valid()) return Status(Exit::Usage, partial + ": cannot open: " + SystemWords(errno));
@@ -313,9 +315,12 @@ Result<std::vector<TrialResult>> ReadPiece(const Shard& shard, const WrittenPiec
   return trials;
 }
 
-bool ShardSet::Whole(std::uint64_t round) const {
-  const auto& shards = rounds[round - 1];
-  return std::all_of(shards.begin(), shards.end(), [](const std::optional<Shard>& one) { return one.has_value(); });
+bool ShardSet::Whole(const ShardPlan& plan) const {
+  const auto& shards = rounds[plan.round - 1];
+  for (std::uint64_t number = 0; number < shards.size(); ++number) {
+    if (!shards[number].has_value() && HasWork(plan, number)) return false;
+  }
+  return true;
 }
 
 ShardSet CollectShards(const std::vector<std::string>& files, const Rounds& rounds) {
@@ -341,7 +346,7 @@ ShardSet CollectShards(const std::vector<std::string>& files, const Rounds& roun
   for (const auto& [round, number] : unlike) set.rounds[round][number].reset();
   for (std::size_t round = 0; round < set.rounds.size(); ++round) {
     for (std::size_t number = 0; number < set.rounds[round].size(); ++number) {
-      if (set.rounds[round][number].has_value()) continue;
+      if (set.rounds[round][number].has_value() || !HasWork(rounds[round], number)) continue;
       set.faults.push_back("shard " + std::to_string(number) + " of round " + std::to_string(round + 1) + ": missing");
     }
   }

@@ -88,7 +88,7 @@ struct ShardSet {
   std::vector<std::vector<std::optional<Shard>>> rounds;  // by round from 0, by number
   std::vector<std::string> faults;                        // one line each: missing, duplicated, truncated, foreign, changed
 
-  bool Whole(std::uint64_t round) const;
+  bool Whole(const ShardPlan& plan) const;  // all shards of that round that have work are there
 };
 ShardSet CollectShards(const std::vector<std::string>& files, const Rounds& rounds);
 

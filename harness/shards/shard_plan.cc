@@ -85,6 +85,12 @@ std::vector<Piece> PiecesOf(const ShardPlan& plan, std::uint64_t number) {
   return pieces;
 }
 
+bool HasWork(const ShardPlan& plan, std::uint64_t number) {
+  const auto only_cycles = [](const PlannedCase& one) { return one.trials == 0 && !one.cycles.empty(); };
+  if (plan.round == 1 && number == 0 && std::any_of(plan.cases.begin(), plan.cases.end(), only_cycles)) return true;
+  return !PiecesOf(plan, number).empty();
+}
+
 std::string PlanFolder::Round(std::uint64_t round) const { return path_ + "/round-" + std::to_string(round) + ".json"; }
 
 std::string PlanFolder::Trials(std::uint64_t round, const std::string& name) const {
@@ -123,7 +129,9 @@ std::uint64_t TrialLines::Digest(const std::vector<PlannedTrial>& trials, std::s
 
 Status TrialLines::Write(const std::string& path, const std::vector<PlannedTrial>& trials, std::size_t from) {
   std::error_code error;
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::filesystem::create_directories(folder, error);
+  if (error) return {Exit::Usage, folder.string() + ": cannot create the directory: " + error.message()};
   const std::string partial = path + ".partial";
   const FileDescriptor file(open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (!file.valid()) return {Exit::Usage, partial + ": cannot open: " + SystemWords(errno)};

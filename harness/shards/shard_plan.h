@@ -22,6 +22,7 @@
 
 #include "harness/options/options.h"
 #include "harness/process/status.h"
+#include "harness/shards/run_digest.h"
 #include "harness/sweep/sweep_engine.h"
 
 namespace cuaudit::harness {
@@ -38,6 +39,7 @@ struct PlannedCase {
   std::uint64_t trials = 0;   // of this round
   std::uint64_t digest = 0;   // of the lines of CASE.trials
   std::uint64_t weight = 1;   // of one trial beside those of other cases: its microseconds, or the calls of the fault-free run
+  RunDigests runs;            // the fault-free runs
   std::string cycles;         // the counts of --n; empty: none. The shard that has the first trial carries the cycles out
 };
 
@@ -63,6 +65,9 @@ struct Piece {
 
 // The pieces of shard `number`. All shards together have each trial once, in order, and about the same weight.
 std::vector<Piece> PiecesOf(const ShardPlan& plan, std::uint64_t number);
+
+// Whether shard `number` has trials or cycles to carry out. There may be more shards than trials: nobody needs those without.
+bool HasWork(const ShardPlan& plan, std::uint64_t number);
 
 // Paths in the directory of a plan.
 class PlanFolder {

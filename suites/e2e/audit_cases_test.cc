@@ -210,8 +210,37 @@ bool EndsWithin(pid_t process, int milliseconds) {
   return events != 0;
 }
 
+// An audit of a program whose fault-free run waits until the budget is over, so that one trial is all that follows.
+Outcome AuditCutAfterOneTrial(const Project& project, const std::string& begun, const std::string& go_on) {
+  Spawned audit(project.Command({"--budget=1s"}));
+  EXPECT_FALSE(ReadFile(begun).empty());
+  EXPECT_FALSE(EndsWithin(audit.pid(), 1000)) << "no run without a fault is ended by a budget";
+  std::filesystem::remove(begun);
+  WriteFile(go_on, "now\n");
+  return audit.Wait();
+}
+
+TEST(AuditCases, WhatTheBudgetCutsIsNotCleanWhenItsDefectsAreSuppressed) {
+  const std::string folder = TemporaryDirectory();
+  const std::string begun = folder + "/begun";
+  const std::string go_on = folder + "/go_on";
+  ASSERT_EQ(RunCommand({"mkfifo", begun, go_on}).exit, 0);
+  setenv("CUAUDIT_TODAY", "2026-11-26", 1);
+  WriteFile(folder + "/s.toml", "[[suppression]]\nrule = '*'\nreason = 'r'\nowner = 'o'\nuntil = 2027-03-31\n");
+  const std::string script =
+      "if [ -p " + begun + " ]; then echo $$ > " + begun + "; read word < " + go_on + "; fi; exec " + Program("defective");
+  const Project project("[case.a]\ndriver = \"sim\"\njobs = 1\nisolation = \"spawn\"\ncall = [\"cuMemAlloc\", \"cuMemFree\"]\n" +
+                        ("suppressions = \"" + folder) + "/s.toml\"\ncommand = [\"/bin/sh\", \"-c\", \"" + script + "\"]\n");
+  const Outcome cut = AuditCutAfterOneTrial(project, begun, go_on);
+  unsetenv("CUAUDIT_TODAY");
+  EXPECT_EQ(cut.exit, 3) << cut.out << cut.err;
+  const Json report = project.Report("a.sweep.json");
+  EXPECT_EQ(report["outcome"], "not_exercised");
+  EXPECT_FALSE(report["defects"].empty()) << "the trial was to show one";
+  EXPECT_THAT(report["message"].dump(), HasSubstr("the budget was spent before each place was tried once, after 1 of "));
+}
+
 TEST(AuditCases, WhatTheBudgetCutsIsNotClean) {
-  // The first fault-free run goes on when the budget is over, so that one trial is all that follows.
   const std::string folder = TemporaryDirectory();
   const std::string begun = folder + "/begun";
   const std::string go_on = folder + "/go_on";
@@ -221,12 +250,7 @@ TEST(AuditCases, WhatTheBudgetCutsIsNotClean) {
   const Project project(
       "[case.a]\ndriver = \"sim\"\njobs = 1\nisolation = \"spawn\"\ncycles = \"1,3\"\ncommand = [\"/bin/sh\", \"-c\", \"" + script +
       "\"]\n" + CaseOf("b", "client_linked"));
-  Spawned audit(project.Command({"--budget=1s"}));
-  EXPECT_FALSE(ReadFile(begun).empty());
-  EXPECT_FALSE(EndsWithin(audit.pid(), 1000)) << "no run without a fault is ended by a budget";
-  std::filesystem::remove(begun);
-  WriteFile(go_on, "now\n");
-  const Outcome cut = audit.Wait();
+  const Outcome cut = AuditCutAfterOneTrial(project, begun, go_on);
   EXPECT_EQ(cut.exit, 3) << cut.out << cut.err;
   EXPECT_THAT(cut.out, AllOf(HasSubstr("a: not exercised: the budget was spent before each place was tried once, after 1 of "),
                              HasSubstr("; cut short by the budget; cycles left out"),

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -106,7 +108,12 @@ TEST(Shards, APlanIsTheSameTwice) {
   const std::string directory = TemporaryDirectory();
   ASSERT_EQ(Plan(directory + "/a", {"--shards", "3"}).exit, 0);
   ASSERT_EQ(Plan(directory + "/b", {"--shards", "3"}).exit, 0);
-  EXPECT_EQ(ReadFile(directory + "/a/round-1.json"), ReadFile(directory + "/b/round-1.json"));
+  const auto plan_of = [&](const std::string& name) {
+    nlohmann::ordered_json json = nlohmann::ordered_json::parse(ReadFile(directory + name));
+    for (auto& one : json["cases"]) EXPECT_FALSE(std::exchange(one["runs"], nullptr).empty());  // two runs differ in their times
+    return json.dump(1);
+  };
+  EXPECT_EQ(plan_of("/a/round-1.json"), plan_of("/b/round-1.json"));
   EXPECT_EQ(ReadFile(directory + "/a/round-1/program.trials"), ReadFile(directory + "/b/round-1/program.trials"));
 }
 
@@ -139,11 +146,69 @@ TEST(Shards, AGapInTheSecondRoundLeavesTheFirstOne) {
   const Report second = Merge(plan);
   EXPECT_EQ(second.exit, 1);
   EXPECT_THAT(second.err, AllOf(HasSubstr("shard 1 of round 2: missing"), Not(HasSubstr("are run here"))));
-  EXPECT_THAT(second.bytes, HasSubstr("trials of shards that were not there to be merged"));
+  EXPECT_THAT(second.bytes,
+              AllOf(HasSubstr("trials of shards that were not there to be merged"), HasSubstr("shard 1 of round 2 is missing, with ")));
   std::filesystem::remove(Shard(plan, 1, 0));
   const Report first = Merge(plan);
   EXPECT_THAT(first.err, AllOf(HasSubstr("shard 0 of round 1: missing"), Not(HasSubstr("are run here"))));
   EXPECT_NE(first.exit, 0);
+}
+
+TEST(Shards, SuppressedFindingsWithAGapAreNotClean) {
+  const std::string directory = TemporaryDirectory();
+  const std::string plan = directory + "/plan";
+  setenv("CUAUDIT_TODAY", "2026-11-26", 1);
+  WriteFile(directory + "/s.toml", "[[suppression]]\nrule = '*'\nreason = 'r'\nowner = 'o'\nuntil = 2027-03-31\n");
+  ASSERT_EQ(Plan(plan, {"--shards", "5", "--depth", "1", "--suppressions", directory + "/s.toml"}).exit, 0);
+  for (const char* const i : {"0", "1", "2", "3", "4"}) ASSERT_EQ(Cuaudit({"run-shard", plan, i}).exit, 0);
+  EXPECT_EQ(Merge(plan).exit, 0);
+  for (int gap = 0; gap < 5; ++gap) {
+    std::filesystem::rename(Shard(plan, 1, gap), directory + "/kept");
+    const Report merged = Merge(plan);
+    EXPECT_EQ(merged.exit, 3) << gap << merged.err;
+    EXPECT_THAT(merged.bytes,
+                AllOf(HasSubstr("\"outcome\": \"not_exercised\""), HasSubstr("shard " + std::to_string(gap) + " of round 1 is missing")));
+    std::filesystem::rename(directory + "/kept", Shard(plan, 1, gap));
+  }
+  unsetenv("CUAUDIT_TODAY");
+}
+
+TEST(Shards, AChangedRunWithoutFaultsIsRefused) {
+  const std::string plan = TemporaryDirectory() + "/plan";
+  ASSERT_EQ(Plan(plan, {"--shards", "1", "--depth", "1"}).exit, 0);
+  ASSERT_EQ(Cuaudit({"run-shard", plan, "0"}).exit, 0);
+  const std::string journal = plan + "/cases/program/rehearsal-1.journal";
+  {
+    std::fstream file(journal, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(4000);
+    const int byte = file.get();
+    file.seekp(4000);
+    file.put(static_cast<char>(byte ^ 1));
+  }
+  const Report merged = Merge(plan);
+  EXPECT_EQ(merged.exit, 2);
+  EXPECT_THAT(merged.err, HasSubstr("rehearsal-1.journal: changed after the plan was made"));
+  std::filesystem::remove(Shard(plan, 1, 0));
+  const Outcome ran = Cuaudit({"run-shard", plan, "0"});
+  EXPECT_EQ(ran.exit, 2);
+  EXPECT_THAT(ran.err, HasSubstr("rehearsal-1.journal: changed after the plan was made"));
+}
+
+TEST(Shards, WhereNothingIsLeftNoRoundIsPlanned) {
+  const std::string plan = TemporaryDirectory() + "/plan";
+  ASSERT_EQ(Plan(plan, {"--shards", "2", "--depth", "1"}).exit, 0);
+  for (const char* const i : {"0", "1"}) ASSERT_EQ(Cuaudit({"run-shard", plan, i}).exit, 0);
+  const Outcome next = Cuaudit({"plan", plan});
+  EXPECT_EQ(next.exit, 0) << next.err;
+  EXPECT_THAT(next.out, HasSubstr("nothing left to plan"));
+  EXPECT_FALSE(std::filesystem::exists(plan + "/round-2.json"));
+  EXPECT_FALSE(std::filesystem::exists(plan + "/round-2"));
+  // The script for Slurm has an array of the second round in any case, and its merge misses none of it.
+  EXPECT_THAT(Cuaudit({"plan", plan, "--round", "2"}).out, HasSubstr("nothing left to plan"));
+  EXPECT_EQ(Cuaudit({"run-shard", plan, "0", "--round", "2"}).exit, 0);
+  const Report merged = Merge(plan);
+  EXPECT_THAT(merged.err, Not(HasSubstr("missing")));
+  EXPECT_EQ(merged.bytes, Local({"--depth", "1"}).bytes);
 }
 
 class BrokenShards : public ::testing::Test {

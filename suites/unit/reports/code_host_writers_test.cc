@@ -135,6 +135,23 @@ TEST(EveryFormat, ASweepThatWasCutSaysSo) {
   EXPECT_EQ(CutShort(suites::CleanSweep()), "");
 }
 
+TEST(EveryFormat, WhatFindingsDoNotShowIsNamed) {
+  Audit audit = suites::ReleaseAudit();
+  report::Run& run = audit.cases.front().runs.front();
+  ASSERT_EQ(run.outcome, Outcome::Findings);
+  EXPECT_TRUE(Sarif(audit, SarifProfile::Github)["invocations"][0]["executionSuccessful"]);
+  const std::string gap = "shard 3 of round 1 is missing, with 7 trials";
+  run.message.told = "not exercised: " + gap + "\n\x1b[31m";
+  const Json invocation = Sarif(audit, SarifProfile::Github)["invocations"][0];
+  EXPECT_FALSE(invocation["executionSuccessful"]);
+  EXPECT_EQ(invocation["exitCode"], 1);
+  EXPECT_THAT(invocation.dump(), testing::AllOf(HasSubstr(gap), HasSubstr("\"level\":\"warning\"")));
+  for (const std::string& page : {Github(audit), Gitlab(audit), Markdown(audit), Html(audit), Junit(audit)}) {
+    EXPECT_THAT(page, HasSubstr(gap));
+    EXPECT_EQ(page.find('\x1b'), std::string::npos);
+  }
+}
+
 // One cause in two cases is one defect wherever a number is said.
 TEST(EveryFormat, OneHeadlineForOneAudit) {
   const Audit audit = suites::ReleaseAudit();

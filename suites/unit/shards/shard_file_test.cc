@@ -107,19 +107,34 @@ TEST_F(ShardFile, LacksNoTrial) {
   EXPECT_THAT(trials.status().message(), HasSubstr("1.shard: at byte 0: expected trial 0"));
 }
 
+TEST_F(ShardFile, NobodyNeedsOneWithoutWork) {
+  Rounds rounds = rounds_;
+  ShardPlan& plan = rounds.front();
+  plan.shards = 20;  // of 6 trials
+  std::size_t needed = 0;
+  for (std::uint64_t number = 0; number < plan.shards; ++number) needed += PiecesOf(plan, number).empty() ? 0 : 1;
+  EXPECT_EQ(needed, 6U);
+  EXPECT_EQ(CollectShards({}, rounds).faults.size(), needed);
+  EXPECT_FALSE(CollectShards({}, rounds).Whole(plan));
+  for (PlannedCase& one : plan.cases) one.trials = 0;
+  EXPECT_TRUE(CollectShards({}, rounds).Whole(plan));
+  plan.cases[1].cycles = "1,10";  // the first shard has them
+  EXPECT_THAT(CollectShards({}, rounds).faults, ::testing::ElementsAre("shard 0 of round 1: missing"));
+}
+
 TEST_F(ShardFile, OfManyTheWrongAndTheMissingOnesAreNamed) {
   const ShardSet missing = CollectShards({path_}, rounds_);
-  EXPECT_FALSE(missing.Whole(1));
+  EXPECT_FALSE(missing.Whole(rounds_.front()));
   EXPECT_THAT(missing.faults, ::testing::ElementsAre("shard 1 of round 1: missing"));
   const std::string second = Write(1, "1.shard");
   EXPECT_TRUE(CollectShards({path_, second}, rounds_).faults.empty());
   const ShardSet twice = CollectShards({path_, second, path_}, rounds_);
-  EXPECT_TRUE(twice.Whole(1));
+  EXPECT_TRUE(twice.Whole(rounds_.front()));
   ASSERT_EQ(twice.faults.size(), 1U);
   EXPECT_THAT(twice.faults.front(), HasSubstr("duplicated: shard 0 of round 1"));
   const std::string other = Write(0, "other.shard", 1);
   const ShardSet unlike = CollectShards({path_, second, other}, rounds_);
-  EXPECT_FALSE(unlike.Whole(1));
+  EXPECT_FALSE(unlike.Whole(rounds_.front()));
   EXPECT_THAT(unlike.faults, ::testing::Contains(HasSubstr("with other trials, and neither is used")));
 }
 

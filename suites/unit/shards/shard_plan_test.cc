@@ -7,11 +7,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "harness/process/files.h"
+#include "harness/shards/run_digest.h"
 #include "suites/support/temporary_dir.h"
 
 namespace cuaudit::harness {
@@ -72,6 +74,7 @@ TEST(ShardPlanFile, ComesBackAsItWas) {
   plan.cases[0].options.deadline_ms = 1234;
   plan.cases[0].options.no_prune = true;
   plan.cases[1].cycles = "1,10";
+  plan.cases[1].runs = {{"rehearsal-1.journal", 7}, {"rehearsal-2.journal", 8}};
   const Result<ShardPlan> read = ParseShardPlan(FormatShardPlan(plan), "round-1.json");
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(FormatShardPlan(*read), FormatShardPlan(plan));
@@ -79,6 +82,7 @@ TEST(ShardPlanFile, ComesBackAsItWas) {
   EXPECT_EQ(read->digest, plan.digest);
   EXPECT_EQ(read->cases[0].options.environment, plan.cases[0].options.environment);
   EXPECT_TRUE(read->cases[0].options.no_prune);
+  EXPECT_EQ(read->cases[1].runs, plan.cases[1].runs);
   plan.cases[0].options.how = "after";
   plan.Seal();
   EXPECT_NE(read->digest, plan.digest);
@@ -96,9 +100,10 @@ TEST(ShardPlanFile, RefusesWhatItIsNot) {
        {std::string(), std::string("[]"), std::string(100000, '['), whole.substr(0, whole.size() / 2),
         with("\"shards\": 8", "\"shards\": 0"), with("\"shards\": 8", "\"shards\": -1"), with("\"shards\": 8", "\"shards\": 1e30"),
         with("\"name\": \"a\"", "\"name\": \"../a\""), with("\"name\": \"a\"", "\"name\": \"" + long_name + "\""),
-        with("\"weight\": 3", "\"weight\": 0"), with("\"options\": {}", "\"options\": {\"unknown\": 1}"),
-        with("\"options\": {}", "\"options\": {\"depth\": 9}"), with("\"options\": {}", "\"options\": {\"how\": 1}"),
-        with("cuaudit.plan/1", "cuaudit.plan/2"), with("\"before\": \"0000", "\"before\": \"zzzz"), with("\"./program\"", "\"\xff\"")}) {
+        with("\"weight\": 3", "\"weight\": 0"), with("\"runs\": {}", "\"runs\": {\"a\": \"12\"}"), with("\"runs\": {}", "\"runs\": [1]"),
+        with("\"options\": {}", "\"options\": {\"unknown\": 1}"), with("\"options\": {}", "\"options\": {\"depth\": 9}"),
+        with("\"options\": {}", "\"options\": {\"how\": 1}"), with("cuaudit.plan/1", "cuaudit.plan/2"),
+        with("\"before\": \"0000", "\"before\": \"zzzz"), with("\"./program\"", "\"\xff\"")}) {
     const Result<ShardPlan> read = ParseShardPlan(text, "round-1.json");
     ASSERT_FALSE(read.ok()) << text.substr(0, 300);
     EXPECT_EQ(read.status().exit(), Exit::Usage);
@@ -112,6 +117,39 @@ TEST(ShardPlanFile, RefusesWordsThatJsonCannotHold) {
   EXPECT_TRUE(CanBeWritten(one));
   one.options.program[1] = "\xff";
   EXPECT_FALSE(CanBeWritten(one));
+}
+
+TEST(FaultFreeRuns, AChangedMissingOrFurtherFileIsNamed) {
+  const TemporaryDir dir;
+  const std::string one = dir.path() + "/rehearsal-1.journal";
+  const std::string two = dir.path() + "/rehearsal-2.journal";
+  std::string bytes(300000, '\0');
+  bytes[5] = 'a';
+  bytes[200000] = 'b';
+  std::ofstream(one) << bytes;
+  std::ofstream(two) << "";
+  std::filesystem::resize_file(two, 1 << 20);  // nothing but a hole
+  const Result<RunDigests> planned = DigestRuns(dir.path());
+  ASSERT_TRUE(planned.ok()) << planned.status().message();
+  EXPECT_EQ(planned->size(), 2U);
+  std::ofstream(dir.path() + "/rehearsal-1.log") << "logs do not count";
+  std::ofstream(two) << std::string(1 << 20, '\0');
+  EXPECT_TRUE(CheckRuns(dir.path(), *planned).ok()) << "a copy without holes";
+  const auto refused = [&] { return CheckRuns(dir.path(), *planned).message(); };
+  for (const std::size_t at : {std::size_t{5}, std::size_t{65536}, std::size_t{200000}, bytes.size() - 1}) {
+    std::string flipped = bytes;
+    flipped[at] = static_cast<char>(flipped[at] ^ 1);
+    std::ofstream(one) << flipped;
+    EXPECT_THAT(refused(), HasSubstr("rehearsal-1.journal: changed after the plan was made: expected digest ")) << at;
+  }
+  std::ofstream(one) << bytes << '\0';
+  EXPECT_THAT(refused(), HasSubstr("rehearsal-1.journal: changed"));
+  std::ofstream(one) << bytes;
+  std::ofstream(dir.path() + "/rehearsal-3.journal") << bytes;
+  EXPECT_THAT(refused(), HasSubstr("rehearsal-3.journal: expected only files that the plan was made with"));
+  std::filesystem::remove(one);
+  EXPECT_THAT(refused(), HasSubstr("rehearsal-1.journal: missing"));
+  EXPECT_THAT(CheckRuns(dir.path() + "/none", *planned).message(), HasSubstr("cannot read the fault-free runs"));
 }
 
 class TrialFile : public ::testing::Test {
@@ -147,6 +185,13 @@ TEST_F(TrialFile, GivesAShardItsTrials) {
   EXPECT_EQ((*read)[0].sites, trials[1].sites);
   EXPECT_FALSE((*read)[0].shrinks);
   EXPECT_TRUE((*read)[1].shrinks);
+}
+
+TEST_F(TrialFile, NamesAFolderThatCannotBeMade) {
+  std::ofstream(dir_.path() + "/round-2") << "a file";
+  const Status written = TrialLines::Write(path_, {TrialOf({"cuInit#1=NOT_INITIALIZED,refuse"})}, 0);
+  EXPECT_EQ(written.exit(), Exit::Usage);
+  EXPECT_THAT(written.message(), HasSubstr("/round-2: cannot create the directory: "));
 }
 
 TEST_F(TrialFile, IsRefusedWhenItIsAnother) {
