@@ -136,7 +136,7 @@ TEST_F(Releases, AReportThatVanishesFailsThePolicyWhetherItHasDefectsOrNot) {
   ASSERT_EQ(Run({"run", "--driver=sim", "--format=json=" + File("run.json"), "--", ProgramOf("repaired")}).exit, 0);
   ASSERT_EQ(Run({"baseline", "write", Report("repaired"), File("clean.txt")}).exit, 0);
   for (const std::string& base : {Report("repaired"), File("clean.txt")}) {
-    EXPECT_EQ(Counts(base, File("run.json"), 1), "not_proved 1");
+    EXPECT_EQ(Counts(base, File("run.json"), 1), "not_proved 1, not_run 1");
     EXPECT_EQ(Run({"compare", base, File("run.json"), "--fail-on=new,changed"}).exit, 0);
     EXPECT_THAT(Run({"compare", base, File("run.json")}).out, HasSubstr("not run:\n  sweep: the case has no sweep\n"));
   }
@@ -228,12 +228,23 @@ TEST_F(Releases, WhatIsAcceptedDoesNotCountUntilItExpires) {
   // Neither the report that was written before nor a base with the same defects excuses it.
   const Outcome compared = Run({"compare", File("accepted.json"), File("accepted.json")}, {.environment = {"CUAUDIT_TODAY=2031-02-01"}});
   EXPECT_EQ(compared.exit, 1);
-  EXPECT_THAT(compared.out, StartsWith("cuaudit compare: 0 new, 0 changed, 0 not run, 0 fixed, 2 unchanged\n"));
+  EXPECT_THAT(compared.out,
+              StartsWith("cuaudit compare: 0 new, 0 changed, 0 not run, 0 fixed, 2 unchanged, 2 suppressions have expired\n"));
   EXPECT_THAT(compared.out, HasSubstr("     its suppression expired on 2031-01-31: ann, waits for 13.1 (" + file + ":2)\n"));
   EXPECT_EQ(Run({"compare", File("accepted.json"), File("accepted.json")}).exit, 0);
   const Outcome wrong = Run({"compare", File("accepted.json"), File("accepted.json")}, {.environment = {"CUAUDIT_TODAY=today"}});
   EXPECT_EQ(wrong.exit, 2);
   EXPECT_EQ(wrong.err, "cuaudit: CUAUDIT_TODAY: 'today': expected a day such as 2026-11-26\n");
+  // Another file stands in the place of what the report says, for the report as a whole.
+  WriteFile(File("other.toml"), "");
+  const Outcome other = Run({"compare", File("accepted.json"), File("accepted.json"), "--suppressions", File("other.toml"),
+                             "--fail-on=none", "--format=markdown"});
+  EXPECT_EQ(other.err, "cuaudit: warning: suppressions of the result that do not hold here, because --suppressions " + File("other.toml") +
+                           " stands in their place: " + file + ":2, " + file + ":8\n");
+  EXPECT_THAT(other.out, AllOf(HasSubstr("2 unchanged"), HasSubstr("| findings |"), Not(HasSubstr("| clean |")))) << other.out;
+  const Outcome twice = Run(accept);
+  EXPECT_EQ(twice.exit, 2);
+  EXPECT_EQ(twice.err, "cuaudit: " + file + ":2: there is an entry for " + fingerprint + " already, until 2031-01-31: change that one\n");
   const Outcome unused = Sweep("repaired", {"--suppressions", file});
   EXPECT_EQ(unused.exit, 0);
   EXPECT_THAT(unused.err, HasSubstr("warning: " + file + ":2: the suppression fits no defect\n"));
