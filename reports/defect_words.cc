@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "reports/defect_steps.h"
 #include "reports/plus.h"
+#include "reports/runtime_modules.h"
 #include "reports/text_page.h"
 #include "reports/text_writer.h"
 
@@ -21,6 +21,13 @@ namespace {
 std::string FunctionOf(const Frame& frame) {
   if (!frame.function.empty()) return frame.function;
   return frame.start == 0 ? Describe(frame) : fmt::format("{}+{:#x}", frame.module, frame.start);
+}
+
+// The innermost function that has a name and is not of the runtime: by these a comparison knows a stack.
+const Frame* NamedIn(const std::vector<Frame>& stack) {
+  const auto found = std::find_if(stack.begin(), stack.end(),
+                                  [](const Frame& frame) { return !frame.function.empty() && !IsRuntimeModule(frame.module); });
+  return found == stack.end() ? nullptr : &*found;
 }
 
 }  // namespace
@@ -95,7 +102,7 @@ std::string Describe(const Run& run, const Defect& defect, const TakenFor& one) 
   if (one.function.empty()) return text;
   if (!one.fingerprint.empty()) text += ", " + one.fingerprint;
   const Finding& root = RootOf(run, defect);
-  const Frame* const acquirer = FrameOf(root.acquired.call.empty() ? root.where_stack : root.acquired.stack);
+  const Frame* const acquirer = NamedIn(root.acquired.call.empty() ? root.where_stack : root.acquired.stack);
   const Frame* const blamed = defect.blame ? &defect.blame->function : nullptr;
   const bool by_blame = one.why == Taken::Blamed || one.why == Taken::Part || one.why == Taken::Whole;
   const Frame* const now = blamed != nullptr && (by_blame || acquirer == nullptr) ? blamed : acquirer;

@@ -12,6 +12,7 @@
 #include "reports/comparison_text.h"
 #include "reports/defect_words.h"
 #include "reports/github_writer.h"
+#include "reports/gitlab_writer.h"
 #include "reports/html/html_writer.h"
 #include "reports/json_reader.h"
 #include "reports/json_writer.h"
@@ -61,20 +62,24 @@ Audit Two(Change first, Change second) {
 TEST(Taken, EveryFormatNamesTheFunctionOfTheBase) {
   Audit audit = Two(Change::Unchanged, Change::Unchanged);
   audit.cases[0].runs[0].defects[0].taken_for = {{Taken::Renamed, "open_device", "v2-0123456789abcdef"}};
-  const std::string says = "taken for open_device of the base (function renamed), v2-0123456789abcdef";
+  const std::string was = "taken for open_device of the base (function renamed), v2-0123456789abcdef: open_device -";  // '>' is escaped
+  const std::string says = was + "> make_stream src/picture.c:61, where picture_alloc src/picture.c:131 is blamed";
   const SourceRoot root(suites::kSampleRoot);
   EXPECT_THAT(Text(audit), AllOf(HasSubstr("\nunchanged, by another fingerprint:\n  player, sweep: "), HasSubstr("\n     " + says + "\n")));
   EXPECT_THAT(Written([&](std::ostream& out) { return WriteMarkdown(audit, out); }),
               HasSubstr("Compared: <code>taken for open_device of the base "));
-  EXPECT_THAT(Written([&](std::ostream& out) { return WriteHtml(audit, root, out); }), HasSubstr(says));
-  EXPECT_THAT(Written([&](std::ostream& out) { return WriteJunit(audit, out); }), HasSubstr(says));
+  EXPECT_THAT(Written([&](std::ostream& out) { return WriteHtml(audit, root, out); }), HasSubstr(was));
+  EXPECT_THAT(Written([&](std::ostream& out) { return WriteJunit(audit, out); }), HasSubstr(was));
+  EXPECT_THAT(Written([&](std::ostream& out) { return WriteGithub(audit, root, out); }), HasSubstr("%0A" + says + "%0A"));
+  EXPECT_THAT(Json::parse(Written([&](std::ostream& out) { return WriteGitlab(audit, root, out); }))[0]["description"].get<std::string>(),
+              HasSubstr(" Compared: " + says + "."));
   EXPECT_EQ(Sarif(audit)["results"][0]["properties"]["takenFor"][0], says);
   EXPECT_EQ(ComparisonJson(audit)["defects"][0]["taken_for"],
             Json::parse(R"([{"why": "renamed", "function": "open_device", "fingerprint": "v2-0123456789abcdef"}])"));
   const std::string report = Written([&](std::ostream& out) { return WriteJson(audit.cases[0].runs[0], out); });
   report::Run read;
   ASSERT_EQ(ReadJson(report, &read), "");
-  EXPECT_EQ(Describe(read.defects[0].taken_for.at(0)), says);
+  EXPECT_EQ(Describe(read, read.defects[0], read.defects[0].taken_for.at(0)), says);
   EXPECT_EQ(Written([&](std::ostream& out) { return WriteJson(read, out); }), report);
   EXPECT_EQ(ReadJson(report.substr(0, report.find("\"renamed\"")) + "\"guessed\"" + report.substr(report.find("\"renamed\"") + 9), &read),
             "defects[0].taken_for[0].why: expected why it is taken for one of the base (renamed, moved, ...)");
