@@ -226,7 +226,7 @@ TEST(AuditCases, WhatTheBudgetCutsIsNotCleanWhenItsDefectsAreSuppressed) {
   const std::string go_on = folder + "/go_on";
   ASSERT_EQ(RunCommand({"mkfifo", begun, go_on}).exit, 0);
   setenv("CUAUDIT_TODAY", "2026-11-26", 1);
-  WriteFile(folder + "/s.toml", "[[suppression]]\nrule = '*'\nreason = 'r'\nowner = 'o'\nuntil = 2027-03-31\n");
+  WriteFile(folder + "/s.toml", "[[suppression]]\nrule = '*ed'\nreason = 'r'\nowner = 'o'\nuntil = 2027-03-31\n");
   const std::string script =
       "if [ -p " + begun + " ]; then echo $$ > " + begun + "; read word < " + go_on + "; fi; exec " + Program("defective");
   const Project project("[case.a]\ndriver = \"sim\"\njobs = 1\nisolation = \"spawn\"\ncall = [\"cuMemAlloc\", \"cuMemFree\"]\n" +
