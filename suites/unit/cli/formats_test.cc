@@ -67,10 +67,10 @@ TEST(Formats, AStepSummaryThatCannotBeWrittenIsAFailureAndTheCommandsAreThere) {
   EXPECT_THAT(said.err, HasSubstr("GITHUB_STEP_SUMMARY: " + dir.File("none/summary.md") + ": No such file"));
 }
 
-TEST(Formats, WhatProvesNothingIsAWarning) {
+TEST(Formats, WhatProvesNothingIsAnError) {
   const Said said = RunTool({"sweep", "--driver=sim", "--format=github", "--", "true"}, {"GITHUB_STEP_SUMMARY="});
   EXPECT_EQ(said.status, 3);
-  EXPECT_THAT(said.out, StartsWith("::warning title=cuaudit%3A sweep%3A nothing is proved::"));
+  EXPECT_THAT(said.out, StartsWith("::error title=cuaudit%3A sweep%3A nothing is proved::"));
 }
 
 // What a sweep wrote as JSON becomes, byte by byte, what it would have written itself.
