@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "harness/defect/blame.h"
+#include "harness/defect/defect_fingerprint.h"
 
 namespace cuaudit::harness {
 namespace {
