@@ -27,7 +27,6 @@ constexpr const char* kCommand = "command";
 constexpr const char* kTags = "tags";
 constexpr const char* kWeight = "weight";
 constexpr const char* kEnvironment = "environment";
-constexpr const char* kDirectory = "directory";
 constexpr const char* kCycles = "cycles";
 constexpr std::int64_t kMostWeight = 1000000;
 
