@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "faults/driver/effects.h"
+#include "faults/driver/shape.h"
 
 namespace cuaudit::faults {
 namespace {
@@ -108,6 +109,15 @@ bool IsPassing(RecordKind kind, std::uint16_t call) noexcept {
   // Events and what joins a capture decide later what an allocation belongs to, so they last.
   const std::string_view name = driver::Name(row.base);
   return Begins(name, "cuLaunch") || Begins(name, "cuMemcpy") || Begins(name, "cuMemset") || Ends(name, "Synchronize");
+}
+
+bool IsPlainQuery(driver::CallId call) noexcept {
+  if (driver::EffectOf(driver::BaseOf(call)).effect != driver::Effect::Queries) return false;
+  const driver::Shape& shape = driver::ShapeOf(call);
+  for (std::size_t i = 0; i < shape.count; ++i) {
+    if (shape.parameter[i].family != driver::Family::None) return false;
+  }
+  return true;
 }
 
 bool IsData(driver::BaseId base, std::size_t argument) noexcept {

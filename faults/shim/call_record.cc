@@ -11,10 +11,14 @@ namespace cuaudit::faults {
 
 using driver::Effect;
 
+std::uint32_t CountCall(driver::CallId call, Journal* journal) noexcept {
+  return journal->header().occurrences[driver::Index(driver::BaseOf(call))].fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 void FillArguments(const Passage& passage, bool nested, driver::DriverRef next, Journal* journal) noexcept {
   const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(passage.id));
   Record* const record = passage.record;
-  if (!nested) record->occurrence = journal->header().occurrences[driver::Index(row.base)].fetch_add(1, std::memory_order_relaxed) + 1;
+  record->occurrence = passage.occurrence;
   if (nested) record->flags |= kNested;
   if (!next.table->modelled[driver::Index(passage.id)]) record->flags |= kUnmodelled;
   if (driver::IsAcquire(row.effect) || driver::IsRelease(row.effect) || row.effect == Effect::SetsContext) {

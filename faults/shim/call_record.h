@@ -37,6 +37,9 @@ inline Record* NewRecord(Journal* journal, RecordKind kind, std::uint16_t call) 
   return record;
 }
 
+// Counts a call in the journal's header; returns how many of its name there are by now.
+std::uint32_t CountCall(driver::CallId call, Journal* journal) noexcept;
+
 // Number, arguments as passed, and for calls that acquire or release the context that was current. A nested call has no number.
 void FillArguments(const Passage& passage, bool nested, driver::DriverRef next, Journal* journal) noexcept;
 

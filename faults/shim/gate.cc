@@ -113,7 +113,10 @@ void Gate::Enter(Passage* passage) noexcept {
   const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(passage->id));
   if (before_.function != nullptr && !nested) before_.function(before_.self, row.base);
   thread_state.inside = this;
-  Record* record = NewRecord(journal_, RecordKind::Call, static_cast<std::uint16_t>(passage->id));
+  if (journal_ != nullptr && !nested) passage->occurrence = CountCall(passage->id, journal_);
+  // Leave writes the record of a plain query that fails.
+  const bool only_counted = journal_ != nullptr && journal_->recording() && IsPlainQuery(passage->id);
+  Record* record = only_counted ? nullptr : NewRecord(journal_, RecordKind::Call, static_cast<std::uint16_t>(passage->id));
   passage->record = record;
   thread_state.begin = record != nullptr ? record->begin : 0;
   if (record != nullptr) {
@@ -173,6 +176,13 @@ CUresult Gate::Leave(Passage* passage, CUresult result) noexcept {
     // A driver that failed on its own keeps its own error; `after` only turns a success into one.
     if (!passage->forward || succeeded) result = passage->injected;
     if (passage->how == How::RefuseGarbage) WriteGarbage(*passage);
+  }
+  if (record == nullptr && result != CUDA_SUCCESS && journal_ != nullptr && journal_->recording() && IsPlainQuery(passage->id)) {
+    passage->record = record = NewRecord(journal_, RecordKind::Call, static_cast<std::uint16_t>(passage->id));
+    if (record != nullptr) {
+      FillArguments(*passage, passage->outer == this, next_, journal_);
+      record->flags |= kForwarded;  // a recording refuses nothing
+    }
   }
   if (record != nullptr) {
     record->result = static_cast<std::int32_t>(result);

@@ -19,8 +19,9 @@ namespace cuaudit::faults {
 struct Passage {
   driver::CallId id{};
   std::uint64_t value[driver::kMaxParameters] = {};
-  std::uint64_t child = 0;   // the graph that a node is made of, as given: the driver writes the copy's handle over it
-  std::uint64_t stream = 0;  // where the work is queued, if that is `captured`
+  std::uint64_t child = 0;       // the graph that a node is made of, as given: the driver writes the copy's handle over it
+  std::uint32_t occurrence = 0;  // how many of its name there were by then; 0: nested, or no journal
+  std::uint64_t stream = 0;      // where the work is queued, if that is `captured`
   Record* record = nullptr;
   const class Gate* outer = nullptr;  // the gate this thread was inside of before, and its call's ticket
   std::uint64_t outer_begin = 0;

@@ -12,6 +12,7 @@
 
 #include "faults/driver/effects.h"
 #include "faults/driver/kinds.h"
+#include "faults/journal/recording.h"
 #include "harness/cli/recording_report.h"
 #include "harness/cycle/snapshot.h"
 #include "harness/recording/held_before.h"
@@ -84,6 +85,25 @@ void AddExtent(const Observation& seen, Lines* page) {
   if ((header.flags.load() & faults::kNoSpace) != 0)
     page->Add("  disk     it was full: the recording stayed smaller, or call stacks are missing");
   if (recording.Whole()) page->Add("  lacks    nothing: it begins with the program");
+}
+
+// Calls that have no record, because they only ask and succeeded.
+void AddCounted(const Observation& seen, Lines* page) {
+  std::vector<char> plain(driver::kBaseCount, 0);
+  for (std::size_t call = 0; call < driver::kCallCount; ++call) {
+    const auto id = static_cast<driver::CallId>(call);
+    if (faults::IsPlainQuery(id)) plain[driver::Index(driver::BaseOf(id))] = 1;
+  }
+  std::uint64_t counted = 0;
+  for (std::size_t base = 0; base < driver::kBaseCount; ++base) {
+    if (plain[base] != 0) counted += seen.journal.header().occurrences[base].load();
+  }
+  for (const std::uint32_t index : seen.ledger.facts.calls) {
+    const bool recorded = plain[driver::Index(driver::BaseOf(static_cast<driver::CallId>(seen.journal.records()[index].call)))] != 0;
+    if (recorded && counted != 0) --counted;
+  }
+  if (counted != 0)
+    page->Add("  counted  {} that only ask, such as cuCtxGetDevice: those that succeed have no record", Plural(counted, "call", "calls"));
 }
 
 // What the calls before the recording acquired cannot be known; their number can, because the calls are counted in the header.
@@ -167,6 +187,7 @@ void AddHeld(const Observation& seen, SiteTexts* sites, Lines* page) {
 std::string RecordingPage(const Observation& seen, SiteTexts* sites) {
   Lines page;
   AddExtent(seen, &page);
+  AddCounted(seen, &page);
   AddBefore(seen, &page);
   AddProcesses(seen, sites, &page);
   AddUnderWay(seen, sites, &page);

@@ -135,6 +135,18 @@ TEST(Record, CopiesDoNotPushOutWhatIsHeld) {
   EXPECT_THAT(seen.out, HasSubstr("of launches, copies, queries and waits"));
 }
 
+TEST(Record, CallsThatOnlyAskAreCounted) {
+  const Recorded recorded = Record("keep ask", {"--max-size", "32MiB"});
+  EXPECT_EQ(recorded.outcome.exit, 0) << recorded.outcome.err;
+  const Outcome seen = Explain(recorded.file);
+  EXPECT_EQ(seen.exit, 1) << seen.out;
+  EXPECT_THAT(seen.out, HasSubstr("lacks    nothing: it begins with the program"));
+  EXPECT_THAT(seen.out, HasSubstr("counted  60000 calls that only ask"));
+  const Outcome records = Explain(recorded.file, {"--every-record"});
+  EXPECT_THAT(records.out, Not(HasSubstr("cuCtxGetDevice")));
+  EXPECT_THAT(records.out, ContainsRegex("cuDeviceGetAttribute\\(.*INVALID_DEVICE")) << "one that fails has a record";
+}
+
 TEST(Record, AContextStackFromBeforeIsNoMisuse) {
   const Outcome seen = Explain(Record("push churn push pop pop", {"--max-size", "32MiB"}).file);
   EXPECT_EQ(seen.exit, 3) << seen.out;

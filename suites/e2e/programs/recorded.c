@@ -6,6 +6,7 @@
 //   late      destroys it
 //   churn     60,000 events are made and destroyed
 //   copies    60,000 copies
+//   ask       60,000 times which device is current, and once about a device that is not there
 //   cache     40 cycles are marked; each makes an event and destroys the one of eight cycles ago
 //   grow      40 cycles are marked; each makes an event that stays
 //   secret    the bytes of the variable RECORDED_SECRET go to the device, into memsets and into kernels' arguments
@@ -48,6 +49,15 @@ static int copies(int turns) {
     if (cuMemcpyHtoD(memory, bytes, sizeof(bytes)) != CUDA_SUCCESS) return 0;
   }
   return cuMemFree(memory) == CUDA_SUCCESS;
+}
+
+static int ask(int turns) {
+  CUdevice device;
+  int value;
+  for (int i = 0; i < turns; ++i) {
+    if (cuCtxGetDevice(&device) != CUDA_SUCCESS) return 0;
+  }
+  return cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_WARP_SIZE, 99) != CUDA_SUCCESS;
 }
 
 static int cycles(int kept) {
@@ -128,6 +138,7 @@ static int act(const char *word) {
   if (strcmp(word, "late") == 0) return cuStreamDestroy(early) == CUDA_SUCCESS;
   if (strcmp(word, "churn") == 0) return churn(60000);
   if (strcmp(word, "copies") == 0) return copies(60000);
+  if (strcmp(word, "ask") == 0) return ask(60000);
   if (strcmp(word, "cache") == 0) return cycles(0);
   if (strcmp(word, "grow") == 0) return cycles(1);
   if (strcmp(word, "secret") == 0) return secret();

@@ -37,6 +37,7 @@ TEST(CallRecord, ANestedCallIsMarkedAndHasNoNumber) {
   passage.id = driver::CallId::DeviceGetCount;
   for (const bool nested : {true, false, true}) {
     passage.record = NewRecord(&world.journal(), RecordKind::Call, static_cast<std::uint16_t>(passage.id));
+    passage.occurrence = nested ? 0 : CountCall(passage.id, &world.journal());
     FillArguments(passage, nested, world.below(), &world.journal());
     EXPECT_EQ(passage.record->occurrence, nested ? 0U : 1U);
     EXPECT_EQ(passage.record->flags, nested ? kNested : 0);
