@@ -5,6 +5,7 @@
 // Stack 401 is in the driver.
 #pragma once
 
+#include "faults/driver/effects.h"
 #include "faults/journal/host_detail.h"
 #include "suites/support/cases/case.h"
 #include "suites/support/journal_image.h"
