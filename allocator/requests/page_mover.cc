@@ -27,8 +27,8 @@ struct Run {
   std::size_t count = 0;
 };
 
-// The highest row of at most `wanted` whole pages of the block on which no work can be, as far as the stream's recordings tell. `*owed`:
-// the number of the recording that would tell of a page which none has told of.
+// The highest row of at most `wanted` whole pages of the block that have a handle and on which no work can be, as far as the stream's
+// recordings tell. `*owed`: the number of the recording that would tell of a page which none has told of.
 Run FindRun(const Block* block, const StreamRecord* stream, std::size_t wanted, std::uint64_t* owed) noexcept {
   const Segment* const segment = block->segment;
   const std::size_t offset = block->address.load(std::memory_order_relaxed) - segment->address;
@@ -38,6 +38,10 @@ Run FindRun(const Block* block, const StreamRecord* stream, std::size_t wanted, 
   Run run;
   for (std::size_t page = (offset + block->size) / segment->page; page-- > lowest && run.count < wanted;) {
     const std::uint64_t sequence = is_retired ? std::min(segment->owed[page], begun) : segment->owed[page];
+    if (segment->pages[page] != kPageMapped) {  // a release of its handle failed, and may have been done
+      if (run.count != 0) break;
+      continue;
+    }
     if (stream->IsOver(sequence)) {
       run = {page, run.count + 1};
     } else if (run.count != 0) {

@@ -129,15 +129,24 @@ CUresult SegmentSource::ReleaseSegment(Segment* segment) noexcept {
     for (Block* one = segment->first; one != nullptr; one = one->next) env_.map.Remove(one);
   }
   CUresult result = CUDA_SUCCESS;
+  bool settled = true;  // whoever closes waits whatever that ends
+  const bool is_closed = env_.closed.load(std::memory_order_relaxed);
+  const auto settle = [&](StreamRecord* stream, std::uint64_t sequence) {
+    if (result != CUDA_SUCCESS || !settled) return;
+    result = is_closed ? stream->Synchronize(env_.driver, sequence) : synchronizer_.SettleUse(stream, sequence, arena, &settled);
+  };
   if (pool.release != nullptr && !segment->unusable) {
-    for (Block* one = segment->first; one != nullptr && result == CUDA_SUCCESS; one = one->next) {
+    for (Block* one = segment->first; one != nullptr; one = one->next) {
       const bool is_live = (one->state.load(std::memory_order_relaxed) & kStatusMask) == kLive;
-      result = arena->stream->Synchronize(env_.driver, is_live ? arena->stream->NextSequence() : one->own_sequence);
+      settle(arena->stream, is_live ? arena->stream->NextSequence() : one->own_sequence);
       if (is_live && one->used.load(std::memory_order_relaxed)) ClaimUses(one);
-      for (const Use& use : one->uses.entries()) {
-        if (result == CUDA_SUCCESS) result = use.stream->Synchronize(env_.driver, use.sequence);
-      }
+      for (const Use& use : one->uses.entries()) settle(use.stream, use.sequence);
     }
+  }
+  if (!settled) {
+    const Held held(arena->lock);
+    arena->Settle(block);
+    return CUDA_SUCCESS;
   }
   CUresult left = CUDA_SUCCESS;
   bool gone = false;

@@ -14,13 +14,15 @@ bool Synchronizer::MayCapture(Device* device) noexcept {
   return false;
 }
 
+// Whether the recordings tell of the use is learnt by waiting for them: asked before, it may have changed by then, and a capture must not
+// pay for that.
 CUresult Synchronizer::SettleUse(StreamRecord* stream, std::uint64_t sequence, const Arena* arena, bool* settled) noexcept {
-  *settled = true;
-  if (!NeedsContext(stream, sequence)) return stream->Synchronize(env_.driver, sequence);
+  const CUresult result = stream->SynchronizeRecorded(env_.driver, sequence, settled);
+  if (result != CUDA_SUCCESS || *settled) return result;
   Device* const device = stream->device != nullptr ? stream->device : arena->device;
   const Held settling(device->settling);
   *settled = !MayCapture(device);
-  if (*settled) return stream->Synchronize(env_.driver, sequence);
+  if (*settled) return stream->SynchronizeAll(env_.driver);
   arena->device->left.fetch_add(1, std::memory_order_relaxed);
   return CUDA_SUCCESS;
 }

@@ -331,28 +331,32 @@ CUresult StreamRecord::WaitOn(driver::DriverRef driver, std::uint64_t sequence, 
   return result;
 }
 
-CUresult StreamRecord::Synchronize(driver::DriverRef driver, std::uint64_t sequence) noexcept {
-  if (IsOver(sequence)) return CUDA_SUCCESS;
-  bool possible = false;
-  std::uint64_t covered = 0;
-  std::uint64_t newest = 0;
-  if (word == nullptr) {
-    RelaxedCapture relaxed(driver);
-    if (relaxed.result() != CUDA_SUCCESS) return relaxed.result();
-    const CUresult result = VisitStamps(sequence, &possible, &covered, &newest, [&](CUevent event, bool* is_over) {
-      const CUresult answer = driver.EventSynchronize(event);
-      *is_over = answer == CUDA_SUCCESS;
-      return answer;
-    });
-    const CUresult left = relaxed.Leave();
-    if (result != CUDA_SUCCESS || left != CUDA_SUCCESS) return result != CUDA_SUCCESS ? result : left;
-    if (possible) return CUDA_SUCCESS;
-  } else {
+CUresult StreamRecord::SynchronizeRecorded(driver::DriverRef driver, std::uint64_t sequence, bool* possible) noexcept {
+  *possible = IsOver(sequence);
+  if (*possible) return CUDA_SUCCESS;
+  if (word != nullptr) {
     const Held held(lock_);
     LoadWord();
-    if (IsOver(sequence)) return CUDA_SUCCESS;
+    *possible = IsOver(sequence);
+    return CUDA_SUCCESS;
   }
-  return SynchronizeAll(driver);
+  std::uint64_t covered = 0;
+  std::uint64_t newest = 0;
+  RelaxedCapture relaxed(driver);
+  if (relaxed.result() != CUDA_SUCCESS) return relaxed.result();
+  const CUresult result = VisitStamps(sequence, possible, &covered, &newest, [&](CUevent event, bool* is_over) {
+    const CUresult answer = driver.EventSynchronize(event);
+    *is_over = answer == CUDA_SUCCESS;
+    return answer;
+  });
+  const CUresult left = relaxed.Leave();
+  return result != CUDA_SUCCESS ? result : left;
+}
+
+CUresult StreamRecord::Synchronize(driver::DriverRef driver, std::uint64_t sequence) noexcept {
+  bool possible = false;
+  const CUresult result = SynchronizeRecorded(driver, sequence, &possible);
+  return result != CUDA_SUCCESS || possible ? result : SynchronizeAll(driver);
 }
 
 bool StreamRecord::IsRecorded(std::uint64_t sequence) noexcept {

@@ -184,7 +184,12 @@ struct StreamRecord {
   CUresult PollUpTo(driver::DriverRef driver, std::uint64_t sequence) noexcept;
   // Makes `waiter` wait for all up to `sequence`. `*possible` false: that was not recorded yet.
   CUresult WaitOn(driver::DriverRef driver, std::uint64_t sequence, StreamRecord* waiter, CUstream live_waiter, bool* possible) noexcept;
+  // Waits until all up to `sequence` is over, for the whole context where the recordings do not tell of all of it.
   CUresult Synchronize(driver::DriverRef driver, std::uint64_t sequence) noexcept;
+  // Waits for the recordings alone. `*possible` false: one of them was not recorded yet, or has not returned; then waiting for the whole
+  // context tells.
+  CUresult SynchronizeRecorded(driver::DriverRef driver, std::uint64_t sequence, bool* possible) noexcept;
+  CUresult SynchronizeAll(driver::DriverRef driver) noexcept;  // the whole context, and so all that it was given until now
   // Until nothing is still to be written to the word, by recordings that failed either.
   CUresult SynchronizeWord(driver::DriverRef driver) noexcept;
   bool IsRecorded(std::uint64_t sequence) noexcept;
@@ -217,7 +222,6 @@ struct StreamRecord {
   void Withdraw(const Recording& recording) noexcept;
   bool Finish(const Recording& recording, bool recorded, bool is_over) noexcept;
   CUresult WriteWord(driver::DriverRef driver, CUstream live, std::uint64_t value) noexcept;
-  CUresult SynchronizeAll(driver::DriverRef driver) noexcept;
   Pinned Pin(Stamp* stamp) noexcept;
   void Unpin(const Pinned& pinned, bool is_over) noexcept;
   template <typename Visit>

@@ -135,6 +135,26 @@ TEST_F(FailingMoves, LeaveThePagesWhereTheyWereWhenNewOnesAreRefused) {
   End(kRowPages);
 }
 
+// A page whose handle may be released already stays where it is, and is memory there as before.
+TEST_F(FailingMoves, LeaveThePageWhoseHandleWasPerhapsReleased) {
+  failing.code = CUDA_ERROR_INVALID_VALUE;
+  for (const Failing how : {Failing::Refused, Failing::Done}) {
+    SCOPED_TRACE(how == Failing::Done ? "done" : "refused");
+    Prepare();
+    EXPECT_OK(a.d.StreamSynchronize(s));
+    failing.Fail(CallId::MemRelease, how);
+    EXPECT_EQ(allocator->EmptyCache(), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(Stats().reserved_bytes[0].current, kRowBytes) << "the first page stayed, and so did those behind it";
+    const CUdeviceptr y = Get(kRowBytes, t);
+    EXPECT_EQ(Stats().pages_moved, kRowPages - 1);
+    a.Write(y, kRowBytes, t);
+    const CUdeviceptr z = Get(2 * kMiB, s);
+    EXPECT_EQ(z, x);
+    a.Write(z, 2 * kMiB, s);
+    End(kRowPages + 1 - (how == Failing::Done ? 1 : 0));
+  }
+}
+
 // Asked behind the recording, the stream is in a capture: what was recorded may be the graph's, and tells nothing.
 TEST_F(FailingMoves, ACaptureThatBeginsMeanwhileIsLeftAlone) {
   Prepare();

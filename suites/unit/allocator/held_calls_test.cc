@@ -180,5 +180,37 @@ TEST_F(HeldCalls, EmptyCacheWaitingForTheContext) {
   Hold(CallId::CtxSynchronize_v2, [&] { return allocator->EmptyCache(); });
 }
 
+// One recording has not returned, and a later one of the same stream has: only the whole context tells of both. That is not waited for
+// while a capture may be open.
+TEST_F(HeldCalls, EmptyCacheLeavesWhatAnOlderRecordingKeepsOpenToACapture) {
+  const CUdeviceptr first = Get(64 * kKiB, s);
+  const CUdeviceptr second = Get(12 * kMiB, s);
+  holding.HoldNext(CallId::EventRecord);
+  std::thread holder([&] {
+    EXPECT_OK(a.d.CtxSetCurrent(a.contexts[0]));
+    EXPECT_OK(allocator->RecordUse(first, u)) << allocator->LastErrorText();
+  });
+  holding.AwaitHeld();
+  EXPECT_OK(allocator->RecordUse(second, u));
+  EXPECT_OK(allocator->Free(second));
+  PoolId pool;
+  EXPECT_OK(allocator->CreatePool({}, &pool));
+  EXPECT_OK(allocator->BeginAllocateToPool(0, pool, {}));
+  EXPECT_OK(a.d.StreamBeginCapture(t, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  EXPECT_OK(allocator->EmptyCache()) << allocator->LastErrorText();
+  holding.LetGo();
+  holder.join();
+  CUgraph graph = nullptr;
+  EXPECT_OK(a.d.StreamEndCapture(t, &graph));
+  EXPECT_OK(a.d.GraphDestroy(graph));
+  EXPECT_OK(allocator->EndAllocateToPool(0, pool));
+  EXPECT_OK(allocator->ReleasePool(pool));
+  Statistics then, now;
+  allocator->GetStatistics(0, &then);
+  EXPECT_OK(allocator->EmptyCache());
+  allocator->GetStatistics(0, &now);
+  EXPECT_EQ(then.reserved_bytes[0].current - now.reserved_bytes[0].current, static_cast<std::int64_t>(12 * kMiB));
+}
+
 }  // namespace
 }  // namespace cuaudit::alloc::held_calls_test
