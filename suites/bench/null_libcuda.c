@@ -135,6 +135,10 @@ NULL_CALL cuEventRecord(CUevent event, CUstream stream) {
   (void)stream;
   return CUDA_SUCCESS;
 }
+NULL_CALL cuCtxGetDevice(CUdevice* device) {
+  *device = 0;
+  return CUDA_SUCCESS;
+}
 NULL_CALL cuEventQuery(CUevent event) {
   (void)event;
   return CUDA_SUCCESS;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * record_cost.c: what driver calls cost a program, for record_cost.py: run it plain, then under `cuaudit record`.
  *
+ *   asks       cuCtxGetDevice: a call that is only counted
  *   waits      cuEventQuery: a call that changes nothing, without a call stack
  *   events     an event made and destroyed: two calls with call stacks
  *   step       a part of a training step: 50 queries and 50 recordings of an event, one block of memory, and 10 us of the program's own
@@ -15,6 +16,7 @@
 #include <time.h>
 
 typedef int (*Init)(unsigned);
+typedef int (*GetDevice)(int*);
 typedef int (*Retain)(void**, int);
 typedef int (*SetCurrent)(void*);
 typedef int (*EventCreate)(void**, unsigned);
@@ -61,6 +63,7 @@ int main(int argc, char** argv) {
   SetCurrent push = (SetCurrent)dlsym(driver, "cuCtxPushCurrent_v2");
   event_create = (EventCreate)dlsym(driver, "cuEventCreate");
   event_destroy = (EventCall)dlsym(driver, "cuEventDestroy_v2");
+  GetDevice ask = (GetDevice)dlsym(driver, "cuCtxGetDevice");
   EventCall query = (EventCall)dlsym(driver, "cuEventQuery");
   EventRecord record = (EventRecord)dlsym(driver, "cuEventRecord");
   MemAlloc allocate = (MemAlloc)dlsym(driver, "cuMemAlloc_v2");
@@ -77,6 +80,10 @@ int main(int argc, char** argv) {
   }
   turns_of_10_us = (unsigned)(1e6 * 1e4 / least);
 
+  int device = 0;
+  start = Now();
+  for (long i = 0; i < turns; ++i) wrong |= ask(&device) != 0;
+  const double asks = (Now() - start) / (double)turns;
   start = Now();
   for (long i = 0; i < turns; ++i) wrong |= !Fine(query(event));
   const double waits = (Now() - start) / (double)turns;
@@ -97,6 +104,6 @@ int main(int argc, char** argv) {
     wrong |= release(memory);
   }
   const double step = (Now() - start) / (double)steps;
-  printf("{\"waits\": %.2f, \"events\": %.2f, \"step\": %.2f}\n", waits, events, step);
+  printf("{\"asks\": %.2f, \"waits\": %.2f, \"events\": %.2f, \"step\": %.2f}\n", asks, waits, events, step);
   return wrong;
 }

@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROWS = ["waits", "events", "step"]
+ROWS = ["asks", "waits", "events", "step"]
 
 
 def main():
