@@ -25,12 +25,13 @@ def record_traces(check, python):
 
 def replay_traces(check):
     """Time and memory of the recorded workloads on the allocators in one process, without PyTorch's own work between."""
+    environment = dict(os.environ, LD_LIBRARY_PATH=f"{check.runtime_library() or ''}:{os.environ.get('LD_LIBRARY_PATH', '')}")
     for workload, name in list(TRACED.items())[1:]:  # the first one is a row of the whole comparison
         if not (check.out / name).is_file():
             continue
         table = check.out / f"allocator_peers_{workload}.tsv"
         done = check.run([check.build / "bin/allocator_peers", "--peers", check.build / "lib/peers", "--loops", "recorded_trace", "--rounds", "4", "--budget-seconds", "40",
-                          "--recorded-trace", check.out / name, "--output", table], timeout=90)
+                          "--recorded-trace", check.out / name, "--output", table], env=environment, timeout=90)
         compared = check.run([sys.executable, ROOT / "scripts/compare_allocator_peers.py", table])
         check.note(f"trace of {workload}", done.returncode == 0 and table.is_file(), said=compared.stdout.splitlines()[-2:], stderr=done.stderr[-300:])
 
