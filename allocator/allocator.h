@@ -61,7 +61,8 @@ class Allocator final : public Backend {
   ~Allocator() override;  // Close, whose error nobody hears
 
   // Releases everything, blocks that users still hold included (`*live_blocks` counts them, may be null). The first error; what is proved
-  // to be ours still is tried again by the next Close, the rest is not (docs/ALLOCATOR.md, "Releases that fail"). Afterwards only Close,
+  // to be ours still is tried again by the next Close, the rest is not (docs/ALLOCATOR.md, "Releases that fail"). A context that the driver
+  // does not tell and a capture mode that it does not set keep nothing from being released. Afterwards only Close,
   // GetStatistics and the destructor may be called. Calls what EmptyCache calls, EventSynchronize, PointerGetAttribute, EventDestroy,
   // StreamDestroy, MemFreeHost, MemAddressFree, DevicePrimaryCtxRelease.
   [[nodiscard]] CUresult Close(std::size_t* live_blocks = nullptr) noexcept;

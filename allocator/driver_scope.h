@@ -7,14 +7,37 @@
 //   Errors    result() of entering; Leave answers the error of the way back, tried again when that is safe. The destructor leaves if
 //             nobody did.
 //   Faults    CurrentContext: CtxGetCurrent, and unless it is current CtxPushCurrent, CtxPopCurrent.
-//             RelaxedCapture: ThreadExchangeStreamCaptureMode.
+//             RelaxedCapture: ThreadExchangeStreamCaptureMode. With a LastChance neither the question nor the mode is needed.
 #pragma once
 
 #include <cuda.h>
 
+#include <utility>
+
 #include "faults/driver/driver_ref.h"
 
 namespace cuaudit::alloc {
+
+// While a thread closes its allocator: what is not given back now is lost. So a context is made current though the driver does not tell
+// which one is, and calls are made though the mode could not be set, which matters only while a capture is open.
+class LastChance {
+ public:
+  LastChance() noexcept : before_(std::exchange(current_, this)) {}
+  LastChance(const LastChance&) = delete;
+  LastChance& operator=(const LastChance&) = delete;
+  ~LastChance() { current_ = before_; }
+  CUresult error() const noexcept { return error_; }  // the first that nobody stopped at
+  static bool GoesOn(CUresult error) noexcept {       // true: noted here
+    if (current_ == nullptr) return false;
+    if (current_->error_ == CUDA_SUCCESS) current_->error_ = error;
+    return true;
+  }
+
+ private:
+  inline static constinit thread_local LastChance* current_ = nullptr;
+  LastChance* const before_;
+  CUresult error_ = CUDA_SUCCESS;
+};
 
 class CurrentContext {
  public:
@@ -22,7 +45,8 @@ class CurrentContext {
   CurrentContext(driver::DriverRef driver, CUcontext context, bool any = false) noexcept : driver_(driver), context_(context) {
     CUcontext current = nullptr;
     result_ = driver_.CtxGetCurrent(&current);
-    if (result_ != CUDA_SUCCESS || current == context || (any && current != nullptr)) return;
+    const bool is_told = result_ == CUDA_SUCCESS;
+    if (is_told ? current == context || (any && current != nullptr) : !LastChance::GoesOn(result_)) return;
     result_ = driver_.CtxPushCurrent(context);
     pushed_ = result_ == CUDA_SUCCESS;
   }
@@ -55,6 +79,7 @@ class RelaxedCapture {
   explicit RelaxedCapture(driver::DriverRef driver) noexcept : driver_(driver) {
     result_ = driver_.ThreadExchangeStreamCaptureMode(&mode_);
     entered_ = result_ == CUDA_SUCCESS && mode_ != CU_STREAM_CAPTURE_MODE_RELAXED;
+    if (result_ != CUDA_SUCCESS && LastChance::GoesOn(result_)) result_ = CUDA_SUCCESS;
   }
   RelaxedCapture(const RelaxedCapture&) = delete;
   RelaxedCapture& operator=(const RelaxedCapture&) = delete;

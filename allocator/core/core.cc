@@ -24,6 +24,7 @@ CUresult Core::Close(std::size_t* live_blocks) noexcept {
     (void)environment.Note(result);  // also behind another error
     if (first == CUDA_SUCCESS) first = result;
   };
+  const LastChance chance;
   bool synced = true;
   for (Arena* arena = arenas.First(); arena != nullptr; arena = arena->next_all) {
     caches.Empty(arena);
@@ -65,8 +66,8 @@ CUresult Core::Close(std::size_t* live_blocks) noexcept {
   (*devices.begin())->refused.fetch_add(refused, std::memory_order_relaxed);
   if (written) keep(streams.words.Free());
   // It dies with the context: that is kept until there is nothing to try again.
-  if (!all_gone || !streams.words.empty()) return first;
-  keep(devices.ReleaseContexts());
+  if (all_gone && streams.words.empty()) keep(devices.ReleaseContexts());
+  keep(chance.error());
   return first;
 }
 

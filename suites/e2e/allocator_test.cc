@@ -60,6 +60,16 @@ TEST_P(AllocatorLifecycle, EveryReleaseOfItReportsAnErrorThoughItWasDone) {
   EXPECT_GT(audit.report["totals"]["fired"].get<int>(), 8);
 }
 
+// Which context is current, and the mode in which captures are: refused once and for all.
+TEST_P(AllocatorLifecycle, WhatTheDriverNeverTellsItAgainLosesNothing) {
+  const Audit audit = RunAudit({"sweep", "--no-host", "--how=persist", "--depth=1", "--stacks=4", "--call=cuCtxGetCurrent",
+                                "--call=cuThreadExchangeStreamCaptureMode"},
+                               Subject("1"), {.deadline_ms = kSweepDeadlineMs});
+  EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;
+  ASSERT_EQ(audit.result(), "clean") << audit.findings();
+  EXPECT_GT(audit.report["totals"]["fired"].get<int>(), 8);
+}
+
 TEST_P(AllocatorLifecycle, MoreCyclesTakeNoMore) {
   const Audit audit = RunAudit({"cycles", "--host", "--n=1,4"}, Subject("{n}"));
   EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Releases that report an error: refused, so that they are tried again; or done all the same, so that nobody else's is released.
+#include <string>
 #include <utility>
 
 #include "allocator/fate.h"
@@ -335,6 +336,46 @@ TEST_F(Releases, ALostContextTakesItsMemoryAlongWhoeverIsToldSoFirst) {
     EXPECT_EQ(tries, 0);
   }
   ASSERT_OK(a.d.MemFree(memory));
+}
+
+// For ever; of EmptyCache, what it keeps is not lost.
+TEST_F(Releases, CloseGivesBackThoughTheDriverTellsNoContextAndSetsNoMode) {
+  int closed = 0;
+  Options expandable;
+  expandable.expandable_segments = true;
+  expandable.page_size = 2 * kMiB;
+  Options writes;
+  writes.completion = Completion::StreamWrites;
+  for (const Options& options : {Options(), expandable, writes}) {
+    for (const CallId call : {CallId::CtxGetCurrent, CallId::ThreadExchangeStreamCaptureMode}) {
+      SCOPED_TRACE(std::to_string(static_cast<int>(call)));
+      Make(options);
+      const CUdeviceptr x = Get(12 * kMiB, s);
+      a.Write(Get(3 * kMiB, s), 3 * kMiB, s);
+      a.Order(s, t);
+      a.Write(x, 12 * kMiB, t);
+      EXPECT_OK(allocator->RecordUse(x, t));
+      EXPECT_OK(allocator->Free(x));
+      const std::int64_t reserved = Stats().reserved_bytes[0].current;
+      failing.code = CUDA_ERROR_UNKNOWN;
+      failing.Fail(call, Failing::Refused, 1 << 20);
+      EXPECT_EQ(allocator->EmptyCache(), CUDA_ERROR_UNKNOWN);
+      EXPECT_EQ(Stats().reserved_bytes[0].current, reserved);
+      std::size_t live = 0;
+      EXPECT_EQ(allocator->Close(&live), CUDA_ERROR_UNKNOWN) << "it says so";
+      EXPECT_EQ(live, 1U);
+      failing.Fail(call, Failing::Refused, 0);
+      for (const driver::Kind kind : {driver::Kind::DeviceMemory, driver::Kind::PhysicalMemory, driver::Kind::Mapping, driver::Kind::Event,
+                                      driver::Kind::AddressReservation, driver::Kind::PinnedMemory})
+        EXPECT_EQ(a.Live(kind), 0U) << driver::Name(kind);
+      EXPECT_EQ(failing.calls(CallId::DevicePrimaryCtxRelease_v2), ++closed);
+      CUcontext popped = nullptr;
+      EXPECT_OK(a.d.CtxPopCurrent(&popped));
+      EXPECT_EQ(a.d.CtxPopCurrent(&popped), CUDA_ERROR_INVALID_CONTEXT) << "what was pushed has been popped";
+      EXPECT_OK(a.d.CtxPushCurrent(context));
+      allocator.reset();
+    }
+  }
 }
 
 }  // namespace

@@ -39,6 +39,8 @@ class FailingCalls {
     Put<driver::CallId::PointerGetAttribute, void*, CUpointer_attribute, CUdeviceptr>();
     Put<driver::CallId::StreamWriteValue64_v2, CUstream, CUdeviceptr, cuuint64_t, unsigned>();
     Put<driver::CallId::CtxPopCurrent_v2, CUcontext*>();
+    Put<driver::CallId::CtxGetCurrent, CUcontext*>();
+    Put<driver::CallId::ThreadExchangeStreamCaptureMode, CUstreamCaptureMode*>();
     current_ = this;
   }
   ~FailingCalls() { current_ = nullptr; }
