@@ -4,7 +4,7 @@
 //   Owns      nothing; a copy of counters.
 //   Units     blocks, segments, bytes, calls.
 //   Threads   a copy taken while other threads allocate is of no single moment. Peaks are exact with one thread; with several, a peak of
-//             `allocated` and `requested` may miss what happened between two slow paths of another thread (at most its thread cache).
+//             `allocated` and `requested` may be off by 64 MiB and what fits into a thread cache for each other thread.
 //   Errors    all zero for a device that is not there, and in a forked child.
 //   Source    the names and kinds are those of torch.cuda.memory_stats; from `reuse` on they are ours.
 //   Faults    makes no driver calls.

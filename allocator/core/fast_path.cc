@@ -144,11 +144,14 @@ CUresult Core::Free(CUdeviceptr address) noexcept {
   latest.counters->Freed(block->large, block->size, requested);
   if (latest.magazine != nullptr && latest.magazine->is_passed_by()) {
     latest.magazine->NoteFreed(block->key);
+    ThreadCaches::FoldIfFarOff(arena->device, latest.counters);
     FreeDirectly(arena, block);
     return CUDA_SUCCESS;
   }
-  if (latest.magazine == nullptr || !latest.magazine->Put(block, environment.cache_bytes)) [[unlikely]]
+  if (latest.magazine == nullptr || !latest.magazine->Put(block, environment.cache_bytes)) [[unlikely]] {
+    ThreadCaches::FoldIfFarOff(arena->device, latest.counters);
     arena->Return(block);
+  }
   return CUDA_SUCCESS;
 }
 

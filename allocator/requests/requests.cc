@@ -7,12 +7,6 @@
 #include "allocator/errors.h"
 
 namespace cuaudit::alloc {
-namespace {
-
-constexpr std::uint32_t kTurnsPerFold = 256;
-
-}  // namespace
-
 CUresult Requests::Serve(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept {
   CUresult error = env_.Usable("Allocate");
   if (error != CUDA_SUCCESS) return error;
@@ -61,10 +55,6 @@ CUresult Requests::Serve(std::size_t bytes, StreamRecord* stream, CUstream live,
   if (block == nullptr) return env_.Note(error);
 
   caches_.CountAllocated(device, block, bytes);
-  if (counters != nullptr && ++cache->slow_turns % kTurnsPerFold == 0) {
-    const Held held(device->totals.lock);
-    device->totals.Fold(counters);
-  }
   *out = block->address.load(std::memory_order_relaxed);
   if (env_.Traced()) arena->Trace(TraceAction::Alloc, *out, block->size, bytes, request.stack, stream->id);
   return CUDA_SUCCESS;

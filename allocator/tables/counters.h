@@ -6,8 +6,9 @@
 //   Units     blocks and bytes.
 //   Faults    makes no driver calls.
 //
-// A peak of the sum is taken when a thread's part is folded in: the others' parts then, plus the highest of this one's since last time.
-// With one thread that is exact.
+// A peak of the sum is taken when a thread's part is folded in: the others' parts as of their last time, plus the highest of this one's
+// since its own. With one thread that is exact. One thread may allocate what another frees, so each folds its part in before that is far
+// from what the sum knows of it.
 #pragma once
 
 #include <atomic>
@@ -20,6 +21,8 @@
 namespace cuaudit::alloc {
 
 inline constexpr std::size_t kMaxDevices = 64;
+
+inline constexpr std::int64_t kMostOff = std::int64_t{64} << 20U;  // bytes; a thread cache may add to it
 
 enum Measure : std::size_t { kCount, kBytes, kRequested, kMeasures };
 
@@ -50,6 +53,13 @@ struct Line {
 // A few stores for each call, since the next locked instruction waits for them: everything else is derived when somebody asks.
 struct alignas(64) Counters {
   Line line[kMeasures];
+  std::atomic<std::int64_t> folded_bytes = 0;  // its part of the sum, which Fold sets
+
+  // True when its thread should fold it in. Asked where a call is slow anyway.
+  bool IsFarOff() const noexcept {
+    const std::int64_t off = line[kBytes].Net(0) + line[kBytes].Net(1) - folded_bytes.load(std::memory_order_relaxed);
+    return off > kMostOff || off < -kMostOff;
+  }
 
   void Allocated(bool large, std::size_t bytes, std::size_t requested) noexcept {
     // Each kind's own code, so that nothing is computed to find its places.

@@ -58,6 +58,7 @@ void Totals::Fold(Counters* counters) noexcept {
       line.high[k].store(net, std::memory_order_relaxed);
     }
   }
+  counters->folded_bytes.store(counters->line[kBytes].folded[0], std::memory_order_relaxed);
 }
 
 }  // namespace cuaudit::alloc

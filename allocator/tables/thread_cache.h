@@ -198,7 +198,6 @@ class ThreadCache {
   ThreadCache* next_of_thread = nullptr;  // the thread's
   std::atomic<bool> abandoned{false};     // its thread has ended
   std::atomic<int> owners{2};
-  std::uint32_t slow_turns = 0;
   // Of RecordUse, by the owner alone, read by anybody: that recorded; on the block's own stream; of a stream that had used the block
   // before.
   std::atomic<std::uint64_t> uses_recorded{0};

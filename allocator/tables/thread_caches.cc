@@ -97,7 +97,10 @@ void ThreadCaches::Empty(Arena* arena) noexcept {
 void ThreadCaches::CountAllocated(Device* device, const Block* block, std::size_t requested) noexcept {
   ThreadCache* const cache = Mine();
   Counters* const counters = cache == nullptr ? nullptr : cache->CountersOf(device->index);
-  if (counters != nullptr) return counters->Allocated(block->large, block->size, requested);
+  if (counters != nullptr) {
+    counters->Allocated(block->large, block->size, requested);
+    return FoldIfFarOff(device, counters);
+  }
   const Held held(device->totals.lock);
   device->shared.Allocated(block->large, block->size, requested);
 }
@@ -105,9 +108,19 @@ void ThreadCaches::CountAllocated(Device* device, const Block* block, std::size_
 void ThreadCaches::CountFreed(Device* device, bool large, std::size_t size, std::size_t requested) noexcept {
   ThreadCache* const cache = Mine();
   Counters* const counters = cache == nullptr ? nullptr : cache->CountersOf(device->index);
-  if (counters != nullptr) return counters->Freed(large, size, requested);
+  if (counters != nullptr) {
+    counters->Freed(large, size, requested);
+    return FoldIfFarOff(device, counters);
+  }
   const Held held(device->totals.lock);
   device->shared.Freed(large, size, requested);
+}
+
+void ThreadCaches::FoldIfFarOff(Device* device, Counters* counters) noexcept {
+  if (!counters->IsFarOff()) [[likely]]
+    return;
+  const Held held(device->totals.lock);
+  device->totals.Fold(counters);
 }
 
 void ThreadCaches::FoldAll(Device* device) noexcept {

@@ -26,6 +26,8 @@ class ThreadCaches {
   void Empty(Arena* arena) noexcept;  // what all threads keep of this arena goes back to it
   void CountAllocated(Device* device, const Block* block, std::size_t requested) noexcept;
   void CountFreed(Device* device, bool large, std::size_t size, std::size_t requested) noexcept;
+  // By the thread whose counters they are.
+  static void FoldIfFarOff(Device* device, Counters* counters) noexcept;
   void FoldAll(Device* device) noexcept;
 
  private:

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <functional>
 #include <random>
+#include <semaphore>
 #include <set>
 #include <thread>
 #include <utility>
@@ -349,6 +350,45 @@ TEST(ThreadsOfSeveralAllocators, LeaveTheirThreadNothing) {
   const std::size_t before = rounds(4);
   if (before == 0) GTEST_SKIP() << "this heap does not say how much of it is used";
   EXPECT_LT(rounds(40), before + 40 * 1024);
+}
+
+// As a training step does, whose backward pass has a thread of its own: what one thread allocates, another frees, 40 times 160 MiB.
+TEST(Statistics, PeaksHoldWhenAnotherThreadFrees) {
+  for (const bool frees_first : {false, true}) {
+    Allocating a;
+    CUstream s = a.Stream();
+    const auto turn = [&](std::vector<CUdeviceptr> blocks) {
+      for (const CUdeviceptr block : blocks) EXPECT_OK(a->Free(block));
+    };
+    std::vector<CUdeviceptr> blocks;
+    std::binary_semaphore ready(0);
+    std::binary_semaphore done(0);
+    const CUdeviceptr first = a.Get(2 * kMiB, s);
+    std::thread other([&] {
+      if (frees_first) turn({first});
+      done.release();
+      for (int i = 0; i < 40; ++i) {
+        ready.acquire();
+        turn(blocks);
+        done.release();
+      }
+    });
+    done.acquire();
+    for (int i = 0; i < 40; ++i) {
+      blocks.clear();
+      for (int block = 0; block < 16; ++block) blocks.push_back(a.Get(10 * kMiB, s));
+      ready.release();
+      done.acquire();
+    }
+    other.join();
+    if (!frees_first) a.Drop(first);
+    const Statistics seen = a.Stats();
+    for (const Stat* stat : {&seen.allocated_bytes[0], &seen.requested_bytes[0]}) {
+      EXPECT_GE(stat->peak, static_cast<std::int64_t>(96 * kMiB)) << frees_first;
+      EXPECT_LE(stat->peak, static_cast<std::int64_t>(226 * kMiB)) << frees_first;
+      EXPECT_EQ(stat->current, 0) << frees_first;
+    }
+  }
 }
 
 }  // namespace
