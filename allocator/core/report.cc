@@ -109,6 +109,9 @@ void Report::GetStatistics(int index, Statistics* out) noexcept {
         totals.split[m][k].peak = std::max(totals.split[m][k].peak, split[m][k]);
         (*halves[m])[k] = totals.split[m][k];
       }
+      // No moment had more than was reserved, whatever a sum over threads that were counted one after the other says.
+      for (StatArray* const bytes : {&out->requested_bytes, &out->allocated_bytes, &out->active_bytes})
+        (*bytes)[k].peak = std::min((*bytes)[k].peak, totals.reserved[k].peak);
     }
     out->blocks_pending = static_cast<std::uint64_t>(totals.pending[0][0].current);
     out->bytes_pending = static_cast<std::uint64_t>(totals.pending[1][0].current);

@@ -386,6 +386,7 @@ TEST(Statistics, PeaksHoldWhenAnotherThreadFrees) {
     for (const Stat* stat : {&seen.allocated_bytes[0], &seen.requested_bytes[0]}) {
       EXPECT_GE(stat->peak, static_cast<std::int64_t>(96 * kMiB)) << frees_first;
       EXPECT_LE(stat->peak, static_cast<std::int64_t>(226 * kMiB)) << frees_first;
+      EXPECT_LE(stat->peak, seen.reserved_bytes[0].peak) << frees_first;
       EXPECT_EQ(stat->current, 0) << frees_first;
     }
   }
