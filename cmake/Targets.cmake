@@ -179,6 +179,15 @@ function(cuaudit_add_test name)
     ENVIRONMENT "${arg_ENVIRONMENT}")
 endfunction()
 
+# cuaudit_sample_if_instrumented(n test...)
+# A sanitizer looks at our code. These tests take it the same ways for each of many programs, which are not instrumented themselves: a build
+# with a sanitizer runs every n-th case of each.
+function(cuaudit_sample_if_instrumented n)
+  if(CUAUDIT_SANITIZE)
+    set_property(TEST ${ARGN} APPEND PROPERTY ENVIRONMENT GTEST_TOTAL_SHARDS=${n} GTEST_SHARD_INDEX=0)
+  endif()
+endfunction()
+
 # cuaudit_split_test(name SOURCES file... LABELS ... TIMEOUT seconds [PREFIX text] [ENVIRONMENT ...])
 # A ctest entry per source file of the GoogleTest executable `name`, so that the parts run side by side. What no file names in plain sight,
 # for instance a test made by a macro, runs in a last entry, so that no test is ever left out.
