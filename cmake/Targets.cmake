@@ -39,6 +39,13 @@ if(CUAUDIT_COVERAGE)
   target_link_options(cuaudit_instrument INTERFACE -fprofile-instr-generate)
 endif()
 
+# A debug build by GCC optimises the libraries for debugging: that compiles in less time than -O0, because inline functions of the standard
+# library are not written out, and what the tests start runs faster. Memory up to 1 GiB is not looked through for what could be reused.
+add_library(cuaudit_debug_build INTERFACE)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(cuaudit_debug_build INTERFACE $<$<AND:$<CONFIG:Debug>,$<COMPILE_LANGUAGE:CXX>>:-Og;--param=ggc-min-heapsize=1048576>)
+endif()
+
 # The rooms below the drop-in library use no C++ runtime: what they define may run inside somebody else's process.
 add_library(cuaudit_no_runtime INTERFACE)
 target_compile_options(cuaudit_no_runtime INTERFACE
@@ -76,7 +83,7 @@ function(cuaudit_add_library name)
   cmake_parse_arguments(arg "NO_RUNTIME" "" "SOURCES;LINK" ${ARGN})
   add_library(${name} STATIC ${arg_SOURCES})
   cuaudit_group_for_unity(${name})
-  target_link_libraries(${name} PUBLIC cuaudit_options ${arg_LINK} PRIVATE cuaudit_warnings cuaudit_instrument)
+  target_link_libraries(${name} PUBLIC cuaudit_options ${arg_LINK} PRIVATE cuaudit_warnings cuaudit_instrument cuaudit_debug_build)
   if(NOT arg_NO_RUNTIME)
     return()
   endif()
@@ -86,7 +93,7 @@ function(cuaudit_add_library name)
     list(TRANSFORM linked APPEND _dropin REGEX "^cuaudit_")
     add_library(${name}_dropin STATIC ${arg_SOURCES})
     cuaudit_group_for_unity(${name}_dropin)
-    target_link_libraries(${name}_dropin PUBLIC cuaudit_options ${linked} PRIVATE cuaudit_warnings cuaudit_no_runtime)
+    target_link_libraries(${name}_dropin PUBLIC cuaudit_options ${linked} PRIVATE cuaudit_warnings cuaudit_no_runtime cuaudit_debug_build)
   else()
     add_library(${name}_dropin ALIAS ${name})
   endif()
@@ -170,6 +177,15 @@ function(cuaudit_add_test name)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77
     ENVIRONMENT "${arg_ENVIRONMENT}")
+endfunction()
+
+# cuaudit_sample_if_instrumented(n test...)
+# A sanitizer looks at our code. These tests take it the same ways for each of many programs, which are not instrumented themselves: a build
+# with a sanitizer runs every n-th case of each.
+function(cuaudit_sample_if_instrumented n)
+  if(CUAUDIT_SANITIZE)
+    set_property(TEST ${ARGN} APPEND PROPERTY ENVIRONMENT GTEST_TOTAL_SHARDS=${n} GTEST_SHARD_INDEX=0)
+  endif()
 endfunction()
 
 # cuaudit_split_test(name SOURCES file... LABELS ... TIMEOUT seconds [PREFIX text] [ENVIRONMENT ...])

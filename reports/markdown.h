@@ -5,6 +5,7 @@
 // and 6.9 (autolinks).
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 

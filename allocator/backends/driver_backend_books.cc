@@ -2,6 +2,7 @@
 // What a DriverBackend tells about itself.
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "allocator/backends/driver_backend.h"
 

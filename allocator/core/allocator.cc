@@ -2,6 +2,7 @@
 #include "allocator/allocator.h"
 
 #include <new>
+#include <utility>
 
 #include "allocator/core/core.h"
 #include "allocator/errors.h"

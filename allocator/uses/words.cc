@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Completion::StreamWrites: what a stream's word tells, and when nothing writes to it any more.
 #include <algorithm>
+#include <iterator>
 
 #include "allocator/driver_scope.h"
 #include "allocator/uses/stamps.h"

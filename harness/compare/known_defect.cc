@@ -2,6 +2,7 @@
 #include "harness/compare/known_defect.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
 #include <utility>

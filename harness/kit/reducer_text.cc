@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "faults/driver/effects.h"
 #include "faults/driver/shape.h"

@@ -2,6 +2,7 @@
 #include "harness/ledger/address_space.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 namespace cuaudit::harness {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Stream captures: which calls are recorded into which graph.
+#include <algorithm>
+
 #include "faults/driver/result.h"
 #include "harness/ledger/graphs.h"
 

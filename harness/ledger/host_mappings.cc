@@ -2,6 +2,7 @@
 #include "harness/ledger/host_mappings.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace cuaudit::harness {
 

@@ -2,6 +2,7 @@
 #include "harness/options/budget.h"
 
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <utility>

@@ -2,6 +2,7 @@
 #include "harness/options/option_rows.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 
 namespace cuaudit::harness {

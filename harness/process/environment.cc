@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <cstddef>
+
 namespace cuaudit::harness {
 namespace {
 

@@ -2,6 +2,7 @@
 #include "harness/process/nearest.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <numeric>
 #include <vector>
 

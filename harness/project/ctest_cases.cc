@@ -2,6 +2,7 @@
 #include "harness/project/ctest_cases.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>

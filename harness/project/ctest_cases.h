@@ -5,6 +5,7 @@
 //   Source    ctest(1), "Show as JSON Object Model", version 1.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -4,6 +4,7 @@
 //   Units     milliseconds where a name says so.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>

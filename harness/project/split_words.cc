@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "harness/project/split_words.h"
 
+#include <cstddef>
+#include <utility>
+
 namespace cuaudit::harness {
 
 std::optional<std::vector<std::string>> SplitWords(std::string_view line) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The plan of a round as JSON and back.
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <set>
 

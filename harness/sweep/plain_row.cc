@@ -2,6 +2,7 @@
 #include "harness/sweep/plain_row.h"
 
 #include <charconv>
+#include <cstddef>
 
 namespace cuaudit::harness {
 namespace {

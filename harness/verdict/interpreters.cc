@@ -2,6 +2,7 @@
 #include "harness/verdict/interpreters.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
 
 namespace cuaudit::harness {

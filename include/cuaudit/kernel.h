@@ -95,6 +95,7 @@ static inline int cuaudit_set_conditional(cuaudit_launch* launch, uint64_t handl
 #ifdef __cplusplus
 }
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <utility>

@@ -3,10 +3,6 @@
 set(prefix "${BUILD}/package/alloc_prefix")
 set(project "${BUILD}/package/alloc_example")
 file(REMOVE_RECURSE "${prefix}" "${project}")
-set(FLAGS "")
-if(SANITIZE)
-  set(FLAGS "-fsanitize=${SANITIZE}")
-endif()
 
 function(run what)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE errors)
@@ -40,12 +36,11 @@ foreach(header IN LISTS headers)
 endforeach()
 
 run("configure" "${CMAKE_COMMAND}" -S "${EXAMPLE}" -B "${project}" -G "${GENERATOR}" "-DCMAKE_PREFIX_PATH=${prefix}" "-DCUAUDIT_CUDA_INCLUDE=${CUDA}"
-  "-DCMAKE_CXX_COMPILER=${CXX}" "-DCMAKE_CXX_COMPILER_LAUNCHER=${CXX_LAUNCHER}" "-DCMAKE_CXX_FLAGS=${FLAGS}")
+  "-DCMAKE_CXX_COMPILER=${CXX}" "-DCMAKE_CXX_COMPILER_LAUNCHER=${CXX_LAUNCHER}")
 run("build" "${CMAKE_COMMAND}" --build "${project}")
 expect_it_runs("${project}/two_streams")
 
 run("ask pkg-config" "${CMAKE_COMMAND}" -E env "PKG_CONFIG_PATH=${prefix}/lib/pkgconfig" pkg-config --cflags --libs cuaudit-alloc)
 separate_arguments(told UNIX_COMMAND "${output}")
-separate_arguments(flags UNIX_COMMAND "${FLAGS}")
-run("build by pkg-config" "${CXX}" -std=c++20 ${flags} "${EXAMPLE}/two_streams.cc" -o "${project}/by_pkg_config" ${told})
+run("build by pkg-config" "${CXX}" -std=c++20 "${EXAMPLE}/two_streams.cc" -o "${project}/by_pkg_config" ${told})
 expect_it_runs("${project}/by_pkg_config")

@@ -12,10 +12,6 @@ function(run what)
   message(STATUS "${what}: done")
 endfunction()
 
-set(flags "")
-if(SANITIZE)
-  set(flags "-fsanitize=${SANITIZE}")
-endif()
 run("install" "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${prefix}")
 # Each public header is there, and needs nothing but the others and the CUDA toolkit's (GoogleTest's where it is for tests).
 file(GLOB public RELATIVE "${SOURCE}/include" "${SOURCE}/include/cuaudit/*.h")
@@ -40,7 +36,7 @@ foreach(header IN LISTS headers)
 endforeach()
 run("configure" "${CMAKE_COMMAND}" -S "${EXAMPLES}" -B "${project}" -G "${GENERATOR}" "-DCMAKE_PREFIX_PATH=${prefix}" "-DCUAUDIT_CUDA_INCLUDE=${CUDA}"
   "-DCMAKE_C_COMPILER=${C}" "-DCMAKE_CXX_COMPILER=${CXX}" "-DCMAKE_C_COMPILER_LAUNCHER=${C_LAUNCHER}"
-  "-DCMAKE_CXX_COMPILER_LAUNCHER=${CXX_LAUNCHER}" "-DCMAKE_CXX_FLAGS=${flags}")
+  "-DCMAKE_CXX_COMPILER_LAUNCHER=${CXX_LAUNCHER}")
 # As FetchContent takes it, from the sources: it configures, and code that uses it compiles against what it generates. Linking that would build
 # all of cuaudit once more; the libraries come from the very targets that were installed above.
 run("configure from the sources" "${CMAKE_COMMAND}" -S "${EXAMPLES}" -B "${project}_from_sources" -G "${GENERATOR}" "-DCUAUDIT_SOURCE=${SOURCE}"
