@@ -158,60 +158,6 @@ TEST(Pools, AUsersOwnMemory) {
   EXPECT_EQ(a->CreatePool(options, &pool), CUDA_ERROR_INVALID_VALUE);
 }
 
-// Between two segments of a pool that goes back another thread announces a capture, and begins it: what then takes the whole context stays.
-TEST(Pools, AUsersMemoryStaysWhileACaptureIsAnnounced) {
-  Options without_cache;
-  without_cache.thread_cache = false;
-  struct User {
-    explicit User(const Options& chosen) : a(chosen) {}
-    Allocating a;
-    CUstream captured = a.Stream();
-    PoolId announced;
-    int releases = 0;
-  } user(without_cache);
-  Allocating& a = user.a;
-  CUstream const s = a.Stream();
-  CUstream const t = a.Stream();
-  PoolOptions options;
-  options.user = &user;
-  options.acquire = [](void* self, int, std::size_t bytes, CUstream, CUdeviceptr* out) noexcept {
-    return static_cast<User*>(self)->a.d.MemAlloc(out, bytes);
-  };
-  options.release = [](void* self, int, CUdeviceptr address, std::size_t) noexcept {
-    auto* const to = static_cast<User*>(self);
-    const CUresult result = to->a.d.MemFree(address);
-    if (++to->releases != 1) return result;
-    std::thread([to] {
-      EXPECT_OK(to->a->BeginAllocateToPool(0, to->announced, {}));
-      EXPECT_OK(to->a.d.StreamBeginCapture(to->captured, CU_STREAM_CAPTURE_MODE_RELAXED));
-    }).join();
-    return result;
-  };
-  PoolId pool;
-  EXPECT_OK(a->CreatePool({}, &user.announced));
-  EXPECT_OK(a->CreatePool(options, &pool));
-  EXPECT_OK(a->BeginAllocateToPool(0, pool, {}));
-  const CUdeviceptr x = a.Get(14 * kMiB, s);
-  const CUdeviceptr y = a.Get(12 * kMiB, s);
-  EXPECT_OK(a->EndAllocateToPool(0, pool));
-  const CUdeviceptr z = a.Get(12 * kMiB, t);
-  a.Drop(x);
-  (void)a.Look();             // the allocator takes note of it
-  a.Use(z, 12 * kMiB, t, s);  // a recording on s tells when x is idle, and none when y is
-  a.Drop(y);
-  EXPECT_OK(a->ReleasePool(pool));
-  EXPECT_OK(a->EmptyCache(pool)) << a.LastText();
-  EXPECT_EQ(user.releases, 1);
-  CUgraph graph = nullptr;
-  EXPECT_OK(a.d.StreamEndCapture(user.captured, &graph));
-  EXPECT_OK(a.d.GraphDestroy(graph));
-  EXPECT_OK(a->EndAllocateToPool(0, user.announced));
-  EXPECT_OK(a->EmptyCache(pool)) << a.LastText();
-  EXPECT_EQ(user.releases, 2);
-  EXPECT_OK(a->ReleasePool(user.announced));
-  a.Drop(z);
-}
-
 TEST(Pools, LendWhenNothingElseIsLeft) {
   Allocating a;
   CUstream s = a.Stream();
