@@ -1,5 +1,16 @@
 // SPDX-License-Identifier: MIT
-// owned_block.h: a block that gives itself back, and remembers for which stream it was allocated.
+// owned_block.h: blocks that give themselves back, and a block that is given back in the order of a stream.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "allocator/backend.h"
+#include "faults/driver/driver_ref.h"
+
+namespace cuaudit::alloc {
+
+// A block that gives itself back, and remembers for which stream it was allocated.
 //
 //   Owns      one block; borrows its backend, which must outlive it. Moves, never copies.
 //   Threads   one at a time; the block may be given back on another thread than it was allocated on.
@@ -7,15 +18,6 @@
 //   Errors    CUresult as the backend's; the destructor's is nobody's, Reset's is the caller's.
 //   Faults    as the backend's Allocate, Free, RecordUse, RecordStream, KeepAliveUntil.
 //   Source    ours.
-#pragma once
-
-#include <cstddef>
-#include <utility>
-
-#include "allocator/backend.h"
-
-namespace cuaudit::alloc {
-
 class OwnedBlock {
  public:
   OwnedBlock() = default;
@@ -79,5 +81,18 @@ class OwnedBlock {
   std::size_t bytes_ = 0;
   CUstream stream_ = nullptr;
 };
+
+// Gives a block back in the order of a stream, whichever stream it was allocated for.
+//
+//   Threads   as the backend.
+//   Errors    none: nobody could hear them. A use that cannot be recorded is waited for; when that fails too the block is lost rather than
+//             given to somebody else too early.
+//   Faults    as the backend's RecordUse and Free; StreamSynchronize.
+// A recorded use of the block's own stream is nothing, so nobody has to remember which that was.
+inline void FreeBehind(Backend* backend, driver::DriverRef driver, void* pointer, CUstream stream) noexcept {
+  const CUdeviceptr address = reinterpret_cast<CUdeviceptr>(pointer);
+  if (backend->RecordUse(address, stream) != CUDA_SUCCESS && driver.StreamSynchronize(stream) != CUDA_SUCCESS) return;
+  (void)backend->Free(address);
+}
 
 }  // namespace cuaudit::alloc

@@ -4,15 +4,16 @@
 #     cmake --build build/release --target cuaudit_alloc_alone && cmake --install build/release --component alloc --prefix PREFIX
 set(alloc_headers)
 file(GLOB_RECURSE alloc_sources "${PROJECT_SOURCE_DIR}/allocator/*.h" "${PROJECT_SOURCE_DIR}/faults/driver/*.h")
-foreach(header alloc memory_resource rmm_resource)
+foreach(source package/alloc.h plugin/memory_resource.h plugin/rmm_resource.h)
+  get_filename_component(header ${source} NAME_WE)
   set(staged_header "${package}/include/cuaudit/${header}.h")
   add_custom_command(
     OUTPUT "${staged_header}"
-    COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/scripts/flatten_header.py" --header "${PROJECT_SOURCE_DIR}/allocator/package/${header}.h"
+    COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/scripts/flatten_header.py" --header "${PROJECT_SOURCE_DIR}/allocator/${source}"
       --search "${PROJECT_SOURCE_DIR}" --search "${PROJECT_BINARY_DIR}/generated" --cuda-version ${CUAUDIT_CUDA_VERSION}
       --installed faults/driver/driver_ref.h=cuaudit/driver.h --installed allocator/backend.h=cuaudit/alloc.h
-      --installed allocator/plugin/free_behind.h=cuaudit/alloc.h --out "${staged_header}"
-    DEPENDS scripts/flatten_header.py "allocator/package/${header}.h" ${alloc_sources}
+      --installed allocator/owned_block.h=cuaudit/alloc.h --out "${staged_header}"
+    DEPENDS scripts/flatten_header.py "allocator/${source}" ${alloc_sources}
     COMMENT "Public ${header}.h" VERBATIM)
   list(APPEND alloc_headers "${staged_header}")
 endforeach()

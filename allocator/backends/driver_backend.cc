@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "allocator/backends/make_backend.h"
 #include "allocator/driver_scope.h"
 
 namespace cuaudit::alloc {
@@ -345,6 +346,27 @@ CUresult DriverBackend::Trim(int device_index, std::size_t reserved_bytes) noexc
   if (first == CUDA_SUCCESS) first = Fail(SynchronizeCurrent(driver_, device.config.context), "Trim: cuCtxSynchronize");
   Keep(&first, Fail(driver_.MemPoolTrimTo(device.pool, reserved_bytes), "cuMemPoolTrimTo"));
   return first;
+}
+
+CUresult MakeBackend(const Settings& settings, driver::DriverRef driver, const DeviceConfig* devices, int count, const Warning& warning,
+                     std::unique_ptr<Backend>* out, Allocator** native) noexcept {
+  if (native != nullptr) *native = nullptr;
+  switch (settings.backend) {
+    case BackendKind::StreamOrdered:
+      return DriverBackend::CreateStreamOrdered(driver, devices, count, warning, out);
+    case BackendKind::Uncached:
+      return DriverBackend::CreateUncached(driver, devices, count, warning, out);
+    case BackendKind::Native:
+      break;
+  }
+  out->reset();
+  std::unique_ptr<Allocator> allocator;
+  const CUresult result = Allocator::Create(driver, devices, count, settings.options, &allocator);
+  if (result != CUDA_SUCCESS) return result;
+  allocator->SetWarning(warning);
+  if (native != nullptr) *native = allocator.get();
+  *out = std::move(allocator);
+  return CUDA_SUCCESS;
 }
 
 }  // namespace cuaudit::alloc

@@ -18,10 +18,10 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "allocator/fate.h"
+#include "allocator/driver_scope.h"
 #include "allocator/lock.h"
+#include "allocator/uses/stamps.h"
 #include "allocator/uses/use_set.h"
-#include "allocator/uses/use_slots.h"
 
 namespace cuaudit::alloc {
 

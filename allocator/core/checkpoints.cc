@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "allocator/core/checkpoints.h"
-
 #include <utility>
 
+#include "allocator/core/core.h"
 #include "allocator/errors.h"
 
 namespace cuaudit::alloc {

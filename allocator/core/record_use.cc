@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <cstdio>
 
-#include "allocator/core/use_recorder.h"
+#include "allocator/core/core.h"
 #include "allocator/driver_scope.h"
 #include "allocator/errors.h"
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "allocator/core/report.h"
-
 #include <algorithm>
 #include <utility>
 
+#include "allocator/core/core.h"
 #include "allocator/errors.h"
 #include "allocator/tables/pool_table.h"
 

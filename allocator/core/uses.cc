@@ -3,7 +3,7 @@
 #include <new>
 #include <utility>
 
-#include "allocator/core/use_recorder.h"
+#include "allocator/core/core.h"
 #include "allocator/driver_scope.h"
 #include "allocator/errors.h"
 

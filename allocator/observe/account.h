@@ -1,5 +1,29 @@
 // SPDX-License-Identifier: MIT
-// account.h: the text that goes with an allocation that failed: what was asked for, where the memory is, what was tried.
+// account.h: what an allocator counts, by name, and the text that goes with an allocation that failed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "allocator/statistics.h"
+#include "allocator/trace.h"
+
+namespace cuaudit::alloc {
+
+// An allocator's counters by name.
+//
+//   Owns      its texts.
+//   Threads   values.
+//   Units     as statistics.h.
+//   Errors    throws bad_alloc.
+//   Faults    makes no driver calls.
+//   Source    names of torch.cuda.memory_stats: "allocated_bytes.large_pool.peak", "num_ooms"; from served_* on they are ours.
+std::vector<std::pair<std::string, std::int64_t>> ListStatistics(const Statistics& statistics);
+
+// The text that goes with an allocation that failed: what was asked for, where the memory is, what was tried.
 //
 //   Owns      nothing.
 //   Threads   values.
@@ -7,16 +31,6 @@
 //   Errors    throw bad_alloc; the form with a buffer needs no memory and cuts the text when it is too small.
 //   Faults    makes no driver calls: the allocator asked the driver.
 //   Source    what PyTorch's message says, and what its users ask for beside it: pending uses, the largest free block, the ladder's counts.
-#pragma once
-
-#include <cstddef>
-#include <string>
-
-#include "allocator/statistics.h"
-#include "allocator/trace.h"
-
-namespace cuaudit::alloc {
-
 // "512 B", "20.00 MiB".
 std::string FormatBytes(std::size_t bytes);
 

@@ -15,7 +15,5 @@
 #include "allocator/observe/account.h"
 #include "allocator/observe/history.h"
 #include "allocator/observe/snapshot_pickle.h"
-#include "allocator/observe/statistics_list.h"
 #include "allocator/owned_block.h"
-#include "allocator/plugin/free_behind.h"
 #include "allocator/plugin/process_driver.h"

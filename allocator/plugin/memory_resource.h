@@ -27,7 +27,7 @@
 #include <stdexcept>
 
 #include "allocator/backend.h"
-#include "allocator/plugin/free_behind.h"
+#include "allocator/owned_block.h"
 #include "faults/driver/driver_ref.h"
 
 namespace cuaudit::alloc {

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "allocator/observe/statistics_list.h"
+#include "allocator/observe/account.h"
 #include "allocator/plugin/plugin_state.h"
 
 using cuaudit::alloc::Backend;

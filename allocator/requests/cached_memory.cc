@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "allocator/requests/cached_memory.h"
-
 #include <algorithm>
 
 #include "allocator/errors.h"
+#include "allocator/requests/segment_source.h"
 
 namespace cuaudit::alloc {
 namespace {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "allocator/requests/page_mover.h"
-
 #include <algorithm>
 
 #include "allocator/driver_scope.h"
+#include "allocator/requests/segment_source.h"
 #include "allocator/tables/pool_table.h"
 #include "faults/driver/result.h"
 

@@ -8,9 +8,9 @@
 //   Source    the order: PyTorch's malloc and alloc_block; what waits, and what comes from others: ours.
 #pragma once
 
-#include "allocator/tables/arena_table.h"
+#include "allocator/tables/pool_table.h"
 #include "allocator/tables/stream_table.h"
-#include "allocator/tables/thread_caches.h"
+#include "allocator/tables/thread_cache.h"
 
 namespace cuaudit::alloc {
 

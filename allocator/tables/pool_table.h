@@ -1,12 +1,5 @@
 // SPDX-License-Identifier: MIT
-// pool_table.h: the pools of one allocator, and which of them a stream's allocations go to.
-//
-//   Owns      the records of pools and all options they ever had, kept until it is destroyed. A record without users and without memory
-//             becomes another pool's.
-//   Threads   any thread. Pools are added at the head and stay. `lock_` guards who uses a pool and what was captured from it; an arena's
-//             lock is only tried under it. A device's routes are under its routes_lock. Filters are called with no lock held.
-//   Errors    INVALID_VALUE, ILLEGAL_STATE, OUT_OF_MEMORY as allocator.h says.
-//   Faults    makes no driver calls.
+// pool_table.h: the pools of one allocator, and the arenas that they have.
 #pragma once
 
 #include <atomic>
@@ -22,6 +15,14 @@
 
 namespace cuaudit::alloc {
 
+// The pools of one allocator, and which of them a stream's allocations go to.
+//
+//   Owns      the records of pools and all options they ever had, kept until it is destroyed. A record without users and without memory
+//             becomes another pool's.
+//   Threads   any thread. Pools are added at the head and stay. `lock_` guards who uses a pool and what was captured from it; an arena's
+//             lock is only tried under it. A device's routes are under its routes_lock. Filters are called with no lock held.
+//   Errors    INVALID_VALUE, ILLEGAL_STATE, OUT_OF_MEMORY as allocator.h says.
+//   Faults    makes no driver calls.
 // Of pools that are or were. Never changed, and kept until the allocator is destroyed: who holds a pool's record may read its options while
 // the record becomes another pool's.
 struct KnownOptions {
@@ -82,6 +83,26 @@ class PoolTable {
   KnownOptions* known_options_ = nullptr;  // under lock_
   std::uint64_t next_ = 1;                 // under lock_
   Lock lock_{LockRank::Pools};
+};
+
+// The arenas of one allocator.
+//
+//   Owns      the arenas and the records of their segments; the memory behind those is given back before (Core::Close), or stays.
+//   Threads   any thread. Arenas are added at the head and stay, so walking needs no lock.
+//   Errors    Of answers nullptr when host memory ran out.
+//   Faults    makes no driver calls.
+class ArenaTable {
+ public:
+  explicit ArenaTable(ArenaEnvironment& environment) noexcept : env_(environment) {}
+  ~ArenaTable();
+  Arena* Of(Device* device, Pool* pool, StreamRecord* stream) noexcept;
+  Arena* First() const noexcept { return first_.load(std::memory_order_acquire); }  // then next_all
+
+ private:
+  ArenaEnvironment& env_;
+  std::atomic<Arena*> first_{nullptr};
+  std::uint32_t count_ = 0;  // under lock_
+  Lock lock_;                // one is made at a time
 };
 
 }  // namespace cuaudit::alloc

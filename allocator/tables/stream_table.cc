@@ -2,10 +2,13 @@
 #include "allocator/tables/stream_table.h"
 
 #include <memory>
+#include <mutex>
 #include <new>
 #include <utility>
 
+#include "allocator/driver_scope.h"
 #include "allocator/errors.h"
+#include "allocator/tables/pool_table.h"
 
 namespace cuaudit::alloc {
 namespace {
@@ -168,6 +171,177 @@ void StreamTable::NoteRetired(StreamRecord* record, CUstream handle) noexcept {
       other->retired_as.store(record->index < other->index ? record : other, std::memory_order_release);
     return false;
   });
+}
+
+CUresult Identities::Identify(int device, CUstream stream, StreamRef* out) noexcept {
+  *out = StreamRef();
+  CUresult result = env_.Usable("Identify");
+  if (result != CUDA_SUCCESS) return result;
+  Device* const target = devices_.At(device);
+  if (target == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "device %d: 0 to %zu are known", device, devices_.size() - 1);
+  const bool is_default = IsDefaultStream(stream);
+  if (env_.options.trust_stream_handles && stream != CU_STREAM_PER_THREAD) {
+    StreamRecord* const known = is_default ? legacy_[target->index].load(std::memory_order_acquire)
+                                           : by_handle_[StreamTable::HandleBucket(stream)].load(std::memory_order_acquire);
+    if (known != nullptr && (is_default || known->handle == stream) && !known->retired.load(std::memory_order_relaxed)) {
+      *out = StreamRef(known);
+      return CUDA_SUCCESS;
+    }
+  }
+  // A stream of its own tells its context. So whether one is current is asked only where the driver wants one.
+  StreamRecord* found = nullptr;
+  result = is_default ? CUDA_ERROR_INVALID_CONTEXT : Ask(target, stream, &found);
+  if (result == CUDA_ERROR_INVALID_CONTEXT) {
+    CurrentContext current(env_.driver, target->context, !is_default);
+    if (current.result() != CUDA_SUCCESS) return env_.Note(current.result());
+    if (is_default || current.has_pushed()) result = Ask(target, stream, &found);
+    const CUresult left = current.Leave();
+    if (result == CUDA_SUCCESS) result = left;
+  }
+  if (result != CUDA_SUCCESS) return env_.Note(result);
+  if (env_.options.trust_stream_handles && found->scope == Scope::Stream) {
+    if (!is_default) by_handle_[StreamTable::HandleBucket(stream)].store(found, std::memory_order_release);
+    if (is_default && stream != CU_STREAM_PER_THREAD) legacy_[target->index].store(found, std::memory_order_release);
+  }
+  *out = StreamRef(found);
+  return CUDA_SUCCESS;
+}
+
+// On a captured stream cuStreamGetId fails and ends the capture. The legacy stream is never captured, and must not be asked during one.
+CUresult Identities::Ask(Device* device, CUstream stream, StreamRecord** out) noexcept {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  std::uint64_t capture = 0;
+  CUresult result = CUDA_SUCCESS;
+  if (stream != nullptr && stream != CU_STREAM_LEGACY) result = CaptureOf(env_.driver, stream, &status, &capture);
+  if (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_INVALIDATED)
+    return Refuse(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "stream %p: its capture has been invalidated", static_cast<void*>(stream));
+  if (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE) return IdentifyCaptured(device, stream, capture, out);
+  unsigned long long id = 0;
+  if (result == CUDA_SUCCESS) result = env_.driver.StreamGetId(stream, &id);
+  if (result != CUDA_SUCCESS) return Refuse(result, "stream %p: the driver does not know it", static_cast<void*>(stream));
+  *out = streams_.Find(id);
+  if (streams_.captures_noted() != 0) streams_.EndCapturesOf(stream, device->context, *out);
+  if (*out != nullptr) return CUDA_SUCCESS;
+  CUcontext context = device->context;
+  if (!IsDefaultStream(stream) && (result = ContextOf(env_.driver, stream, &context)) != CUDA_SUCCESS) return result;
+  return streams_.Make(id, stream, context, out);
+}
+
+// The handle may have been another stream's when it was last seen outside, so no identity from there is used: what that stream freed may
+// still be in use. Captures that share a private pool promise to be replayed one after the other, so there the handle stays itself.
+CUresult Identities::IdentifyCaptured(Device* device, CUstream stream, std::uint64_t capture, StreamRecord** out) noexcept {
+  const bool own_thread = stream == CU_STREAM_PER_THREAD;
+  CUcontext context = device->context;
+  if (!own_thread) {
+    const CUresult result = ContextOf(env_.driver, stream, &context);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  Scope scope = Scope::Capture;
+  std::uint64_t scope_id = capture;
+  for (const std::unique_ptr<Device>& each : devices_) {
+    if (own_thread || each->context != context || each->routed.load(std::memory_order_acquire) == 0) continue;
+    StreamRecord asked;
+    asked.handle = stream;
+    asked.context = context;
+    asked.device = each.get();
+    if (const Pool* const pool = pools_.RouteOf(each.get(), &asked); pool != &pools_.shared) {
+      scope = Scope::Pool;
+      scope_id = pool->id().second;
+    }
+  }
+  streams_.NoteCaptured(stream, context, capture);
+  const CUresult result = streams_.MakeCaptured(stream, context, scope, scope_id, out);
+  if (result == CUDA_SUCCESS) (*out)->capture.store(capture, std::memory_order_release);
+  return result;
+}
+
+CUresult Identities::RetireStream(int device, CUstream stream) noexcept {
+  StreamRef ref;
+  CUresult result = Identify(device, stream, &ref);
+  if (result != CUDA_SUCCESS) return result;
+  StreamRecord* const record = ref.record();
+  if (record->device == nullptr || record->retired.load(std::memory_order_acquire)) return CUDA_SUCCESS;
+  CurrentContext current(env_.driver, record->context);
+  result = current.result();
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  if (result == CUDA_SUCCESS) result = env_.driver.StreamIsCapturing(stream, &status);
+  if (result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE)
+    result = Refuse(CUDA_ERROR_ILLEGAL_STATE, "RetireStream: the stream is being captured: end the capture first");
+  std::uint64_t sequence = 0;
+  if (result == CUDA_SUCCESS) result = record->Record(env_.driver, stream, &sequence);
+  // Whoever is told of an error goes on using the stream: so nothing that may fail comes after this.
+  const CUresult left = current.Leave();
+  if (result == CUDA_SUCCESS) result = left;
+  if (result != CUDA_SUCCESS) return env_.Note(result);
+  record->retired.store(true, std::memory_order_release);
+  record->ForgetWaits();
+  streams_.NoteRetired(record, stream);
+  // Whoever took it for sure to live, and is about to record on it, is through.
+  if (env_.moves_pages) {
+    const Held releasing(record->device->releasing);
+  }
+  return CUDA_SUCCESS;
+}
+
+namespace {
+
+constexpr std::size_t kPageOfWords = 4096;
+constexpr std::size_t kWordBytes = 64;  // a cache line each
+
+}  // namespace
+
+WordPages::~WordPages() {
+  while (pages_ != nullptr) delete std::exchange(pages_, pages_->next);
+}
+
+CUresult WordPages::Make(StreamRecord* stream) noexcept {
+  std::unique_lock<Lock> held(lock_);
+  if (pages_ == nullptr || pages_->used == kPageOfWords) {
+    held.unlock();
+    std::unique_ptr<Page> page(new (std::nothrow) Page);
+    if (page == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+    CurrentContext current(env_.driver, stream->context);
+    CUresult result = current.result();
+    if (result != CUDA_SUCCESS) return result;
+    RelaxedCapture relaxed(env_.driver);
+    if (relaxed.result() != CUDA_SUCCESS) return relaxed.result();
+    result = env_.driver.MemHostAlloc(&page->host, kPageOfWords, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
+    if (result != CUDA_SUCCESS) return result;
+    result = env_.driver.MemHostGetDevicePointer(&page->device, page->host, 0);
+    const CUresult mode = relaxed.Leave();
+    const CUresult left = current.Leave();
+    if (result == CUDA_SUCCESS) result = mode != CUDA_SUCCESS ? mode : left;
+    if (result != CUDA_SUCCESS) page->used = kPageOfWords;  // kept, to be given back by Close
+    for (std::size_t at = 0; at < kPageOfWords / sizeof(std::uint64_t); ++at) static_cast<std::uint64_t*>(page->host)[at] = 0;
+    held.lock();
+    page->next = pages_;
+    pages_ = page.release();
+    if (result != CUDA_SUCCESS) return result;
+  }
+  Page* const page = pages_;
+  stream->word = new (static_cast<char*>(page->host) + page->used) std::atomic<std::uint64_t>(0);
+  stream->word_address = page->device + page->used;
+  page->used += kWordBytes;
+  return CUDA_SUCCESS;
+}
+
+CUresult WordPages::Free() noexcept {
+  CUresult first = CUDA_SUCCESS;
+  Page** link = &pages_;
+  while (*link != nullptr) {
+    Page* const page = *link;
+    bool gone = false;
+    const CUresult result = FreeOurs(env_.driver, static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(page->host)), &page->tenure,
+                                     &gone, [&] { return env_.driver.MemFreeHost(page->host); });
+    if (first == CUDA_SUCCESS) first = result;
+    if (!gone) {
+      link = &page->next;
+      continue;
+    }
+    *link = page->next;
+    delete page;
+  }
+  return first;
 }
 
 }  // namespace cuaudit::alloc

@@ -1,5 +1,46 @@
 // SPDX-License-Identifier: MIT
-// stream_table.h: the streams that an allocator has seen, and which captures they take part in.
+// stream_table.h: the streams that an allocator has seen, which of them a handle means, and the words that they write.
+#pragma once
+
+#include "allocator/blocks/capture.h"
+#include "allocator/driver_scope.h"
+#include "allocator/tables/device.h"
+#include "allocator/tables/environment.h"
+#include "allocator/uses/event_pool.h"
+#include "allocator/uses/stamps.h"
+
+namespace cuaudit::alloc {
+
+class PoolTable;
+
+// Mapped host memory that streams write their sequence numbers to, with Completion::StreamWrites.
+//
+//   Owns      its pages, until Free gave them back.
+//   Threads   Make: any thread. Free: when nobody else is in a call, and no stream writes any more.
+//   Errors    CUresult as the driver gave it; OUT_OF_MEMORY when host memory ran out.
+//   Faults    Make: MemHostAlloc, MemHostGetDevicePointer. Free: PointerGetAttribute, MemFreeHost.
+class WordPages {
+ public:
+  explicit WordPages(Environment& environment) noexcept : env_(environment) {}
+  ~WordPages();
+  CUresult Make(StreamRecord* stream) noexcept;  // a cache line that the stream writes to and the host reads
+  CUresult Free() noexcept;                      // the first error; what it could not give back is for another try
+  bool empty() const noexcept { return pages_ == nullptr; }
+
+ private:
+  struct Page {
+    Page* next = nullptr;
+    void* host = nullptr;
+    CUdeviceptr device = 0;
+    std::size_t used = 0;
+    Tenure tenure;
+  };
+  Environment& env_;
+  Lock lock_;
+  Page* pages_ = nullptr;  // under lock_
+};
+
+// The streams that an allocator has seen, and which captures they take part in.
 //
 //   Owns      the records of streams, kept until it is destroyed; the events and words that they record with; the table of captures.
 //   Threads   any thread. Records are added at the heads of lists and stay, so walking needs no lock. `lock_` is taken to add one, and
@@ -7,17 +48,6 @@
 //   Streams   a handle is used only in the calls that name it.
 //   Errors    CUresult as the driver gave it; OUT_OF_MEMORY when host memory ran out.
 //   Faults    Make: WordPages'. LookAt: Captures'.
-#pragma once
-
-#include "allocator/blocks/capture.h"
-#include "allocator/tables/device.h"
-#include "allocator/tables/environment.h"
-#include "allocator/tables/word_pages.h"
-#include "allocator/uses/event_pool.h"
-#include "allocator/uses/stamps.h"
-
-namespace cuaudit::alloc {
-
 bool IsDefaultStream(CUstream stream) noexcept;
 
 class StreamTable {
@@ -70,6 +100,29 @@ class StreamTable {
   std::atomic<StreamRecord*> bucket_[kBuckets] = {};       // by identity
   std::atomic<StreamRecord*> with_handle_[kBuckets] = {};  // by handle
   Lock lock_{LockRank::Streams};
+};
+
+// Which stream a handle means, outside captures and in them, until it is retired.
+//
+//   Owns      with trust_stream_handles, the latest answer for each handle.
+//   Threads   any thread.
+//   Errors, Faults   as Allocator::Identify and Allocator::RetireStream.
+class Identities {
+ public:
+  Identities(Environment& environment, Devices& devices, StreamTable& streams, PoolTable& pools) noexcept
+      : env_(environment), devices_(devices), streams_(streams), pools_(pools) {}
+  CUresult Identify(int device, CUstream stream, StreamRef* out) noexcept;
+  CUresult RetireStream(int device, CUstream stream) noexcept;
+
+ private:
+  CUresult Ask(Device* device, CUstream stream, StreamRecord** out) noexcept;
+  CUresult IdentifyCaptured(Device* device, CUstream stream, std::uint64_t capture, StreamRecord** out) noexcept;
+  Environment& env_;
+  Devices& devices_;
+  StreamTable& streams_;
+  PoolTable& pools_;
+  std::atomic<StreamRecord*> by_handle_[StreamTable::kBuckets] = {};
+  std::atomic<StreamRecord*> legacy_[kMaxDevices] = {};  // the legacy stream of each device
 };
 
 }  // namespace cuaudit::alloc

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "allocator/tables/thread_cache.h"
 
+#include <array>
 #include <new>
+#include <utility>
 
 namespace cuaudit::alloc {
 
@@ -59,6 +61,130 @@ void Totals::Fold(Counters* counters) noexcept {
     }
   }
   counters->folded_bytes.store(counters->line[kBytes].folded[0], std::memory_order_relaxed);
+}
+
+[[gnu::tls_model("initial-exec")]] constinit thread_local std::array<KnownCache, kKnownCaches> known_caches = {};
+
+namespace {
+
+void DropOwner(ThreadCache* cache) noexcept {
+  if (cache->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete cache;
+}
+
+// Set when the thread's caches have been left behind: thread-local destructors that run later do without one. Not a member of what is
+// destroyed then: a compiler may drop stores to an object whose lifetime ends with them.
+constinit thread_local bool has_left_caches = false;
+
+// What the thread owns; the fast path does not touch it, so it pays for no guard.
+struct OwnedByThread {
+  ThreadCache* first = nullptr;
+  ~OwnedByThread() {
+    for (KnownCache& known : known_caches) known = KnownCache{};
+    while (first != nullptr) {
+      ThreadCache* const cache = first;
+      first = cache->next_of_thread;
+      cache->next_of_thread = nullptr;
+      cache->abandoned.store(true, std::memory_order_release);
+      DropOwner(cache);
+    }
+    has_left_caches = true;
+  }
+};
+thread_local OwnedByThread owned;
+
+// What allocators that are gone have left to this thread. Entries of `known_caches` for them match nobody any more.
+void DropOrphans() noexcept {
+  for (ThreadCache** link = &owned.first; *link != nullptr;) {
+    ThreadCache* const cache = *link;
+    if (cache->owners.load(std::memory_order_acquire) != 1) {
+      link = &cache->next_of_thread;
+      continue;
+    }
+    *link = cache->next_of_thread;
+    delete cache;
+  }
+}
+
+}  // namespace
+
+ThreadCaches::~ThreadCaches() {
+  for (ThreadCache* cache = first_.load(); cache != nullptr;) DropOwner(std::exchange(cache, cache->next));
+}
+
+// Cold: the thread's first slow call for this allocator, or one that shares its place with another's.
+ThreadCache* ThreadCaches::FindOrMake() noexcept {
+  if (!env_.options.thread_cache || has_left_caches) return nullptr;
+  ThreadCache* cache = owned.first;
+  while (cache != nullptr && cache->serial != env_.serial) cache = cache->next_of_thread;
+  if (cache == nullptr) {
+    DropOrphans();
+    const Held held(lock_);
+    cache = first_.load(std::memory_order_relaxed);
+    while (cache != nullptr) {
+      bool abandoned = true;
+      if (cache->abandoned.compare_exchange_strong(abandoned, false, std::memory_order_acq_rel)) {
+        cache->owners.fetch_add(1, std::memory_order_relaxed);
+        cache->ForgetNames();
+        break;
+      }
+      cache = cache->next;
+    }
+    if (cache == nullptr) {
+      cache = new (std::nothrow) ThreadCache(env_.serial);
+      if (cache == nullptr) return nullptr;
+      cache->next = first_.load(std::memory_order_relaxed);
+      first_.store(cache, std::memory_order_release);
+    }
+    cache->next_of_thread = owned.first;
+    owned.first = cache;
+  }
+  known_caches[env_.serial % kKnownCaches] = KnownCache{env_.serial, cache};
+  return cache;
+}
+
+void ThreadCaches::Empty(Arena* arena) noexcept {
+  for (ThreadCache* cache = First(); cache != nullptr; cache = cache->next) {
+    if (Magazine* const magazine = cache->Find(arena->index); magazine != nullptr) {
+      magazine->Empty([arena](Block* block) { arena->Return(block); });
+    }
+  }
+}
+
+void ThreadCaches::CountAllocated(Device* device, const Block* block, std::size_t requested) noexcept {
+  ThreadCache* const cache = Mine();
+  Counters* const counters = cache == nullptr ? nullptr : cache->CountersOf(device->index);
+  if (counters != nullptr) {
+    counters->Allocated(block->large, block->size, requested);
+    return FoldIfFarOff(device, counters);
+  }
+  const Held held(device->totals.lock);
+  device->shared.Allocated(block->large, block->size, requested);
+}
+
+void ThreadCaches::CountFreed(Device* device, bool large, std::size_t size, std::size_t requested) noexcept {
+  ThreadCache* const cache = Mine();
+  Counters* const counters = cache == nullptr ? nullptr : cache->CountersOf(device->index);
+  if (counters != nullptr) {
+    counters->Freed(large, size, requested);
+    return FoldIfFarOff(device, counters);
+  }
+  const Held held(device->totals.lock);
+  device->shared.Freed(large, size, requested);
+}
+
+void ThreadCaches::FoldIfFarOff(Device* device, Counters* counters) noexcept {
+  if (!counters->IsFarOff()) [[likely]]
+    return;
+  const Held held(device->totals.lock);
+  device->totals.Fold(counters);
+}
+
+void ThreadCaches::FoldAll(Device* device) noexcept {
+  const Held held(device->totals.lock);
+  for (ThreadCache* cache = First(); cache != nullptr; cache = cache->next) {
+    if (Counters* const counters = cache->counters(device->index); counters != nullptr) device->totals.Fold(counters);
+  }
+  device->totals.Fold(&device->shared);
 }
 
 }  // namespace cuaudit::alloc

@@ -1,18 +1,6 @@
 // SPDX-License-Identifier: MIT
-// thread_cache.h: blocks that one thread freed, of exactly the sizes it asked for, for the next such request of the same stream.
-//
-//   Owns      its magazines; the blocks are the arena's. A cache belongs to its allocator and its thread, and goes with the last of them.
-//   Threads   Put, Take, `latest`, the names and the counters by the owning thread alone; Empty by anybody at any time: who exchanges a
-//   slot
-//             has the block.
-//   Units     keys are rounded sizes in units of 512 bytes.
-//   Errors    none; a magazine that host memory cannot make is done without.
-//   Faults    makes no driver calls.
+// thread_cache.h: the cache of a thread, and those of all threads for one allocator.
 #pragma once
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 #include <array>
 #include <atomic>
@@ -21,9 +9,22 @@
 
 #include "allocator/blocks/block.h"
 #include "allocator/tables/counters.h"
+#include "allocator/tables/device.h"
+#include "allocator/tables/environment.h"
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 namespace cuaudit::alloc {
 
+// Blocks that one thread freed, of exactly the sizes it asked for, for the next such request of the same stream.
+//
+//   Owns      its magazines; the blocks are the arena's. A cache belongs to its allocator and its thread, and goes with the last of them.
+//   Threads   Put, Take, `latest`, the names and the counters by the owning thread alone; Empty by anybody at any time: who exchanges
+//             a slot has the block.
+//   Units     keys are rounded sizes in units of 512 bytes.
+//   Errors    none; a magazine that host memory cannot make is done without.
+//   Faults    makes no driver calls.
 inline constexpr std::size_t kSlots = 16;
 
 // A magazine that keeps missing is passed by: blocks go to and from the arena at once, and the magazine only remembers what it would have
@@ -224,5 +225,45 @@ struct KnownCache {
 inline constexpr std::size_t kKnownCaches = 4;
 // The initial-exec model spares a call for each access; 64 bytes fit into what the loader keeps for libraries opened later.
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local std::array<KnownCache, kKnownCaches> known_caches;
+
+// The caches of all threads for one allocator, and what their threads counted.
+//
+//   Owns      each cache together with its thread; the cache of a thread that ended goes to the next one.
+//   Threads   any thread; Mine is the calling thread's. Caches are added at the head and stay until the allocator is destroyed.
+//   Errors    Mine answers nullptr when host memory ran out, with `thread_cache` off, or at the thread's very end.
+//   Faults    makes no driver calls.
+class ThreadCaches {
+ public:
+  explicit ThreadCaches(const Environment& environment) noexcept : env_(environment) {}
+  ~ThreadCaches();
+
+  ThreadCache* Mine() noexcept {
+    const KnownCache& known = known_caches[env_.serial % kKnownCaches];
+    return known.serial == env_.serial ? known.cache : FindOrMake();
+  }
+  ThreadCache* First() const noexcept { return first_.load(std::memory_order_acquire); }
+  void Empty(Arena* arena) noexcept;  // what all threads keep of this arena goes back to it
+  void CountAllocated(Device* device, const Block* block, std::size_t requested) noexcept;
+  void CountFreed(Device* device, bool large, std::size_t size, std::size_t requested) noexcept;
+  // By the thread whose counters they are.
+  static void FoldIfFarOff(Device* device, Counters* counters) noexcept;
+  void FoldAll(Device* device) noexcept;
+
+ private:
+  ThreadCache* FindOrMake() noexcept;
+  const Environment& env_;
+  std::atomic<ThreadCache*> first_{nullptr};
+  Lock lock_;  // one is made, or taken over, at a time
+};
+
+// Without a locked instruction, where the thread has a cache.
+[[gnu::always_inline]] inline void CountUse(ThreadCache* cache, std::atomic<std::uint64_t> ThreadCache::*mine,
+                                            std::atomic<std::uint64_t>* everybodys) noexcept {
+  if (cache == nullptr) {
+    everybodys->fetch_add(1, std::memory_order_relaxed);
+  } else {
+    (cache->*mine).store((cache->*mine).load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+}
 
 }  // namespace cuaudit::alloc

@@ -1,5 +1,49 @@
 // SPDX-License-Identifier: MIT
-// stamps.h: what one stream was given until when, and how much of it is known to be over.
+// stamps.h: what a stream was given until when, and the slots of blocks in which that is noted.
+#pragma once
+
+#include <cuda.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "allocator/lock.h"
+#include "allocator/uses/event_pool.h"
+#include "faults/driver/driver_ref.h"
+
+namespace cuaudit::alloc {
+
+// The uses of a live block by the streams that it is mostly used on, so that one more of them takes one lock, the stream's.
+//
+//   Owns      nothing. A slot stays its stream's from one life of the block to the next, and from one block of the record to another, until
+//             a stream without one uses the block.
+//   Threads   `sequence` of a slot is written under the lock of the slot's stream, and so is `stream` when it is taken from one; who gives
+//             it to another edits the block. Whoever has the block to himself, and only he, takes the uses out (StreamRecord::Claim).
+//   Units     as in use_set.h.
+//   Errors    none. A call that is late, on a block that has been freed, leaves a use that the record's next block waits for: later than
+//             needed, never earlier.
+//   Faults    makes no driver calls.
+struct StreamRecord;
+
+struct alignas(64) UseSlots {
+  static constexpr std::size_t kCount = 4;
+
+  std::array<std::atomic<StreamRecord*>, kCount> stream{};
+  std::array<std::atomic<std::uint64_t>, kCount> sequence{};  // 0: not used since it was taken out
+
+  // kCount: none is the stream's. Without its lock only a guess.
+  std::size_t Find(const StreamRecord* wanted) const noexcept {
+    std::size_t i = 0;
+    while (i < kCount && stream[i].load(std::memory_order_acquire) != wanted) ++i;
+    return i;
+  }
+};
+
+// What one stream was given until when, and how much of it is known to be over.
 //
 //   Owns      the list of recordings that are not known to be over, each with an event of the stream's context (from EventPool).
 //   Threads   any thread. The events are recorded, queried and waited for with no lock held; one in use is pinned, so that it is not
@@ -16,23 +60,6 @@
 // Recordings of two threads on one stream may begin in one order and reach the stream in the other. So each stamp remembers the newest one
 // that had returned before it began (`settled`): only those are known to be over when it is. Stamps are given up for newer ones when
 // there are too many, the older for the next that has it settled: later than needed, never earlier.
-#pragma once
-
-#include <cuda.h>
-
-#include <array>
-#include <atomic>
-#include <cstdint>
-#include <thread>
-#include <vector>
-
-#include "allocator/lock.h"
-#include "allocator/uses/event_pool.h"
-#include "allocator/uses/use_slots.h"
-#include "faults/driver/driver_ref.h"
-
-namespace cuaudit::alloc {
-
 struct Arena;
 struct Device;
 

@@ -137,7 +137,7 @@ struct Bench {
     Measure(
         name, bytes, [&] { map(range), grant(range); }, [&] { unmap(range), map(range + kLargest), grant(range + kLargest); },
         [&] { unmap(range + kLargest); });
-    std::snprintf(name, sizeof(name), "move by both addresses, %s", kind);  // mapped anew before the old mapping goes, as page_mover.h does
+    std::snprintf(name, sizeof(name), "move by both addresses, %s", kind);  // mapped anew before the old mapping goes, as PageMover does
     Measure(
         name, bytes, [&] { map(range), grant(range); }, [&] { map(range + kLargest), grant(range + kLargest), unmap(range); },
         [&] { unmap(range + kLargest); });

@@ -149,4 +149,55 @@ class Allocating {
   static void Tell(void* self, const driver::Misuse& one) { static_cast<std::vector<driver::Misuse>*>(self)->push_back(one); }
 };
 
+// Work on a stream that does not end until the test says so, however the device runs. Owns a word of pinned memory, which is freed when the
+// held streams are idle.
+class Gate {
+ public:
+  explicit Gate(driver::DriverRef d) : d_(d) {
+    EXPECT_OK(d_.MemHostAlloc(&word_, 64, CU_MEMHOSTALLOC_DEVICEMAP));
+    EXPECT_OK(d_.MemHostGetDevicePointer(&address_, word_, 0));
+    *static_cast<volatile unsigned*>(word_) = 0;
+  }
+  ~Gate() {
+    Open();
+    EXPECT_OK(d_.MemFreeHost(word_));
+  }
+  Gate(const Gate&) = delete;
+  Gate& operator=(const Gate&) = delete;
+
+  // Work queued on the stream from now on does not run until Open.
+  void Hold(CUstream stream) {
+    EXPECT_OK(d_.StreamWaitValue32(stream, address_, opened_ + 1, CU_STREAM_WAIT_VALUE_GEQ));
+    held_.push_back(stream);
+  }
+  // And all of it is over.
+  void Open() {
+    *static_cast<volatile unsigned*>(word_) = ++opened_;
+    for (const CUstream stream : held_) EXPECT_OK(d_.StreamSynchronize(stream));
+    held_.clear();
+  }
+
+ private:
+  driver::DriverRef d_;
+  void* word_ = nullptr;
+  CUdeviceptr address_ = 0;
+  unsigned opened_ = 0;
+  std::vector<CUstream> held_;
+};
+
+// With these options pages move whenever that spares new memory.
+inline Options Moving(Reuse reuse = Reuse::Poll) {
+  Options options;
+  options.expandable_segments = true;
+  options.page_size = 2 * kMiB;
+  options.remap_budget = 1.0;
+  options.trust_stream_handles = true;
+  options.reuse = reuse;
+  return options;
+}
+
+// A block of twenty pages of theirs.
+inline constexpr std::int64_t kRowBytes = 40 * std::int64_t{kMiB};
+inline constexpr std::uint64_t kRowPages = 20;
+
 }  // namespace cuaudit::alloc

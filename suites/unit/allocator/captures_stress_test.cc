@@ -14,7 +14,7 @@
 #include <shared_mutex>
 #include <thread>
 
-#include "suites/unit/allocator/moving.h"
+#include "suites/unit/allocator/allocating.h"
 
 namespace cuaudit::alloc::captures_stress_test {
 namespace {

@@ -5,7 +5,6 @@
 #include <thread>
 
 #include "suites/unit/allocator/allocating.h"
-#include "suites/unit/allocator/gate.h"
 
 namespace cuaudit::alloc::failed_uses_test {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "suites/unit/allocator/moving.h"
+#include "suites/unit/allocator/allocating.h"
 #include "suites/unit/allocator/releases.h"
 
 namespace cuaudit::alloc::failing_moves_test {

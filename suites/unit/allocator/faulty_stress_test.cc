@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "faults/driver/call_id.h"
-#include "suites/unit/allocator/moving.h"
+#include "suites/unit/allocator/allocating.h"
 #include "suites/unit/allocator/random_faults.h"
 
 namespace cuaudit::alloc::faulty_stress_test {

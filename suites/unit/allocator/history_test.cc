@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "allocator/observe/account.h"
-#include "allocator/observe/statistics_list.h"
 
 namespace cuaudit::alloc::history_test {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Waits that earlier ones imply are skipped and counted, others are made: else the simulated device proves misuse.
-#include "suites/unit/allocator/gate.h"
+#include "suites/unit/allocator/allocating.h"
 
 namespace cuaudit::alloc::implied_test {
 namespace {

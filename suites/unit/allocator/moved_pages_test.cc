@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "suites/unit/allocator/moving.h"
+#include "suites/unit/allocator/allocating.h"
 
 namespace cuaudit::alloc::moved_pages_test {
 namespace {

@@ -3,7 +3,6 @@
 #include <string>
 
 #include "suites/unit/allocator/allocating.h"
-#include "suites/unit/allocator/gate.h"
 #include "suites/unit/allocator/model/failing_calls.h"
 
 namespace cuaudit::alloc::order_test {

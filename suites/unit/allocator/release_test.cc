@@ -3,8 +3,8 @@
 #include <string>
 #include <utility>
 
-#include "allocator/fate.h"
-#include "suites/unit/allocator/gate.h"
+#include "allocator/driver_scope.h"
+#include "suites/unit/allocator/allocating.h"
 #include "suites/unit/allocator/releases.h"
 
 namespace cuaudit::alloc::release_test {

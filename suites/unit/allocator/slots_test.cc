@@ -4,7 +4,6 @@
 #include <thread>
 
 #include "suites/unit/allocator/allocating.h"
-#include "suites/unit/allocator/gate.h"
 #include "suites/unit/allocator/model/failing_calls.h"
 
 namespace cuaudit::alloc::slots_test {

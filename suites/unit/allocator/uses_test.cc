@@ -3,7 +3,6 @@
 #include <tuple>
 
 #include "suites/unit/allocator/allocating.h"
-#include "suites/unit/allocator/gate.h"
 
 namespace cuaudit::alloc::uses_test {
 namespace {

@@ -21,7 +21,6 @@
 #include "suites/unit/allocator/model/failing_calls.h"
 #include "suites/unit/allocator/model/faulty_driver.h"
 #include "suites/unit/allocator/model/program.h"
-#include "suites/unit/allocator/model/workers.h"
 
 namespace cuaudit::alloc {
 

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: MIT
-// program.h: random programs for an allocator and several streams, and Shrink, which finds the smallest program that shows the same
-// failure.
+// program.h: random programs for an allocator and several streams; Shrink, which finds the smallest program that shows the same failure;
+// and the threads that carry out its steps.
 //
 // Every list of steps is a program: a step that makes no sense where it is (freeing an empty slot) is skipped. So a program stays valid
 // when steps are taken away. Shrink takes away smaller and smaller runs of steps (delta debugging, Zeller). Sizes are in bytes.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "allocator/options.h"
+#include "faults/driver/driver_ref.h"
 
 namespace cuaudit::alloc {
 
@@ -82,5 +86,27 @@ Program MakeProgram(std::uint64_t seed, std::size_t steps);
 std::string TextOf(const Options& options);
 // Returns the smallest program found for which `fails` is true. `fails(program)` must be true. Calls `fails` at most `most_runs` times.
 Program Shrink(Program program, const std::function<bool(const Program&)>& fails, int most_runs = 2000);
+
+// Threads that carry out given work one at a time, so that a program runs on several threads in a fixed order. They are started when first
+// needed and end with this object. Call Run from one thread. The context is current on each worker.
+class Workers {
+ public:
+  Workers(driver::DriverRef driver, CUcontext context) : driver_(driver), context_(context) {}
+  ~Workers();
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+  void Run(int worker, const std::function<void()>& work);  // 0: here
+
+ private:
+  void Serve(int worker);
+  driver::DriverRef driver_;
+  CUcontext context_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int turn_ = 0;
+  bool ending_ = false;
+  const std::function<void()>* work_ = nullptr;
+  std::thread threads_[kWorkers];
+};
 
 }  // namespace cuaudit::alloc
