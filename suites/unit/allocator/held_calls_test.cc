@@ -68,6 +68,7 @@ class HeldCalls : public testing::Test {
   HeldCalls() {
     Options options;
     options.cross_stream = CrossStream::Ready;
+    options.max_stamps_per_stream = 4;
     const DeviceConfig config;
     EXPECT_OK(Allocator::Create(holding.ref(), &config, 1, options, &allocator));
     EXPECT_OK(a.d.EventCreate(&event, CU_EVENT_DISABLE_TIMING));
@@ -178,6 +179,29 @@ TEST_F(HeldCalls, EmptyCacheWaitingForTheContext) {
   a.Write(lent, 32 * kMiB, t);
   EXPECT_OK(allocator->Free(lent));
   Hold(CallId::CtxSynchronize_v2, [&] { return allocator->EmptyCache(); });
+}
+
+// While an event is being asked, others see that its use is over, or record more than there are events for: it is nobody else's meanwhile.
+TEST_F(HeldCalls, AnEventThatIsBeingAskedIsNotRecordedAnew) {
+  for (const bool is_over : {false, true}) {
+    const CUdeviceptr block = Get(12 * kMiB, s);
+    EXPECT_OK(allocator->RecordUse(block, u));
+    EXPECT_OK(allocator->Free(block));
+    holding.HoldNext(CallId::EventQuery);
+    CUdeviceptr again = 0;
+    std::thread asking([&] {
+      EXPECT_OK(a.d.CtxSetCurrent(a.contexts[0]));
+      EXPECT_OK(allocator->Allocate(0, 12 * kMiB, s, &again)) << allocator->LastErrorText();
+    });
+    holding.AwaitHeld();
+    if (is_over) {
+      EXPECT_OK(allocator->EmptyCache());
+    }
+    for (int i = 0; i < 8; ++i) EXPECT_OK(allocator->RecordUse(used[2], u));
+    holding.LetGo();
+    asking.join();
+    EXPECT_OK(allocator->Free(again));
+  }
 }
 
 // One recording has not returned, and a later one of the same stream has: only the whole context tells of both. That is not waited for

@@ -169,6 +169,54 @@ TEST_P(Implied, ByAnotherUseOfTheSameBlock) {
 }
 
 // What was waited for through others is what was true when they were stamped, however many streams there are in between.
+// A wait that a user made behind its own use does not order that use. So one wait, for the later use, is enough.
+TEST_P(Implied, NotByAWaitBehindTheUse) {
+  for (const bool swapped : {false, true}) {
+    CUstream const earlier = swapped ? t : u;
+    CUstream const later = swapped ? u : t;
+    const CUdeviceptr x = a.Get(kX, s);
+    a.Write(x, kX, s);
+    a.Use(x, kX, s, earlier);
+    const CUdeviceptr z = Used(kZ, later, earlier);
+    a.Drop(z);
+    Again(z, kZ, later);  // `later` waits for `earlier`
+    a.Order(earlier, later);
+    a.Use(x, kX, s, later);
+    const CUdeviceptr y = Used(kY, earlier, later);
+    a.Drop(y);
+    Again(y, kY, earlier);  // `earlier` waits for `later`
+    const std::uint64_t waits = a.Stats().waits_issued;
+    a.Drop(x);
+    Again(x, kX, s);
+    EXPECT_EQ(a.Stats().waits_issued, waits + 1);
+    for (const CUdeviceptr each : {x, y, z}) a.Drop(each);
+    gate.Open();
+    gate.Hold(t);
+    gate.Hold(u);
+  }
+}
+
+// What is cut off a block that was waited for asks for no other wait.
+TEST_P(Implied, ForThePartThatIsLeft) {
+  const CUdeviceptr x = Used(40 * kMiB, s, t);
+  a.Drop(x);
+  Again(x, kX, s);
+  a.Write(a.Get(20 * kMiB, s), 20 * kMiB, s);
+  Expect(1, 0);
+  EXPECT_EQ(a.Stats().served_pending, 1U);
+}
+
+// One wait less is no reason to cut up a much larger block.
+TEST_P(Implied, ButOfBlocksOfLikeSizeAlone) {
+  const CUdeviceptr x = Used(kX, s, t);
+  a.Order(t, u);
+  a.Use(x, kX, s, u);
+  const CUdeviceptr y = Used(60 * kMiB, s, t);
+  a.Drop(x);
+  a.Drop(y);
+  Again(x, kX, s);
+}
+
 TEST_P(Implied, AlongAChainOfStreams) {
   constexpr int kStreams = 8;
   CUstream stream[kStreams];

@@ -193,6 +193,20 @@ TEST(Pools, ThatAreGoneLeaveTheirRecordToTheNext) {
   EXPECT_EQ(a.Reserved(), 0);
 }
 
+TEST(Pools, ThatAreGoneKeepTheirRecordWhileMemoryIsInIt) {
+  Allocating a;
+  CUstream s = a.Stream();
+  PoolId pools[2];
+  for (PoolId& pool : pools) {
+    EXPECT_OK(a->CreatePool({}, &pool));
+    EXPECT_OK(a->BeginAllocateToPool(0, pool, {}));
+    a.Drop(a.Get(1000, s));
+    EXPECT_OK(a->EndAllocateToPool(0, pool));
+    for (int user = 0; user < 2; ++user) EXPECT_OK(a->ReleasePool(pool));
+  }
+  EXPECT_EQ(a.Look().segments.size(), 2U) << "each has its own";
+}
+
 // Each device has books, limits and memory of its own; a stream's memory is its device's.
 TEST(Devices, AreApart) {
   for (const bool expandable : {false, true}) {

@@ -292,5 +292,17 @@ TEST_P(RecordCalls, LeaveNoUseWhenTheRecordingIsRefused) {
 INSTANTIATE_TEST_SUITE_P(All, RecordCalls, testing::Values(Reuse::Poll, Reuse::Wait),
                          [](const auto& param) { return std::string(param.param == Reuse::Poll ? "Poll" : "Wait"); });
 
+// For other streams' sake: every 64th free, or every 64 MiB.
+TEST_F(Releases, AStreamRecordsOnceForManyFrees) {
+  Options options;
+  options.cross_stream = CrossStream::Ready;
+  options.thread_cache = false;
+  Make(options);
+  for (std::size_t i = 1; i <= 200; ++i) EXPECT_OK(allocator->Free(Get(512 * i, s)));
+  EXPECT_EQ(failing.calls(CallId::EventRecord), 3);
+  EXPECT_OK(allocator->Close());
+  allocator.reset();
+}
+
 }  // namespace
 }  // namespace cuaudit::alloc::record_calls_test

@@ -109,6 +109,98 @@ std::vector<CUdeviceptr> Addresses(const Options& options, sim::Schedule schedul
   return seen;
 }
 
+// A block's own stream did nothing with it while it was lent: what it owed before is all that it owes.
+TEST(CrossStreams, WhatWasLentComesBackWithoutANewDebt) {
+  Options options;
+  options.cross_stream = CrossStream::Ready;
+  Allocating a(options, {.device_bytes = 1024 * kMiB});
+  CUstream s = a.Stream();
+  CUstream t = a.Stream();
+  CUstream u = a.Stream();
+  const CUdeviceptr x = a.Get(80 * kMiB, s);
+  a.Write(x, 80 * kMiB, s);
+  a.Drop(x);
+  a.Drop(a.Get(512, s));  // so much was freed that `s` records
+  EXPECT_OK(a.d.StreamSynchronize(s));
+  EXPECT_EQ(a.Get(80 * kMiB, t), x);
+  a.Write(x, 80 * kMiB, t);
+  a.Drop(x);
+  a.Drop(a.Get(512, t));
+  EXPECT_OK(a.d.StreamSynchronize(t));
+  a.Drop(a.Get(100 * kMiB, s));  // whoever finds nothing asks about all uses
+  EXPECT_EQ(a.Get(80 * kMiB, u), x);
+  a.Write(x, 80 * kMiB, u);
+}
+
+// A part of a block that another stream got because it had waited for the block's uses leaves the other part to who has waited, too.
+TEST(CrossStreams, ThePartThatIsLeftKeepsItsUses) {
+  Options options;
+  options.reuse = Reuse::Wait;
+  options.cross_stream = CrossStream::Wait;
+  Allocating a(options, {.device_bytes = 1024 * kMiB});
+  CUstream s = a.Stream();
+  CUstream t = a.Stream();
+  CUstream u = a.Stream();
+  CUstream v = a.Stream();
+  Gate gate(a.d);
+  gate.Hold(v);
+  const CUdeviceptr x = a.Get(80 * kMiB, s);
+  a.Write(x, 80 * kMiB, s);
+  a.Use(x, 80 * kMiB, s, v);
+  const CUdeviceptr y = a.Get(40 * kMiB, t);
+  a.Write(y, 40 * kMiB, t);
+  a.Use(y, 40 * kMiB, t, v);
+  a.Drop(y);
+  EXPECT_EQ(a.Get(40 * kMiB, t), y);  // `t` waits for what `v` was given until now
+  a.Drop(x);
+  a.Drop(a.Get(512, s));
+  EXPECT_OK(a.d.StreamSynchronize(s));
+  const CUdeviceptr part = a.Get(30 * kMiB, t);
+  EXPECT_EQ(part, x);
+  a.Write(part, 30 * kMiB, t);
+  const CUdeviceptr other = a.Get(40 * kMiB, u);
+  EXPECT_TRUE(other + 40 * kMiB <= x || other >= x + 80 * kMiB);
+  a.Write(other, 40 * kMiB, u);
+}
+
+// To have waited for all uses that were recorded is not enough for a block that captured work uses.
+TEST(CrossStreams, WhatACaptureUsesServesNobodyElse) {
+  Options options;
+  options.cross_stream = CrossStream::Ready;
+  Allocating a(options, {.device_bytes = 1024 * kMiB});
+  CUstream s = a.Stream();
+  CUstream t = a.Stream();
+  CUstream captured = a.Stream();
+  const CUdeviceptr x = a.Get(80 * kMiB, s);
+  a.Write(x, 80 * kMiB, s);
+  EXPECT_OK(a.d.StreamBeginCapture(captured, CU_STREAM_CAPTURE_MODE_RELAXED));
+  EXPECT_OK(a->RecordUse(x, captured)) << a.LastText();
+  a.Drop(x);
+  a.Drop(a.Get(512, s));
+  EXPECT_OK(a.d.StreamSynchronize(s));
+  EXPECT_NE(a.Get(80 * kMiB, t), x);
+  CUgraph graph = nullptr;
+  EXPECT_OK(a.d.StreamEndCapture(captured, &graph));
+  EXPECT_OK(a.d.GraphDestroy(graph));
+}
+
+// Also where a thread takes from the arena directly, because its cache keeps missing.
+TEST(Directly, ALargeBlockWhoseUsesAreOverIsTakenBeforeALargerOneIsCut) {
+  Allocating a;
+  CUstream s = a.Stream();
+  CUstream t = a.Stream();
+  const CUdeviceptr x = a.Get(12 * kMiB, s);
+  const CUdeviceptr y = a.Get(40 * kMiB, s);
+  for (std::size_t i = 1; i <= 200; ++i) a.Drop(a.Get(512 * i, s));  // no two of one size
+  a.Write(x, 12 * kMiB, s);
+  a.Use(x, 12 * kMiB, s, t);
+  a.Drop(x);
+  a.Drop(y);
+  EXPECT_OK(a.d.StreamSynchronize(t));
+  EXPECT_EQ(a.Get(12 * kMiB, s), x);
+  EXPECT_EQ(a.Get(40 * kMiB, s), y);
+}
+
 TEST(Deterministic, AddressesDoNotDependOnTheDevice) {
   for (const CrossStream cross : {CrossStream::Never, CrossStream::Wait}) {
     Options options;
