@@ -63,6 +63,18 @@ TEST_P(Traces, TrainingReservesNoMoreThanPyTorch) {
 
 TEST_P(Traces, ServingReservesNoMoreThanPyTorch) { EXPECT_LE(Replay(bench::ServingTrace(), options_).ratio, 1.2670); }
 
+// What PyTorch 2.11 reserved of its own for three workloads, in bytes, while it recorded what they asked for (an H100's folder of traces).
+TEST_P(Traces, RecordedOnesReserveNoMoreThanPyTorch) {
+  for (const auto& [name, reserved] :
+       {std::pair("generation", 406847488L), std::pair("diffusion", 308281344L), std::pair("finetuning", 2413821952L)}) {
+    bench::Trace trace;
+    ASSERT_EQ(bench::ReadTrace(std::string(CUAUDIT_RECORDED_TRACES) + name + ".tsv", &trace), "");
+    const Replayed replayed = Replay(trace, options_);
+    EXPECT_LE(replayed.statistics.reserved_bytes[0].peak, reserved) << name;
+    EXPECT_GE(replayed.ratio, 1.0) << name;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Traces, testing::Values(Reuse::Poll, Reuse::Wait),
                          [](const auto& param) { return std::string(param.param == Reuse::Poll ? "Poll" : "Wait"); });
 
