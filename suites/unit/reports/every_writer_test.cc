@@ -26,7 +26,7 @@
 #include "reports/source_root.h"
 #include "reports/text_writer.h"
 #include "suites/support/report_checks.h"
-#include "suites/support/sample_audits.h"
+#include "suites/support/sample_runs.h"
 #include "suites/support/temporary_dir.h"
 
 namespace cuaudit::report::every_writer_test {
