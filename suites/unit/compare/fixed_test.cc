@@ -14,14 +14,14 @@
 #include "reports/json_writer.h"
 #include "reports/message.h"
 #include "reports/result_guid.h"
-#include "suites/unit/compare/small_bases.h"
+#include "suites/unit/compare/small_audits.h"
 
 namespace cuaudit::harness::fixed_test {
 namespace {
 
 // What is gone is fixed only when the new audit could have shown it.
 
-using namespace small_bases;  // NOLINT(google-build-using-namespace)
+using namespace small_audits;  // NOLINT(google-build-using-namespace)
 
 const std::string kWay = "cuEventCreate=OUT_OF_MEMORY,refuse in open_device";
 const std::string kNotTried = kWay + " was not made to fail";

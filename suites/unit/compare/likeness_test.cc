@@ -8,7 +8,7 @@
 
 #include "harness/compare/parts.h"
 #include "harness/compare/similarity.h"
-#include "suites/unit/compare/small_bases.h"
+#include "suites/unit/compare/small_audits.h"
 
 namespace cuaudit::harness::likeness_test {
 namespace {
@@ -91,7 +91,7 @@ TEST(Similarity, ANumberBehindAFingerprintIsNoName) {
 
 // The same mistake in several functions that acquire by one helper and fail in another: how many there are of it is what counts.
 
-using namespace small_bases;  // NOLINT(google-build-using-namespace)
+using namespace small_audits;  // NOLINT(google-build-using-namespace)
 
 // A function that opens a stream by open_stream, then fails in helpers, and loses the stream there when it is wrong.
 struct Opener {
