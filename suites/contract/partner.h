@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT
-// partner.h: a second process for questions that need one. It asks the same kind of driver a short question of its own.
-//
-// A Partner starts this program again in the role of a question of memory/partner_questions.cc; the two talk over a socket pair. A Partner
-// owns the process and the socket and ends both. A partner that dies or hangs answers "crash" or "hang".
+// partner.h: other processes that answer: this program again, and forked children.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdlib>
 #include <string>
 
 #include "suites/contract/question.h"
 
 namespace cuaudit::contract {
+
+// A second process for questions that need one. It asks the same kind of driver a short question of its own.
+// A Partner starts this program again in the role of a question of memory/ipc_questions.cc; the two talk over a socket pair. A Partner
+// owns the process and the socket and ends both. A partner that dies or hangs answers "crash" or "hang".
 
 // Which driver partners ask: what this process was told.
 void SetPartnerDriver(const std::string& driver, const std::string& library);
@@ -53,5 +55,23 @@ void List(Questions& ask);
 // Null: there is no such role.
 const Question* FindPartnerQuestion(const std::string& role);
 void PartnerAnswer(const std::string& answer);
+
+// Collects the answer of a forked child, word by word through a pipe. The answer ends in "crash" when a signal ended the child, and in
+// "hang" when that signal was its alarm.
+
+// Sends each code at once, so that the words before a crash arrive.
+class Teller {
+ public:
+  Teller(Driver driver, int pipe) : d(driver), pipe_(pipe) {}
+  Driver d;
+  CUresult operator()(CUresult result);
+  void Value(long long value);
+
+ private:
+  int pipe_;
+};
+
+// The child runs `say` and leaves by _exit, or by exit when `exits`; its words are appended to the answer.
+void InChild(Asker& a, void (*say)(Teller&), bool exits = false);
 
 }  // namespace cuaudit::contract

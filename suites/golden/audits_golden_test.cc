@@ -12,7 +12,7 @@
 #include "reports/markdown_writer.h"
 #include "reports/sarif_writer.h"
 #include "suites/golden/golden_file.h"
-#include "suites/support/sample_audits.h"
+#include "suites/support/sample_runs.h"
 
 namespace cuaudit::suites::audits_golden_test {
 namespace {

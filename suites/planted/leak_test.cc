@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
+// Rules over all kinds of resource, kind by kind, and what `cuaudit run` says of objects that are left.
 #include <algorithm>
 #include <string>
 
+#include "harness/ledger/arguments.h"
 #include "suites/support/cases/case.h"
 #include "suites/support/cases/kind_cases.h"
 #include "suites/support/journal_image.h"
@@ -167,6 +169,177 @@ CUAUDIT_CASE(Leak, ACaptureDiesWithTheContextOfItsStream) {
   t.Call(CallId::MemAllocAsync).Out(0, 0x7000).In(1, 64).In(2, 0x5);
   t.DestroyStream(0x5);
   EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1 relied_on_context", "stream_ordered_memory 1"));
+}
+
+// Rules that hold for every kind of resource, kind by kind: orphaned, used after release, its release refused, retried.
+
+using harness::Judgement;
+using ::testing::Contains;
+
+CUAUDIT_CASE(Orphaned, EveryKindThatDiesWithItsContext) {
+  for (const KindCase& c : KindCases()) {
+    if (driver::DiesWithOf(c.kind) != driver::DiesWith::Context) continue;
+    const CaseRow row(c.kind);
+    Trace t;
+    t.Retain();
+    c.acquire(t);
+    t.ReleasePrimary();
+    EXPECT_THAT(Left(t.Fold()), ElementsAre(std::string(driver::Name(c.kind)) + " 1 orphaned"));
+  }
+}
+
+CUAUDIT_CASE(UseAfterRelease, EveryKindThatACallUses) {
+  for (const Use& use : Uses()) {
+    const CaseRow row(use.one->kind);
+    Trace t;
+    use.one->acquire(t);
+    use.one->release(t);
+    use.Make(t);
+    EXPECT_THAT(Wrong(t.Fold()), Contains("use_after_release " + std::string(driver::Name(use.one->kind)))) << driver::Name(use.call);
+  }
+}
+
+Judgement JudgeRelease(const KindCase& c, bool retried) {
+  Trace rehearsal;
+  c.acquire(rehearsal);
+  c.release(rehearsal);
+  Trace trial;
+  c.acquire(trial);
+  c.release(trial);
+  trial.Last().Refused(CUDA_ERROR_INVALID_CONTEXT);
+  if (retried) c.release(trial);
+  trial.CreateStream(0x51);  // it went on
+  trial.DestroyStream(0x51);
+  const JournalImage before(rehearsal);
+  const JournalImage after(trial);
+  return Judge(before.Evidence(), after.Evidence(1), true, {});
+}
+
+CUAUDIT_CASE(ReleaseRefused, EveryKindThatTheDriverReleases) {
+  for (const KindCase& c : KindCases()) {
+    if (IsHostKind(c.kind)) continue;
+    const CaseRow row(c.kind);
+    const Judgement judgement = JudgeRelease(c, false);
+    EXPECT_EQ(judgement.verdict, Verdict::ReleaseRefused) << Name(judgement.verdict);
+    EXPECT_THAT(judgement.findings, IsEmpty());
+    ASSERT_EQ(judgement.notes.size(), 1U);
+    EXPECT_EQ(judgement.notes[0].kind, c.kind);
+  }
+}
+
+CUAUDIT_CASE(RetainedForRetry, EveryKindThatTheDriverReleases) {
+  for (const KindCase& c : KindCases()) {
+    if (IsHostKind(c.kind)) continue;
+    const CaseRow row(c.kind);
+    const Judgement judgement = JudgeRelease(c, true);
+    EXPECT_EQ(judgement.verdict, Verdict::RetainedForRetry) << Name(judgement.verdict);
+    EXPECT_THAT(judgement.findings, IsEmpty());
+    ASSERT_EQ(judgement.notes.size(), 1U);
+    EXPECT_EQ(judgement.notes[0].kind, c.kind);
+  }
+}
+
+CUAUDIT_CASE(ProcessLifetime, EveryKindThatTheRehearsalLeavesToo) {
+  for (const KindCase& c : KindCases()) {
+    if (!IsLeakKind(c.kind)) continue;
+    const CaseRow row(c.kind);
+    Trace rehearsal;
+    c.acquire(rehearsal);
+    rehearsal.CreateStream(0x51).Stack(7);
+    rehearsal.DestroyStream(0x51);
+    Trace trial;
+    c.acquire(trial);
+    trial.CreateStream(0).Stack(7).Refused();
+    trial.CreateStream(0x52).Stack(8);
+    trial.DestroyStream(0x52);
+    const JournalImage before(rehearsal);
+    const JournalImage after(trial);
+    const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+    EXPECT_EQ(judgement.verdict, Verdict::Pass) << Name(judgement.verdict);
+    EXPECT_THAT(judgement.findings, IsEmpty());
+    ASSERT_EQ(judgement.notes.size(), 1U);
+    EXPECT_EQ(judgement.notes[0].rule, Rule::ProcessLifetime);
+    EXPECT_EQ(judgement.notes[0].kind, c.kind);
+  }
+}
+
+CUAUDIT_CASE(AbandonedAtExit, EveryKindHeldWhenItLeft) {
+  for (const KindCase& c : KindCases()) {
+    const CaseRow row(c.kind);
+    Trace rehearsal;
+    c.acquire(rehearsal);
+    rehearsal.CreateStream(0x51);
+    rehearsal.DestroyStream(0x51);
+    c.release(rehearsal);
+    rehearsal.Event(faults::ProcessEvent::Exit);
+    Trace trial;
+    c.acquire(trial);
+    trial.CreateStream(0).Refused();
+    trial.Event(faults::ProcessEvent::Exit);
+    const JournalImage before(rehearsal);
+    const JournalImage after(trial);
+    const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+    EXPECT_EQ(judgement.verdict, Verdict::AbandonedAtExit) << Name(judgement.verdict);
+    EXPECT_THAT(judgement.findings, IsEmpty());
+    ASSERT_EQ(judgement.notes.size(), 1U);
+    EXPECT_EQ(judgement.notes[0].kind, c.kind);
+  }
+}
+
+// What `cuaudit run` says of driver objects that a program leaves.
+
+using faults::ProcessEvent;
+
+// A run without faults, judged as `cuaudit run` judges it.
+Judgement JudgeRun(const Trace& run) {
+  harness::JudgeOptions options;
+  options.nothing_may_stay = true;
+  const JournalImage image(run);
+  return Judge({}, image.Evidence(), false, options);
+}
+
+CUAUDIT_CASE(LeftAtExit, GoneWithAContextOfItsOwnWhenSomebodyAsks) {
+  Trace t;
+  t.Call(CallId::CtxCreate_v2).Out(0, 0xa).Context(0).Stack(1);
+  t.CreateStream(0x10).Context(0xa).Stack(2);
+  t.Call(CallId::CtxDestroy_v2).In(0, 0xa).Context(0xa).Stack(3);
+  harness::JudgeOptions options;
+  options.nothing_may_stay = options.own_orphans_count = true;
+  const JournalImage image(t);
+  const Judgement judgement = Judge({}, image.Evidence(), false, options);
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].rule, Rule::LeftAtExit);
+}
+
+CUAUDIT_CASE(LeftAtExit, WhatTheContextTookAlongAndWhatIsAlive) {
+  Trace t;
+  t.Retain().Stack(1);
+  t.CreateStream(0x10).Stack(2);
+  t.ReleasePrimary().Stack(3);
+  t.Call(CallId::MemPoolCreate).Out(0, 0x20).Stack(4);
+  t.Event(ProcessEvent::Exit);
+  const Judgement judgement = JudgeRun(t);
+  ASSERT_EQ(judgement.findings.size(), 2U);
+  EXPECT_EQ(judgement.findings[0].kind, Kind::Stream);
+  EXPECT_EQ(judgement.findings[0].detail, "gone with its context");
+  EXPECT_EQ(judgement.findings[0].where.call, static_cast<std::uint16_t>(CallId::DevicePrimaryCtxRelease_v2));
+  EXPECT_EQ(judgement.findings[1].kind, Kind::MemoryPool);
+  EXPECT_EQ(judgement.findings[1].detail, "");
+}
+
+CUAUDIT_CASE(LeftAtExit, ByAThreadThatStillRan) {
+  constexpr std::uint32_t kDaemon = kThread + 1;
+  Trace t;
+  t.Retain().Stack(1);
+  t.CreateStream(0x10).Stack(2).Thread(kDaemon);
+  t.CreateStream(0x11).Stack(2).Thread(kDaemon + 1);
+  t.ReleasePrimary().Stack(3);
+  t.Event(ProcessEvent::Running, kProcess, kDaemon);
+  t.Event(ProcessEvent::Exit);
+  const Judgement judgement = JudgeRun(t);
+  ASSERT_EQ(judgement.findings.size(), 2U);
+  EXPECT_EQ(judgement.findings[0].detail, "gone with its context; acquired by a thread that still ran when the program exited");
+  EXPECT_EQ(judgement.findings[1].detail, "gone with its context");
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What the program says of its errors, and whether it works again after one.
 #include "suites/support/cases/case.h"
-#include "suites/support/cases/declared.h"
+#include "suites/support/cases/traces.h"
 #include "suites/support/journal_image.h"
-#include "suites/support/marked_cycles.h"
+#include "suites/support/trace.h"
 
 namespace cuaudit::testing::said_test {
 namespace {

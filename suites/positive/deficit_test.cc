@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Trials that end with less than the fault-free run, or seem to, but gave back only what was theirs. The wrong twins are in
-// suites/planted/deficit_test.cc.
+// suites/planted/twins_test.cc.
 #include "suites/support/cases/deficits.h"
 
 namespace cuaudit::testing::deficit_test {

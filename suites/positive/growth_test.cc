@@ -6,8 +6,8 @@
 
 #include "harness/cycle/meters.h"
 #include "suites/support/cases/case.h"
-#include "suites/support/cases/grown.h"
 #include "suites/support/cases/kind_cases.h"
+#include "suites/support/cases/traces.h"
 
 namespace cuaudit::testing::growth_test {
 namespace {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Every kind of resource treated right, kind by kind: the neighbours of suites/planted/kinds_test.cc.
+// Every kind of resource treated right, kind by kind: the neighbours of suites/planted/leak_test.cc.
 #include "suites/support/cases/case.h"
 #include "suites/support/cases/kind_cases.h"
-#include "suites/support/cases/uses.h"
 #include "suites/support/journal_image.h"
 
 namespace cuaudit::testing::kinds_test {

@@ -9,7 +9,7 @@
 
 #include "harness/ledger/rules.h"
 #include "suites/support/count_defects.h"
-#include "suites/support/seen.h"
+#include "suites/support/trace.h"
 
 namespace cuaudit::testing {
 namespace {

@@ -16,7 +16,7 @@
 
 namespace cuaudit::testing {
 
-// Evidence whose judgement is noted (seen.h).
+// Evidence whose judgement is noted (trace.h).
 struct NotedEvidence : harness::Evidence {};
 [[nodiscard]] harness::Judgement Judge(const NotedEvidence& rehearsal, const NotedEvidence& trial, bool faulted,
                                        const harness::JudgeOptions& options);

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "suites/support/sample_audits.h"
-
 #include <utility>
 
 #include "harness/defect/defects.h"

@@ -11,7 +11,6 @@
 #include "harness/ledger/folding.h"
 #include "harness/ledger/rules.h"
 #include "suites/support/count_defects.h"
-#include "suites/support/seen.h"
 
 namespace cuaudit::testing {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// trace.h: literal record lists that read like the program that would have written them.
+// trace.h: literal record lists that read like the program that would have written them, and what the harness said of them.
 //
 //     Trace t;
 //     t.Call(CallId::StreamCreate).Out(0, 0x10);
@@ -8,13 +8,18 @@
 //
 //   Owns      its records. A step stays valid while the trace lives.
 //   Units     tickets: every step draws two, unless At() says otherwise.
+//   Threads   one: what is noted is one set, for the current test.
 #pragma once
 
 #include <cuda.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "faults/driver/call_id.h"
@@ -101,5 +106,65 @@ class Trace {
 std::vector<std::string> Left(const harness::Ledger& ledger);
 // "double_release stream", in order.
 std::vector<std::string> Wrong(const harness::Ledger& ledger);
+
+// What the harness found while a test ran: the evidence for the kill matrix (scripts/gen_kill_matrix.py). Left, Wrong, Judge and the
+// helpers of suites/planted note their results. Ledgers and snapshots that a test reads itself are not noted.
+
+using Sightings = std::set<std::pair<std::string, std::string>>;  // rule and kind ("none" for rules that are about no resource)
+
+inline Sightings& Seen() {
+  static Sightings seen;
+  return seen;
+}
+
+// Number of defects of each result that the current row was given, where there was one.
+inline std::vector<std::size_t>& SeenDefects() {
+  static std::vector<std::size_t> seen;
+  return seen;
+}
+
+inline void SawDefects(std::size_t count) {
+  if (count != 0) SeenDefects().push_back(count);
+}
+
+inline void Saw(std::string_view rule, std::string_view kind) { Seen().emplace(rule, kind); }
+
+// Traces of programs that mark their cycles and report how each went.
+
+class MarkedCycles {
+ public:
+  // A cycle that allocates, frees and reports. The allocation is made at stack 1.
+  MarkedCycles& Good() {
+    Begin();
+    const std::uint64_t address = Address();
+    trace.Alloc(address).Stack(1).Cycle(cycle_);
+    trace.Free(address).Stack(2).Cycle(cycle_);
+    return End(0);
+  }
+  // The allocation is refused; the cycle says `code`, and whether its output is written.
+  MarkedCycles& Failed(std::int32_t code, bool written = false) {
+    Begin();
+    trace.Alloc(Address()).Refused().Stack(1).Cycle(cycle_);
+    if (written) trace.Say(faults::MarkKind::Output, 1).Cycle(cycle_);
+    return End(code);
+  }
+  MarkedCycles& Begin() {
+    ++cycle_;
+    trace.Mark(faults::MarkKind::CycleBegin).Cycle(cycle_);
+    return *this;
+  }
+  MarkedCycles& End(std::int32_t code) {
+    trace.Say(faults::MarkKind::Report, code).Cycle(cycle_);
+    trace.Mark(faults::MarkKind::CycleEnd).Cycle(cycle_);
+    return *this;
+  }
+  std::uint32_t cycle() const { return cycle_; }
+  std::uint64_t Address() const { return 0x1000U * (cycle_ + 1); }
+
+  Trace trace;
+
+ private:
+  std::uint32_t cycle_ = 0;
+};
 
 }  // namespace cuaudit::testing

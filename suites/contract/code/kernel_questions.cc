@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Modules, libraries and their kernels.
-#include "suites/contract/stream/capturing.h"
+#include "suites/contract/stream/stage.h"
 
 namespace cuaudit::contract::kernel_questions {
 namespace {

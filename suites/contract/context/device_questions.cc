@@ -3,7 +3,7 @@
 #include <cstring>
 #include <thread>
 
-#include "suites/contract/stream/capturing.h"
+#include "suites/contract/stream/stage.h"
 
 namespace cuaudit::contract::device_questions {
 namespace {

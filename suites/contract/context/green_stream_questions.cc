@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Streams and events of green contexts, and what is left of them once the green context is gone.
 #include "suites/contract/context/green.h"
-#include "suites/contract/stream/capturing.h"
+#include "suites/contract/stream/stage.h"
 
 namespace cuaudit::contract::green_stream_questions {
 namespace {

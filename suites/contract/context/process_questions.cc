@@ -2,7 +2,7 @@
 // Calls before cuInit, in a forked child and in exit handlers.
 #include <cstdlib>
 
-#include "suites/contract/another_process.h"
+#include "suites/contract/partner.h"
 
 namespace cuaudit::contract::process_questions {
 namespace {

@@ -3,7 +3,7 @@
 #include <functional>
 #include <thread>
 
-#include "suites/contract/stream/capturing.h"
+#include "suites/contract/stream/stage.h"
 
 namespace cuaudit::contract::capture_questions {
 namespace {

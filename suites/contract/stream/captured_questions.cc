@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What may be asked about a stream while it is captured, and what becomes of an event that was recorded there.
-#include "suites/contract/stream/capturing.h"
+#include "suites/contract/stream/stage.h"
 
 namespace cuaudit::contract::captured_questions {
 namespace {

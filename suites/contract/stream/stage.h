@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-// stage.h: two streams and two events of a current context. A host function keeps one stream busy until LetGo.
-//
-// The host function spins for two seconds at most. It does not spin when the asking thread runs it, because then no thread could end the
-// wait. The destructor lets the stream go and waits for it. A preparation that fails shows in the answer.
+// stage.h: what streams do while a question is asked: one is busy, or one is under capture.
 #pragma once
 
 #include <atomic>
@@ -12,6 +9,10 @@
 #include "suites/contract/question.h"
 
 namespace cuaudit::contract {
+
+// Two streams and two events of a current context. A host function keeps one stream busy until LetGo. It spins for two seconds at most. It
+// does not spin when the asking thread runs it, because then no thread could end the wait. The destructor lets the stream go and waits for
+// it. A preparation that fails shows in the answer.
 
 struct Hold {
   std::atomic<int> open{0};
@@ -72,6 +73,38 @@ struct Stage : Ready {
 // Its streams wait for the legacy stream and it for them.
 struct BlockingStage : Stage {
   explicit BlockingStage(const Asker& asker) : Stage(asker, CU_STREAM_DEFAULT) {}
+};
+
+// A stream under capture and the graph that the capture becomes.
+//
+// The constructor creates the stream and begins the capture. The question may end the capture; if it does not, the destructor does, and
+// it destroys the graph. A preparation that fails shows in the answer.
+
+struct Capturing {
+  explicit Capturing(Asker& asker, CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL) : a(asker), s(a.StreamCreate()) {
+    a.Prepare(a.d.StreamBeginCapture(s, mode));
+  }
+  ~Capturing() {
+    if (g == nullptr) (void)a.d.StreamEndCapture(s, &g);
+    if (g != nullptr) (void)a.d.GraphDestroy(g);
+  }
+  Capturing(const Capturing&) = delete;
+  Capturing& operator=(const Capturing&) = delete;
+  // The answer to whether the stream is captured.
+  void ShowStatus() const {
+    CUstreamCaptureStatus status{};
+    a(a.d.StreamIsCapturing(s, &status), status);
+  }
+  // The number of nodes; 0 when there is no graph.
+  void ShowNodes() const {
+    std::size_t count = 0;
+    if (g != nullptr) a.Prepare(a.d.GraphGetNodes(g, nullptr, &count));
+    a.Value(static_cast<long long>(count));
+  }
+
+  Asker& a;
+  const CUstream s;
+  CUgraph g = nullptr;
 };
 
 }  // namespace cuaudit::contract

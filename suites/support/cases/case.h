@@ -23,7 +23,6 @@
 
 #include "faults/driver/kinds.h"
 #include "harness/ledger/rules.h"
-#include "suites/support/seen.h"
 #include "suites/support/trace.h"
 
 namespace cuaudit::testing {

@@ -11,11 +11,11 @@
 #include <iterator>
 #include <string>
 
-#include "suites/support/seen.h"
+#include "suites/support/trace.h"
 
 namespace cuaudit::testing {
 
-// The audit, its findings noted (seen.h).
+// The audit, its findings noted (trace.h).
 inline Audit Noted(Audit audit) {
   for (const Finding& finding : audit.findings) Saw(finding.rule, finding.kind.empty() ? "none" : finding.kind);
   SawDefects(audit.defects.size());

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
-// kind_cases.h: for every kind that a call acquires, the shortest lifecycle of one object.
+// kind_cases.h: for every kind that a call acquires, the shortest lifecycle of one object, and a call that uses it.
 #pragma once
 
+#include <optional>
 #include <vector>
 
+#include "faults/driver/effects.h"
 #include "faults/driver/kinds.h"
+#include "faults/driver/shape.h"
+#include "harness/ledger/arguments.h"
 #include "suites/support/trace.h"
 
 namespace cuaudit::testing {
@@ -31,5 +35,47 @@ inline bool IsLeakKind(driver::Kind kind) { return kind != driver::Kind::Context
 
 // Kinds that some entry point or host call acquires and that do not merely die with their parent.
 std::vector<driver::Kind> LeakableKinds();
+
+// For each kind above, a call that uses an object of the kind without releasing it. The calls come from faults/driver/effects.def and from
+// the parameter types.
+
+struct Use {
+  const KindCase* one;
+  driver::CallId call;
+  int argument;
+
+  void Make(Trace& trace) const { trace.Call(call).In(argument, kCaseHandle); }
+};
+
+// The first call in the table that has only this effect and takes a handle of the kind's family.
+inline std::optional<Use> UseOf(const KindCase& one, driver::Effect effect) {
+  const driver::Family family =
+      driver::FamilyOf(one.kind) == driver::Family::Mapping ? driver::Family::Pointer : driver::FamilyOf(one.kind);
+  for (std::size_t i = 0; i < driver::kCallCount; ++i) {
+    const auto call = static_cast<driver::CallId>(i);
+    const driver::Shape& shape = driver::ShapeOf(call);
+    if (driver::EffectOf(driver::BaseOf(call)).effect != effect) continue;
+    for (std::size_t argument = 0; argument < shape.count && argument < faults::kRecordArguments; ++argument) {
+      if (shape.parameter[argument].output || harness::ArgumentFamily(call, argument) != family) continue;
+      return Use{&one, call, static_cast<int>(argument)};
+    }
+  }
+  return std::nullopt;
+}
+
+// Left out are kinds that no call takes by handle, and kinds whose handles are given out again in ways that leave no record.
+inline std::vector<Use> Uses() {
+  std::vector<Use> uses;
+  for (const KindCase& one : KindCases()) {
+    // Contexts follow the rules of the context stack, user objects count references, and registered pages belong to the host.
+    const bool own = one.kind == driver::Kind::PrimaryContext || one.kind == driver::Kind::ContextStackEntry ||
+                     one.kind == driver::Kind::UserObject || one.kind == driver::Kind::HostRegistration;
+    if (own || IsHostKind(one.kind)) continue;
+    std::optional<Use> use = UseOf(one, driver::Effect::Uses);
+    if (!use) use = UseOf(one, driver::Effect::Queries);
+    if (use) uses.push_back(*use);
+  }
+  return uses;
+}
 
 }  // namespace cuaudit::testing

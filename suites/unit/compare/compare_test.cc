@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "reports/defect_words.h"
-#include "suites/unit/compare/small_bases.h"
+#include "suites/unit/compare/small_audits.h"
 
 namespace cuaudit::harness::compare_test {
 namespace {
 
-using namespace small_bases;  // NOLINT(google-build-using-namespace)
+using namespace small_audits;  // NOLINT(google-build-using-namespace)
 
 TEST(Compare, TheSameDefectIsUnchanged) {
   for (const Base& base : {BaseOf(AuditOf({Sweep({Leak()})})), FileOf(AuditOf({Sweep({Leak()})}))}) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// small_audits.h: audits of one case with one defect, as small as a comparison needs them.
+// small_audits.h: audits of one case with one defect, as small as a comparison needs them; the same as bases, and what it says of them.
 #pragma once
 
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "harness/compare/baseline.h"
+#include "harness/compare/compare.h"
 #include "harness/defect/defects.h"
 #include "reports/audit.h"
 
@@ -63,6 +65,37 @@ inline report::Audit AuditOf(std::vector<report::Run> runs, const std::string& n
 // The fault of a Leak, tried without finding anything.
 inline report::Tried Tried(const std::string& function, const std::string& call = "cuEventCreate") {
   return {call, "OUT_OF_MEMORY", "refuse", false, function, 1};
+}
+
+// Bases of a comparison.
+
+using report::Audit;
+using report::Change;
+
+inline Base BaseOf(Audit audit) { return harness::BaseOf("base", std::move(audit)); }
+
+// The same, as a baseline file has it.
+inline Base FileOf(const Audit& audit) {
+  Baseline known = *ParseBaseline(BaselineText(BaselineOf(audit)), "base.txt");
+  return {"base.txt", std::move(known.defects), std::move(known.runs), {}};
+}
+
+inline std::vector<Change> ChangesOf(const Audit& audit) {
+  std::vector<Change> changes;
+  for (const report::Case& one : audit.cases) {
+    for (const report::Run& run : one.runs) {
+      for (const report::Defect& defect : run.defects) changes.push_back(defect.change);
+    }
+  }
+  return changes;
+}
+
+// Why the only defect of `before` was not run; "fixed" when it is fixed.
+inline std::string Fate(const Base& base, Audit head) {
+  CompareWith(base, &head);
+  if (head.comparison->gone.size() != 1) return std::to_string(head.comparison->gone.size()) + " are gone";
+  const report::Gone& gone = head.comparison->gone[0];
+  return gone.change == Change::Fixed ? "fixed" + gone.because : gone.because;
 }
 
 }  // namespace cuaudit::harness::small_audits

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
+// Ranges of addresses and their owners, on the device and on the host.
 #include "harness/ledger/address_space.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <random>
 #include <vector>
+
+#include "harness/ledger/host_mappings.h"
 
 namespace cuaudit::harness::address_space_test {
 namespace {
@@ -141,6 +145,53 @@ TEST(AddressSpace, AgreesWithACellPerAddress) {
       for (std::uint64_t i = 0; i < kCells; ++i) ASSERT_EQ(space.DeadObjectAt(i), dead[i]) << "round " << round << " cell " << i;
     }
   }
+}
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+TEST(HostMappings, WholeOnesGoAtOnce) {
+  HostMappings mappings;
+  EXPECT_THAT(mappings.Map(0x1000, 0x2000, 1), IsEmpty());
+  EXPECT_THAT(mappings.Map(0x3000, 0x1000, 2), IsEmpty());
+  EXPECT_THAT(mappings.Unmap(0x1000, 0x2000), ElementsAre(1));
+  EXPECT_THAT(mappings.Unmap(0x1000, 0x2000), IsEmpty());
+  EXPECT_THAT(mappings.Unmap(0x3000, 0x1000), ElementsAre(2));
+}
+
+TEST(HostMappings, AnObjectGoesWithItsLastPart) {
+  HostMappings mappings;
+  mappings.Map(0x1000, 0x5000, 1);
+  EXPECT_THAT(mappings.Unmap(0x3000, 0x1000), IsEmpty()) << "out of the middle";
+  EXPECT_THAT(mappings.Unmap(0x1000, 0x1000), IsEmpty()) << "the front";
+  EXPECT_THAT(mappings.Unmap(0x5000, 0x1000), IsEmpty()) << "the back";
+  EXPECT_THAT(mappings.Unmap(0x2000, 0x1000), IsEmpty());
+  EXPECT_THAT(mappings.Unmap(0x0, 0x10000), ElementsAre(1));
+}
+
+TEST(HostMappings, OneUnmapTakesSeveral) {
+  HostMappings mappings;
+  mappings.Map(0x1000, 0x1000, 1);
+  mappings.Map(0x2000, 0x1000, 2);
+  mappings.Map(0x4000, 0x2000, 3);
+  EXPECT_THAT(mappings.Unmap(0x1000, 0x4000), ElementsAre(1, 2));
+  EXPECT_THAT(mappings.Unmap(0x5000, 0x1000), ElementsAre(3));
+}
+
+TEST(HostMappings, AFixedOneReplacesWhatItCovers) {
+  HostMappings mappings;
+  mappings.Map(0x1000, 0x3000, 1);
+  EXPECT_THAT(mappings.Map(0x2000, 0x1000, 2), IsEmpty());
+  EXPECT_THAT(mappings.Map(0x1000, 0x3000, 3), UnorderedElementsAre(1, 2));
+  EXPECT_THAT(mappings.Unmap(0x1000, 0x3000), ElementsAre(3));
+}
+
+TEST(HostMappings, NothingIsKnownOfWhatNobodyMapped) {
+  HostMappings mappings;
+  EXPECT_THAT(mappings.Unmap(0x1000, 0x1000), IsEmpty());
+  EXPECT_THAT(mappings.Map(0x1000, 0, 1), IsEmpty());
+  EXPECT_THAT(mappings.Unmap(0x1000, 0x1000), IsEmpty());
 }
 
 }  // namespace

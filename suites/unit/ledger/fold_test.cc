@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
+// A journal folded into objects and facts, whole and in parts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "harness/ledger/facts.h"
+#include "harness/ledger/folding.h"
+#include "harness/ledger/ledger.h"
 #include "suites/support/trace.h"
 
 namespace cuaudit::testing::fold_test {
@@ -186,6 +190,181 @@ TEST(Fold, ACaptureIsOverWhenItsStreamDiedAndAFailedWaitCarriesNone) {
   t.Call(CallId::DevicePrimaryCtxReset_v2).In(0, 0);
   t.Call(CallId::MemAllocAsync).Out(0, 0x9000).In(1, 64).In(2, 2);
   EXPECT_THAT(Left(t.Fold()), ElementsAre("primary_context 1", "stream 2 orphaned", "stream_ordered_memory 2"));
+}
+
+using faults::Record;
+using harness::Folding;
+
+// Trace::Fold cuts the traces of all other tests too.
+TEST(Folding, ACopyGoesOnByItself) {
+  Trace t;
+  t.Retain();
+  t.CreateStream(0x10);
+  t.CreateStream(0x20);
+  t.DestroyStream(0x10);
+  t.DestroyStream(0x20);
+  const std::vector<Record> records = t.Records();
+  const std::span<const Record> all(records);
+  Folding begun;
+  ASSERT_TRUE(begun.Add(all.first(3)));
+  Folding first(begun);
+  Folding second(begun);
+  EXPECT_THAT(Left(*first.Finish(all.subspan(3, 1))), ElementsAre("primary_context 1", "stream 1"));
+  EXPECT_THAT(Left(*second.Finish({})), ElementsAre("primary_context 1", "stream 2"));
+  ASSERT_TRUE(begun.Add(all.subspan(3, 2)));
+  EXPECT_THAT(Left(*begun.Finish({})), ElementsAre("primary_context 1")) << "what its copies did is not in it";
+}
+
+TEST(Folding, WhatWasReleasedBeforeTheCopyIsStaleInIt) {
+  Trace t;
+  t.Alloc(0x1000);
+  t.Free(0x1000);
+  t.Free(0x1000);
+  const std::vector<Record> records = t.Records();
+  Folding begun;
+  ASSERT_TRUE(begun.Add(std::span(records).first(2)));
+  Folding copy(begun);
+  const std::optional<harness::Ledger> ledger = copy.Finish(std::span(records).subspan(2));
+  ASSERT_TRUE(ledger.has_value());
+  EXPECT_THAT(Wrong(*ledger), ElementsAre("double_release device_memory"));
+  EXPECT_EQ(ledger->violations[0].object, 0);
+}
+
+TEST(Folding, DeclinesWhatCannotBeFoldedInParts) {
+  Trace t;
+  t.CreateStream(0x10);
+  t.CreateStream(0x20);
+  std::vector<Record> records = t.Records();
+  const std::span<const Record> all(records);
+  records[1].end = 0;
+  Folding unfinished;
+  EXPECT_FALSE(unfinished.Add(all)) << "it may return later";
+  ASSERT_TRUE(unfinished.Add(all.first(1)));
+  const std::optional<harness::Ledger> ledger = unfinished.Finish(all.subspan(1));
+  ASSERT_TRUE(ledger.has_value()) << "the last ones need not return";
+  EXPECT_EQ(ledger->unfinished_calls, 1U);
+
+  records = t.Records();
+  Folding backwards;
+  ASSERT_TRUE(backwards.Add(std::span(records).subspan(1)));
+  EXPECT_FALSE(backwards.Add(std::span(records).first(1))) << "older than what was folded";
+  EXPECT_FALSE(backwards.Finish(std::span(records).first(1)).has_value());
+
+  records[0].begin = 0;
+  Folding unwritten;
+  EXPECT_FALSE(unwritten.Add(std::span(records))) << "it may be written later";
+}
+
+using faults::MarkKind;
+using faults::ProcessEvent;
+using harness::Facts;
+
+constexpr std::uint32_t kOther = 71;
+
+TEST(Facts, CallsOfTheProgramAreInTheOrderInWhichTheyBegan) {
+  Trace t;
+  t.CreateStream(0x10).At(5, 6);
+  t.CreateStream(0x20).At(3, 4);
+  t.CreateStream(0x30).At(7, 8).Flags(faults::kForwarded | faults::kNested);
+  t.CreateStream(0x40).At(0, 0);
+  EXPECT_THAT(t.Fold().facts.calls, ElementsAre(1, 0)) << "neither the nested one nor the one that was never begun";
+}
+
+TEST(Facts, ThreadsOfOneProcessAndProcessesThatCallAreToldApart) {
+  Trace one;
+  one.CreateStream(0x10);
+  one.CreateStream(0x20);
+  one.Event(ProcessEvent::Fork, kOther, kProcess);
+  EXPECT_FALSE(one.Fold().facts.threaded) << "the child calls nothing";
+  Trace threads;
+  threads.CreateStream(0x10);
+  threads.CreateStream(0x20).Thread(kThread + 1);
+  EXPECT_TRUE(threads.Fold().facts.threaded);
+  Trace processes;
+  processes.CreateStream(0x10);
+  processes.CreateStream(0x20).Process(kOther);
+  EXPECT_TRUE(processes.Fold().facts.threaded);
+}
+
+TEST(Facts, OfSeveralHitsOfAFaultTheEarliestCounts) {
+  Trace t;
+  t.CreateStream(0x10).Refused().At(7, 8);
+  t.CreateStream(0x20).Refused().At(3, 4);
+  t.CreateStream(0x30).Refused().At(9, 10);
+  const Facts facts = t.Fold().facts;
+  EXPECT_EQ(facts.hits[0].record, 1U);
+  EXPECT_EQ(facts.hits[0].begin, 3U);
+  EXPECT_EQ(facts.hits[1].begin, 0U);
+}
+
+// The host probes number the requests that can be refused. The others come from code that is not the program's own.
+TEST(Facts, HostRequestsWithoutANumberAreForeign) {
+  Trace t;
+  t.Host(faults::HostCall::Allocate, 0x1000, 64);
+  t.Host(faults::HostCall::Allocate, 0x2000, 64);
+  t.Host(faults::HostCall::ThreadCreate, 0x3000);
+  std::vector<faults::Record> records = t.Records();
+  records[0].occurrence = 1;
+  const Facts facts = harness::FactsOf(records);
+  constexpr auto kMemory = static_cast<std::size_t>(harness::Asked::Memory);
+  constexpr auto kThread = static_cast<std::size_t>(harness::Asked::Thread);
+  EXPECT_THAT(facts.asked[kMemory], ElementsAre(0));
+  EXPECT_EQ(facts.foreign[kMemory], 1U);
+  EXPECT_THAT(facts.asked[kThread], IsEmpty());
+  EXPECT_EQ(facts.foreign[kThread], 1U);
+}
+
+TEST(Facts, ChildrenThatWroteNoEndVanished) {
+  Trace t;
+  t.Event(ProcessEvent::Start);
+  t.Event(ProcessEvent::Fork, kOther, kProcess);
+  EXPECT_THAT(t.Fold().facts.Vanished(), ElementsAre(kOther)) << "the first process ends where we see it";
+  t.Event(ProcessEvent::Exit, kOther);
+  EXPECT_THAT(t.Fold().facts.Vanished(), IsEmpty());
+}
+
+TEST(Facts, WhoNeverCallsTheDriverIsAHelper) {
+  Trace t;
+  t.Event(ProcessEvent::Start);
+  t.Event(ProcessEvent::Fork, kOther, kProcess);
+  EXPECT_FALSE(t.Fold().facts.IsSubject(kOther));
+  EXPECT_TRUE(t.Fold().facts.IsSubject(kProcess)) << "the program itself";
+  t.CreateStream(0x10).Process(kOther);
+  EXPECT_TRUE(t.Fold().facts.IsSubject(kOther));
+  EXPECT_TRUE(Facts().IsSubject(kOther)) << "nothing is known";
+}
+
+TEST(Facts, CyclesReachToTheLastOneThatAnyMarkNames) {
+  Trace t;
+  t.Mark(MarkKind::CycleBegin).Cycle(1).At(1, 1);
+  t.Mark(MarkKind::CycleEnd).Cycle(1).At(2, 2);
+  t.Mark(MarkKind::Phase).Cycle(2).At(3, 3);
+  const Facts facts = t.Fold().facts;
+  ASSERT_EQ(facts.cycles.size(), 2U);
+  EXPECT_EQ(facts.cycles[0].end, 2U);
+  EXPECT_EQ(facts.cycles[1].begin, 0U);
+}
+
+TEST(Facts, NobodyAskedForAreNotNoted) {
+  Trace t;
+  t.CreateStream(0x10);
+  const harness::Ledger whole = t.Fold();
+  harness::Ledger objects = harness::FoldObjects(t.Records());
+  EXPECT_EQ(objects.facts, Facts());
+  objects.facts = whole.facts;
+  EXPECT_EQ(objects, whole);
+}
+
+TEST(Facts, OfAPartCountFromItsFirstRecord) {
+  Trace t;
+  t.Event(ProcessEvent::Start);
+  t.CreateStream(0x10);
+  t.CreateStream(0x20).Refused();
+  const std::vector<faults::Record> records = t.Records();
+  EXPECT_EQ(harness::FactsOf(records), harness::Fold(records).facts);
+  const Facts part = harness::FactsOf(std::span(records).subspan(1));
+  EXPECT_THAT(part.calls, ElementsAre(0, 1));
+  EXPECT_EQ(part.hits[0].record, 1U);
 }
 
 }  // namespace

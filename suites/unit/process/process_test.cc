@@ -1,15 +1,31 @@
 // SPDX-License-Identifier: MIT
+// Programs that are started, watched and ended, and what they leave running.
 #include "harness/process/process.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstddef>
+#include <functional>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "harness/process/left_behind.h"
 #include "suites/support/temporary_dir.h"
 
 namespace cuaudit::harness::process_test {
@@ -194,6 +210,170 @@ TEST(Process, StopsOnASignalToItself) {
   const Result<ProcessPool::Ended> ended = pool.WaitAny();
   EXPECT_FALSE(ended.ok());
   EXPECT_EQ(pool.interrupted(), SIGTERM);
+}
+
+// What a program leaves running: reaped while it goes on, told as it is where it cannot be ended, and left alone where it is somebody
+// else's.
+
+Launch ShellIn(const std::string& script, std::vector<std::string> environment) {
+  Launch launch;
+  launch.path = "/bin/sh";
+  launch.arguments = {"sh", "-c", script};
+  launch.environment = std::move(environment);
+  launch.environment.emplace_back("PATH=/usr/bin:/bin");
+  launch.output = "/dev/null";
+  launch.deadline_ms = 20000;
+  return launch;
+}
+
+// The program waits until the tool has adopted its helper, lets that end, and waits until the tool has no such child any more.
+TEST(LeftBehind, OrphansThatEndAreReapedWhileAProgramInTheForegroundGoesOn) {
+  const TemporaryDir dir;
+  const std::string fifo = dir.File("fifo");
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  Launch launch = ShellIn(
+      "children() { cat /proc/$PPID/task/$PPID/children; }\n"
+      "(sh -c 'read line <\"$FIFO\"' &)\n"
+      "while [ \"$(children)\" = \"$$ \" ]; do :; done\n"
+      "echo go >\"$FIFO\"\n"
+      "while [ \"$(children)\" != \"$$ \" ]; do :; done\n"
+      "exit 6\n",
+      {"FIFO=" + fifo});
+  launch.foreground = true;
+  const Ending ending = End(launch);
+  EXPECT_FALSE(ending.timed_out) << "its helper stayed a zombie";
+  EXPECT_EQ(ending.exit_status, 6);
+  EXPECT_EQ(ending.left_behind, 0U);
+}
+
+// kill(pid, SIGKILL) is refused for one process, not for a group.
+bool RefuseToKillOne() {
+  sock_filter code[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_kill, 0, 5),
+                        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[1])),
+                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SIGKILL, 0, 3),
+                        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[0])),
+                        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x80000000U, 1, 0),
+                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST(LeftBehind, WhatCouldNotBeEndedIsNotSaidToHaveBeen) {
+  const TemporaryDir dir;
+  const std::string fifo = dir.File("fifo");
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  const int writer = open(fifo.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_GE(writer, 0);
+  constexpr int kNoFilter = 99;
+  for (const bool refused : {false, true}) {
+    const pid_t tool = fork();
+    if (tool == 0) {
+      if (refused && !RefuseToKillOne()) _exit(kNoFilter);
+      const Ending ending = End(ShellIn("setsid sh -c 'cat <\"$FIFO\" >/dev/null & :'; exit 0",
+                                        {"FIFO=" + fifo, "CUAUDIT_OPTIONS=journal=" + dir.File("journal")}));
+      _exit(static_cast<int>(ending.left_behind * 10 + ending.survived));
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(tool, &status, 0), tool);
+    if (WEXITSTATUS(status) == kNoFilter) GTEST_SKIP() << "no filter of system calls can be set here";
+    EXPECT_EQ(WEXITSTATUS(status), refused ? 11 : 10);
+  }
+  close(writer);  // the end of its input ends the one that is left
+}
+
+// '?' when nothing comes.
+char ReadByte(int end) {
+  constexpr int kPatienceMs = 10000;
+  pollfd one = {end, POLLIN, 0};
+  char byte = 0;
+  return poll(&one, 1, kPatienceMs) == 1 && read(end, &byte, 1) == 1 ? byte : '?';
+}
+
+// The tool as the first process of a container, and a stranger that was put into that from outside.
+class Container {
+ public:
+  // False: not allowed here.
+  bool Start(const std::function<char()>& tool) {
+    if (pipe2(go_, O_CLOEXEC) != 0 || pipe2(said_, O_CLOEXEC) != 0) return false;
+    outer_ = fork();
+    if (outer_ == 0) {
+      close(go_[1]);  // or its end would never be read
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (unshare(CLONE_NEWPID | CLONE_NEWNS) != 0) _exit(1);
+      const pid_t first = fork();
+      if (first == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        const bool own_proc =
+            mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 && mount("proc", "/proc", "proc", 0, nullptr) == 0;
+        Say(own_proc ? 'r' : 'n');
+        char byte = 0;
+        if (!own_proc || read(go_[0], &byte, 1) != 1) _exit(1);
+        Say(tool());
+        (void)!read(go_[0], &byte, 1);  // the container ends with it
+        _exit(0);
+      }
+      (void)!write(said_[1], &first, sizeof(first));
+      int status = 0;
+      waitpid(first, &status, 0);
+      _exit(0);
+    }
+    close(said_[1]);
+    return read(said_[0], &first_, sizeof(first_)) == static_cast<ssize_t>(sizeof(first_)) && first_ > 0 && Hear() == 'r';
+  }
+  ~Container() {
+    for (const int end : {go_[0], go_[1], said_[0]}) close(end);
+    if (outer_ > 0) waitpid(outer_, nullptr, 0);
+  }
+  // Orphaned in there.
+  void Put(const std::function<void()>& stranger) {
+    const pid_t helper = fork();
+    if (helper == 0) {
+      const int space = open(("/proc/" + std::to_string(first_) + "/ns/pid").c_str(), O_RDONLY | O_CLOEXEC);
+      if (setns(space, CLONE_NEWPID) != 0) _exit(1);
+      const pid_t middle = fork();
+      if (middle == 0) {
+        if (fork() == 0) stranger();
+        _exit(0);
+      }
+      int status = 0;
+      _exit(waitpid(middle, &status, 0) == middle ? WEXITSTATUS(status) : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(helper, &status, 0), helper);
+    ASSERT_EQ(status, 0);
+  }
+  void Go() { ASSERT_EQ(write(go_[1], "g", 1), 1); }
+  char Hear() { return ReadByte(said_[0]); }
+
+ private:
+  void Say(char byte) { (void)!write(said_[1], &byte, 1); }
+  int go_[2] = {-1, -1};
+  int said_[2] = {-1, -1};
+  pid_t outer_ = -1;
+  pid_t first_ = -1;
+};
+
+TEST(LeftBehind, AStrangersOrphanInTheToolsContainerIsNotEnded) {
+  int poke[2];
+  int answer[2];
+  ASSERT_EQ(pipe2(poke, O_CLOEXEC), 0);
+  ASSERT_EQ(pipe2(answer, O_CLOEXEC), 0);
+  Container container;
+  const bool started = container.Start([&] { return static_cast<char>('0' + End(ShellIn("exit 0", {})).left_behind); });
+  if (!started) GTEST_SKIP() << "no process id namespace can be made here";
+  container.Put([&] {
+    char byte = 0;
+    if (read(poke[0], &byte, 1) == 1) (void)!write(answer[1], "a", 1);
+    _exit(0);
+  });
+  container.Go();
+  EXPECT_EQ(container.Hear(), '0');
+  close(answer[1]);
+  ASSERT_EQ(write(poke[1], "p", 1), 1);
+  EXPECT_EQ(ReadByte(answer[0]), 'a') << "the stranger is gone";
+  for (const int end : {poke[0], poke[1], answer[0]}) close(end);
 }
 
 }  // namespace

@@ -19,7 +19,6 @@
 #include "reports/markdown.h"
 #include "reports/markdown_writer.h"
 #include "reports/sarif_writer.h"
-#include "suites/support/sample_audits.h"
 #include "suites/support/sample_runs.h"
 
 namespace cuaudit::report::code_host_writers_test {

@@ -20,7 +20,6 @@
 #include "reports/markdown_writer.h"
 #include "reports/result_guid.h"
 #include "reports/sarif_writer.h"
-#include "suites/support/sample_audits.h"
 #include "suites/support/sample_runs.h"
 
 namespace cuaudit::report::comparison_writers_test {

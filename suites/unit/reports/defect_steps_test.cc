@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT
-// How a defect came about, step by step, and the same as a code flow of SARIF.
+// How a defect came about, step by step, the same as a code flow of SARIF, and the sequence of calls in JSON.
 #include "reports/defect_steps.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string>
 
+#include "reports/json_writer.h"
 #include "reports/sarif_writer.h"
+#include "reports/sequence_json.h"
+#include "suites/support/sample_runs.h"
 
 namespace cuaudit::report::defect_steps_test {
 namespace {
@@ -94,6 +99,102 @@ TEST(DefectSteps, TheCodeFlowOfSarifHasThem) {
     for (std::size_t i = 0; i < flow.size(); ++i) EXPECT_EQ(flow[i]["executionOrder"], i + 1);
     EXPECT_EQ(result["relatedLocations"].dump().find("on the way back"), std::string::npos) << "they are no places of the defect";
   }
+}
+
+using nlohmann::ordered_json;
+
+report::Sequence Some() {
+  report::Sequence sequence;
+  sequence.places = {{"cuCtxCreate", report::Frame{"player", "open_device", "src/open.c", 31, 0x40}}, {"cuMemAlloc", std::nullopt}};
+  sequence.calls = {{0, "init", 1}, {1, "", 0}};
+  sequence.more = 7;
+  sequence.trials = {
+      {{"cuCtxCreate#1=OUT_OF_MEMORY,refuse"}, 0, {}, report::Verdict::Pass, {}},
+      {{"cuMemAlloc#1=OUT_OF_MEMORY,refuse", "cuCtxDestroy#1=INVALID_CONTEXT,after"}, 1, {std::nullopt}, report::Verdict::Leak, {0, 1}},
+      {{"malloc#3=OUT_OF_MEMORY,host_oom"}, std::nullopt, {1}, report::Verdict::Leak, {1}}};
+  sequence.more_trials = 2;
+  return sequence;
+}
+
+report::Unwinding Back() { return {{"cuMemAlloc#1=OUT_OF_MEMORY,refuse"}, {{1, "OUT_OF_MEMORY"}, {0, ""}}, 3, {0, 1}, {1}}; }
+
+TEST(SequenceJson, ComesBackAsItWas) {
+  const ordered_json json = SequenceToJson(Some());
+  const std::optional<report::Sequence> read = report::SequenceFromJson(json, 2);
+  ASSERT_TRUE(read.has_value());
+  EXPECT_EQ(SequenceToJson(*read), json);
+  ASSERT_EQ(read->places.size(), 2U);
+  EXPECT_EQ(read->places[0].at->function, "open_device");
+  EXPECT_EQ(read->places[0].at->line, 31);
+  EXPECT_FALSE(read->places[1].at.has_value());
+  EXPECT_EQ(read->calls[0].phase, "init");
+  EXPECT_EQ(read->calls[0].cycle, 1U);
+  EXPECT_EQ(read->trials[1].faults[1], "cuCtxDestroy#1=INVALID_CONTEXT,after");
+  EXPECT_EQ(read->trials[1].verdict, report::Verdict::Leak);
+  EXPECT_EQ(read->trials[1].then, (std::vector<std::optional<std::uint32_t>>{std::nullopt}));
+  EXPECT_EQ(read->trials[2].call, std::nullopt);
+  EXPECT_EQ(read->more, 7U);
+  EXPECT_EQ(read->more_trials, 2U);
+  const ordered_json back = UnwindingToJson(Back());
+  const std::optional<report::Unwinding> unwinding = report::UnwindingFromJson(back, *read);
+  ASSERT_TRUE(unwinding.has_value());
+  EXPECT_EQ(UnwindingToJson(*unwinding), back);
+  EXPECT_EQ(unwinding->steps[0].result, "OUT_OF_MEMORY");
+  EXPECT_EQ(unwinding->missing, std::vector<std::uint32_t>{1});
+}
+
+TEST(SequenceJson, NumbersOfRowsThatAreNotThereAreRefused) {
+  const ordered_json json = SequenceToJson(Some());
+  EXPECT_FALSE(report::SequenceFromJson(json, 1).has_value());  // a trial names the second defect
+  const auto refused = [&](const char* pointer, ordered_json value) {
+    ordered_json spoiled = json;
+    spoiled[ordered_json::json_pointer(pointer)] = std::move(value);
+    EXPECT_FALSE(report::SequenceFromJson(spoiled, 2).has_value()) << pointer << ": " << spoiled[ordered_json::json_pointer(pointer)];
+  };
+  refused("/calls/0/0", 2);
+  refused("/calls/0/0", -1);
+  refused("/trials/0/0", 2);
+  refused("/trials/0/0", -2);
+  refused("/trials/0/1", 9);
+  refused("/trials/0/2/0", 99);
+  refused("/trials/1/3/0", 2);
+  refused("/verdicts/0", "splendid");
+  refused("/places/0/0", nullptr);
+  refused("/places/0/4", std::uint64_t{1} << 40U);
+  refused("/places/0", ordered_json::array({"cuInit", "m"}));
+  refused("/more", "many");
+  refused("/more_trials", 1.5);
+  refused("/calls/0/2", std::numeric_limits<std::uint64_t>::max());
+  for (const auto& [name, value] : json.items()) {
+    ordered_json spoiled = json;
+    spoiled.erase(name);
+    EXPECT_FALSE(report::SequenceFromJson(spoiled, 2).has_value()) << name;
+    refused(("/" + name).c_str(), ordered_json::object());
+  }
+  for (const ordered_json& other : {ordered_json(), ordered_json(3), ordered_json("text"), ordered_json::array()}) {
+    EXPECT_FALSE(report::SequenceFromJson(other, 2).has_value()) << other;
+    EXPECT_FALSE(report::UnwindingFromJson(other, Some()).has_value()) << other;
+  }
+  ordered_json back = UnwindingToJson(Back());
+  back["missing"] = {2};
+  EXPECT_FALSE(report::UnwindingFromJson(back, Some()).has_value());
+}
+
+TEST(SequenceJson, AReportHasItUnderKeysOfItsOwn) {
+  report::Run run = suites::SweepWithFindings();
+  std::ostringstream without;
+  ASSERT_TRUE(report::WriteJson(run, without));
+  EXPECT_FALSE(ordered_json::parse(without.str()).contains("sequence"));
+  run.sequence = Some();
+  run.sequence->places[1].call = "\xff\n</script>";
+  run.defects[0].unwinding = Back();
+  std::ostringstream out;
+  ASSERT_TRUE(report::WriteJson(run, out));
+  const ordered_json json = ordered_json::parse(out.str());
+  const std::optional<report::Sequence> read = report::SequenceFromJson(json["sequence"], run.defects.size());
+  ASSERT_TRUE(read.has_value());
+  EXPECT_EQ(read->places[1].call, "\xef\xbf\xbd\n</script>");
+  EXPECT_TRUE(report::UnwindingFromJson(json["defects"][0]["unwinding"], *read).has_value());
 }
 
 }  // namespace

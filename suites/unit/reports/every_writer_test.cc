@@ -2,7 +2,12 @@
 // What holds for every writer: no name breaks its format, one audit has one text, and a stream that fails is not taken for success.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -10,6 +15,7 @@
 #include <vector>
 
 #include "reports/comparison_text.h"
+#include "reports/escape.h"
 #include "reports/github_writer.h"
 #include "reports/gitlab_writer.h"
 #include "reports/html/html_writer.h"
@@ -17,9 +23,11 @@
 #include "reports/junit_writer.h"
 #include "reports/markdown_writer.h"
 #include "reports/sarif_writer.h"
+#include "reports/source_root.h"
 #include "reports/text_writer.h"
 #include "suites/support/report_checks.h"
-#include "suites/support/sample_audits.h"
+#include "suites/support/sample_runs.h"
+#include "suites/support/temporary_dir.h"
 
 namespace cuaudit::report::every_writer_test {
 namespace {
@@ -137,6 +145,104 @@ TEST(ReportChecks, RefuseWhatIsBroken) {
   EXPECT_NE(WhyNoSarif("{", false), "");
   EXPECT_NE(WhyNoIssues("{}"), "");
   EXPECT_NE(WhyNoXml("<a>"), "");
+}
+
+constexpr char kBad[] = "\xEF\xBF\xBD";
+
+TEST(Escape, WellFormedTextStaysAsItIs) {
+  const std::string text = "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 plain";
+  EXPECT_EQ(ForTerminal(text), text);
+  EXPECT_EQ(ForXml(text), text);
+}
+
+TEST(Escape, EachByteThatIsNotUtf8BecomesOneReplacement) {
+  const std::string bad = kBad;
+  EXPECT_EQ(ForXml("a\xff"
+                   "b"),
+            "a" + bad + "b");
+  EXPECT_EQ(ForXml("\xc0\xaf"), bad + bad) << "overlong";
+  EXPECT_EQ(ForXml("\xed\xa0\x80"), bad + bad + bad) << "surrogate";
+  EXPECT_EQ(ForXml("\xf4\x90\x80\x80"), bad + bad + bad + bad) << "beyond U+10FFFF";
+  EXPECT_EQ(ForXml("x\xe2\x82"), "x" + bad + bad) << "cut short";
+  EXPECT_EQ(ForTerminal("\x80"), bad);
+}
+
+TEST(Escape, TerminalSeesNoControlCharacters) {
+  EXPECT_EQ(ForTerminal("\x1b[31m"), "\\x1b[31m");
+  EXPECT_EQ(ForTerminal("a\nb\tc\x7f"), "a\\nb\\tc\\x7f");
+  EXPECT_EQ(ForTerminal("\xc2\x9b"
+                        "31m"),
+            "\\x9b31m")
+      << "C1 control sequence introducer";
+  EXPECT_EQ(ForTerminal(std::string_view("\0", 1)), "\\x00");
+}
+
+TEST(Escape, XmlSeesOnlyCharactersItAllows) {
+  EXPECT_EQ(ForXml("a\x01\x1f\t\n\r"), std::string("a") + kBad + kBad + "\t\n\r");
+  EXPECT_EQ(ForXml("\xef\xbf\xbe"), kBad) << "U+FFFE";
+}
+
+std::string ReadBack(const std::string& line) {
+  const std::string command = "printf '[%s]' " + line;
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  std::string text;
+  std::array<char, 256> part{};
+  for (std::size_t n = 0; (n = fread(part.data(), 1, part.size(), pipe.get())) > 0;) text.append(part.data(), n);
+  return text;
+}
+
+TEST(Escape, AShellReadsTheSameWordsBack) {
+  const std::vector<std::string> words = {"plain-1.0", "two words", "it's", "",  "$HOME", "`id`",
+                                          "a\"b\\c",   "{n}",       "*",    "~", "#1",    "x;y&z|w"};
+  std::string expected;
+  for (const std::string& word : words) expected += "[" + word + "]";
+  EXPECT_EQ(ReadBack(ForShell(words)), expected);
+  EXPECT_EQ(ForShell({"./prog", "--n=1,10"}), "./prog --n=1,10") << "nothing is quoted without need";
+  EXPECT_EQ(ForShell({"a\nb", "c"}), "$'a\\012b' c") << "one line";
+}
+
+// Names of source files.
+
+namespace fs = std::filesystem;
+
+std::string PathOf(const SourceRoot& root, const std::string& file) {
+  const std::optional<SourcePlace> place = root.Find(Frame{"player", "f", file, 7, 0});
+  return place ? place->path + ":" + std::to_string(place->line) : "";
+}
+
+TEST(SourceRoot, FilesBelowItAreNamedFromIt) {
+  const SourceRoot root("/nowhere/player");
+  EXPECT_EQ(PathOf(root, "/nowhere/player/src/a.c"), "src/a.c:7");
+  EXPECT_EQ(PathOf(root, "/nowhere/player/src/../lib/./a.c"), "lib/a.c:7");
+  EXPECT_EQ(PathOf(root, "src/a.c"), "src/a.c:7") << "a relative name";
+  EXPECT_EQ(PathOf(root, "/nowhere/player2/a.c"), "") << "a folder whose name begins alike";
+  EXPECT_EQ(PathOf(root, "/usr/include/stdio.h"), "");
+  EXPECT_EQ(PathOf(root, "../other/a.c"), "");
+  EXPECT_EQ(PathOf(root, "/nowhere/player"), "");
+  EXPECT_EQ(PathOf(root, ""), "");
+  EXPECT_EQ(PathOf(root, std::string("src/a\0b.c", 9)), "");
+}
+
+TEST(SourceRoot, SymbolicLinksAreResolved) {
+  const harness::TemporaryDir dir;
+  fs::create_directory(dir.File("real"));
+  std::ofstream(dir.File("real/a.c")) << "int a;\n";
+  fs::create_directory_symlink(dir.File("real"), dir.File("link"));
+  EXPECT_EQ(PathOf(SourceRoot(dir.File("link")), dir.File("real/a.c")), "a.c:7");
+  EXPECT_EQ(PathOf(SourceRoot(dir.File("real")), dir.File("link/a.c")), "a.c:7");
+  fs::create_symlink(dir.File("real/a.c"), dir.File("link/b.c"));
+  EXPECT_EQ(PathOf(SourceRoot(dir.File("real")), dir.File("real/b.c")), "a.c:7") << "the file itself is a link";
+}
+
+TEST(SourceRoot, TheInnermostFrameBelowItCountsAndTheRuntimeNever) {
+  const SourceRoot root("/nowhere/player");
+  const std::vector<Frame> stack = {Frame{"libc.so.6", "start", "csu/start.c", 1, 0}, Frame{"player", "inner", "/usr/include/x.h", 2, 0},
+                                    Frame{"player", "outer", "src/a.c", 0, 0}, Frame{"player", "main", "src/main.c", 9, 0}};
+  const std::optional<SourcePlace> place = root.Find(stack);
+  ASSERT_TRUE(place);
+  EXPECT_EQ(place->path, "src/a.c");
+  EXPECT_EQ(place->line, 1) << "an unknown line is the first";
+  EXPECT_FALSE(root.Find(std::vector<Frame>{}));
 }
 
 }  // namespace

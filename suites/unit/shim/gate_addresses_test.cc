@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Which addresses of a graph node reach the journal: every one that the node touches, and nothing else.
+// Which addresses of a graph's work reach the journal: every one that a node touches, and nothing else.
 #define __CUDA_API_VERSION_INTERNAL
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "suites/support/gated_world.h"
 
 namespace cuaudit::faults::gate_addresses_test {
 namespace {
+
+// Which addresses of a graph node reach the journal: every one that the node touches, and nothing else.
 
 using driver::BaseId;
 using ::testing::ElementsAre;
@@ -106,6 +109,174 @@ TEST(GateAddresses, OfACopyAreWhereItReadsAndWhereItWrites) {
   copy.Height = copy.Depth = 1;
   ASSERT_EQ(world.d.GraphAddMemcpyNode(&world.node, world.graph, nullptr, 0, &copy, world.context), CUDA_SUCCESS);
   EXPECT_THAT(AddressesOf(world, BaseId::GraphAddMemcpyNode), ElementsAre(memory[0], memory[1]));
+}
+
+// Which addresses reach the journal of launches and copies that a stream under capture turns into nodes. Of others none do.
+
+using driver::CallId;
+using ::testing::IsEmpty;
+
+constexpr char kModule[] =
+    ".version 7.0\n.target sm_52\n.address_size 64\n.visible .entry k(.param .u64 memory, .param .u32 count, .param .u64 other) { ret; }\n";
+
+// A stream, a kernel, and memory that the kernel is given.
+struct Captured : GatedWorld {
+  driver::DriverRef d = driver();
+  CUstream stream = nullptr;
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  CUdeviceptr memory[2] = {};
+  std::uint32_t count = 0x7777;
+  void* each[3] = {&memory[0], &count, &memory[1]};
+
+  explicit Captured(std::initializer_list<std::string_view> faults = {}) : GatedWorld(faults) {
+    Start();
+    EXPECT_EQ(d.StreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    EXPECT_EQ(d.ModuleLoadData(&module, kModule), CUDA_SUCCESS);
+    EXPECT_EQ(d.ModuleGetFunction(&function, module, "k"), CUDA_SUCCESS);
+    for (CUdeviceptr& one : memory) EXPECT_EQ(d.MemAlloc(&one, 256), CUDA_SUCCESS);
+  }
+  void Begin() { ASSERT_EQ(d.StreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS); }
+  CUresult End() {
+    CUgraph graph = nullptr;
+    return d.StreamEndCapture(stream, &graph);
+  }
+  CUresult Launch(CUstream on) { return d.LaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, on, each, nullptr); }
+
+  // What is written behind the last call of that name.
+  std::vector<std::uint64_t> Of(BaseId base) const {
+    std::vector<std::uint64_t> addresses;
+    const Record call = Last(base);
+    for (const Record& record : Records()) {
+      if (record.kind != RecordKind::Argument || record.context != call.begin || record.flags == kCapturedNode) continue;
+      for (const std::uint64_t address : record.argument) {
+        if (address != 0) addresses.push_back(address);
+      }
+    }
+    return addresses;
+  }
+  // The node and the stream that are told of the last call of that name.
+  std::pair<CUgraphNode, CUstream> Node(BaseId base) const {
+    const Record call = Last(base);
+    for (const Record& record : Records()) {
+      if (record.kind == RecordKind::Argument && record.context == call.begin && record.flags == kCapturedNode)
+        return {reinterpret_cast<CUgraphNode>(record.argument[0]), reinterpret_cast<CUstream>(record.argument[1])};
+    }
+    return {};
+  }
+};
+
+TEST(GateCaptured, ACallTellsTheNodeThatItBecomes) {
+  Captured world;
+  world.Begin();
+  ASSERT_EQ(world.Launch(world.stream), CUDA_SUCCESS);
+  ASSERT_EQ(world.d.MemsetD8Async(world.memory[0], 0, 16, world.stream), CUDA_SUCCESS);
+  CUgraph graph = nullptr;
+  ASSERT_EQ(world.d.StreamEndCapture(world.stream, &graph), CUDA_SUCCESS);
+  CUgraphNode nodes[2] = {};
+  std::size_t count = 2;
+  ASSERT_EQ(world.d.GraphGetNodes(graph, nodes, &count), CUDA_SUCCESS);
+  ASSERT_EQ(count, 2U);
+  EXPECT_THAT(nodes, ElementsAre(world.Node(BaseId::LaunchKernel).first, world.Node(BaseId::MemsetD8Async).first));
+  EXPECT_EQ(world.Node(BaseId::LaunchKernel).second, world.stream);
+}
+
+TEST(GateCaptured, ALaunchOnAStreamUnderCaptureTellsItsAddresses) {
+  Captured world;
+  world.Begin();
+  ASSERT_EQ(world.Launch(world.stream), CUDA_SUCCESS);
+  EXPECT_THAT(world.Of(BaseId::LaunchKernel), ElementsAre(world.memory[0], world.memory[1]));
+  ASSERT_EQ(world.d.LaunchCooperativeKernel(world.function, 1, 1, 1, 1, 1, 1, 0, world.stream, world.each), CUDA_SUCCESS);
+  EXPECT_THAT(world.Of(BaseId::LaunchCooperativeKernel), ElementsAre(world.memory[0], world.memory[1]));
+  CUlaunchConfig launch = {};
+  launch.gridDimX = launch.gridDimY = launch.gridDimZ = launch.blockDimX = launch.blockDimY = launch.blockDimZ = 1;
+  launch.hStream = world.stream;
+  ASSERT_EQ(world.d.LaunchKernelEx(&launch, world.function, world.each, nullptr), CUDA_SUCCESS);
+  EXPECT_THAT(world.Of(BaseId::LaunchKernelEx), ElementsAre(world.memory[0], world.memory[1]));
+}
+
+TEST(GateCaptured, PackedArgumentsAreReadNoFurtherThanTheyReach) {
+  Captured world;
+  world.Begin();
+  struct {
+    CUdeviceptr memory;
+    std::uint32_t count[2];
+    CUdeviceptr other;
+  } packed = {world.memory[0], {0x7777, 0}, world.memory[1]};
+  for (std::size_t bytes : {sizeof(packed), offsetof(decltype(packed), other)}) {
+    void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+    (void)world.d.LaunchKernel(world.function, 1, 1, 1, 1, 1, 1, 0, world.stream, nullptr, extra);
+    if (bytes == sizeof(packed)) {
+      EXPECT_THAT(world.Of(BaseId::LaunchKernel), ElementsAre(world.memory[0], world.memory[1]));
+    } else if (world.Last(BaseId::LaunchKernel).result == CUDA_SUCCESS) {
+      EXPECT_THAT(world.Of(BaseId::LaunchKernel), ElementsAre(world.memory[0]));
+    }
+  }
+}
+
+TEST(GateCaptured, ACopyToldByAStructureTellsBothEnds) {
+  Captured world;
+  world.Begin();
+  CUDA_MEMCPY2D plane = {};
+  plane.srcMemoryType = plane.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  plane.srcDevice = world.memory[0];
+  plane.dstDevice = world.memory[1];
+  plane.srcPitch = plane.dstPitch = plane.WidthInBytes = 16;
+  plane.Height = 4;
+  ASSERT_EQ(world.d.Memcpy2DAsync(&plane, world.stream), CUDA_SUCCESS);
+  EXPECT_THAT(world.Of(BaseId::Memcpy2DAsync), ElementsAre(world.memory[0], world.memory[1]));
+  CUDA_MEMCPY3D box = {};
+  box.srcMemoryType = box.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  box.srcDevice = world.memory[1];
+  box.dstDevice = world.memory[0];
+  box.srcPitch = box.dstPitch = box.WidthInBytes = 16;
+  box.Height = box.Depth = 1;
+  ASSERT_EQ(world.d.Memcpy3DAsync(&box, world.stream), CUDA_SUCCESS);
+  EXPECT_THAT(world.Of(BaseId::Memcpy3DAsync), ElementsAre(world.memory[1], world.memory[0]));
+}
+
+TEST(GateCaptured, ALaunchThatIsExecutedTellsNone) {
+  Captured world;
+  CUstream other = nullptr;
+  ASSERT_EQ(world.d.StreamCreate(&other, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  ASSERT_EQ(world.Launch(world.stream), CUDA_SUCCESS);
+  EXPECT_THAT(world.Of(BaseId::LaunchKernel), IsEmpty());
+  world.Begin();
+  ASSERT_EQ(world.Launch(other), CUDA_SUCCESS);
+  EXPECT_THAT(world.Of(BaseId::LaunchKernel), IsEmpty());
+  ASSERT_EQ(world.End(), CUDA_SUCCESS);
+  ASSERT_EQ(world.Launch(world.stream), CUDA_SUCCESS);
+  EXPECT_THAT(world.Of(BaseId::LaunchKernel), IsEmpty());
+}
+
+TEST(GateCaptured, AnEndThatWasRefusedLeavesTheCaptureOpen) {
+  Captured world({"cuStreamEndCapture#1=INVALID_VALUE,refuse"});
+  world.Begin();
+  ASSERT_EQ(world.End(), CUDA_ERROR_INVALID_VALUE);
+  ASSERT_EQ(world.Launch(world.stream), CUDA_SUCCESS);
+  EXPECT_THAT(world.Of(BaseId::LaunchKernel), ElementsAre(world.memory[0], world.memory[1]));
+}
+
+TEST(GateCaptured, AnotherCaptureThatHasEndedLeavesThisOneOpen) {
+  Captured world;
+  CUstream other = nullptr;
+  CUgraph graph = nullptr;
+  ASSERT_EQ(world.d.StreamCreate(&other, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  world.Begin();
+  ASSERT_EQ(world.d.StreamBeginCapture(other, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);
+  ASSERT_EQ(world.d.StreamEndCapture(other, &graph), CUDA_SUCCESS);
+  EXPECT_EQ(world.d.StreamEndCapture(other, &graph), CUDA_ERROR_ILLEGAL_STATE);  // there is none any more
+  ASSERT_EQ(world.Launch(world.stream), CUDA_SUCCESS);
+  EXPECT_THAT(world.Of(BaseId::LaunchKernel), ElementsAre(world.memory[0], world.memory[1]));
+}
+
+TEST(GateCaptured, TheThreadsOwnStreamIsMeantByNull) {
+  Captured world;
+  ASSERT_EQ(world.d.StreamBeginCapture(CU_STREAM_PER_THREAD, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);
+  using Launch = driver::CallType<CallId::LaunchKernel_ptsz>::Entry;
+  auto* const launch = reinterpret_cast<Launch*>(world.d.table->entry[driver::Index(CallId::LaunchKernel_ptsz)]);
+  ASSERT_EQ(launch(world.d.self, world.function, 1, 1, 1, 1, 1, 1, 0, nullptr, world.each, nullptr), CUDA_SUCCESS);
+  EXPECT_THAT(world.Of(BaseId::LaunchKernel), ElementsAre(world.memory[0], world.memory[1]));
 }
 
 }  // namespace

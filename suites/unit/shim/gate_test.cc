@@ -5,9 +5,14 @@
 
 #include <errno.h>
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <thread>
 
+#include "faults/shim/call_record.h"
+#include "faults/shim/thread_identity.h"
 #include "suites/support/gated_world.h"
 
 namespace cuaudit::faults::gate_test {
@@ -225,6 +230,90 @@ TEST(Gate, WritesDownProvedMisuse) {
   EXPECT_EQ(record.argument[3], 5u);
   EXPECT_EQ(record.argument[4], 3u);
   EXPECT_NE(record.end, 0u);
+}
+
+TEST(CallRecord, WithoutAJournalThereIsNone) {
+  EXPECT_EQ(NewRecord(nullptr, RecordKind::Mark, 0), nullptr);
+  WriteMark(nullptr, MarkKind::CycleBegin, 0, nullptr);
+  WriteBlock(nullptr, nullptr, MarkKind::BlockOut, 1, 2);
+}
+
+TEST(CallRecord, StandsInTheNameOfItsProcessAndCycle) {
+  GatedWorld world;
+  Journal* const journal = &world.journal();
+  WriteMark(journal, MarkKind::CycleBegin, 0, nullptr);
+  WriteMark(journal, MarkKind::Phase, static_cast<std::uint32_t>(Phase::Work), nullptr);
+  const Record* const record = NewRecord(journal, RecordKind::Call, 7);
+  ASSERT_NE(record, nullptr);
+  EXPECT_EQ(record->pid, static_cast<std::uint32_t>(getpid()));
+  EXPECT_EQ(record->cycle, 1U);
+  EXPECT_EQ(record->phase, Phase::Work);
+  WriteMark(journal, MarkKind::CycleEnd, 0, nullptr);
+  EXPECT_EQ(NewRecord(journal, RecordKind::Call, 7)->phase, Phase::Any) << "a phase ends with its cycle";
+}
+
+TEST(CallRecord, ANestedCallIsMarkedAndHasNoNumber) {
+  GatedWorld world;
+  world.Start();
+  Passage passage;
+  passage.id = driver::CallId::DeviceGetCount;
+  for (const bool nested : {true, false, true}) {
+    passage.record = NewRecord(&world.journal(), RecordKind::Call, static_cast<std::uint16_t>(passage.id));
+    passage.occurrence = nested ? 0 : CountCall(passage.id, &world.journal());
+    FillArguments(passage, nested, world.below(), &world.journal());
+    EXPECT_EQ(passage.record->occurrence, nested ? 0U : 1U);
+    EXPECT_EQ(passage.record->flags, nested ? kNested : 0);
+  }
+}
+
+TEST(CallRecord, GarbageGoesToOutputsOnly) {
+  std::uint64_t stream = 1;
+  Passage passage;
+  passage.id = driver::CallId::StreamCreate;
+  passage.value[0] = reinterpret_cast<std::uintptr_t>(&stream);
+  passage.value[1] = 5;
+  WriteGarbage(passage);
+  EXPECT_EQ(stream, 0xA5A5A5A5A5A5A5A5U);
+  EXPECT_EQ(passage.value[1], 5U);
+}
+
+std::uint32_t RealTid() { return static_cast<std::uint32_t>(syscall(SYS_gettid)); }
+
+// What `check` answers in a forked child.
+template <typename Check>
+bool InAChild(Check check) {
+  const pid_t child = fork();
+  if (child == 0) _exit(check() ? 0 : 1);
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+TEST(ThreadIdentity, IsOfEachThreadItsOwn) {
+  EXPECT_EQ(Pid(), static_cast<std::uint32_t>(getpid()));
+  EXPECT_EQ(Tid(), RealTid());
+  std::thread([] {
+    EXPECT_EQ(Pid(), static_cast<std::uint32_t>(getpid()));
+    EXPECT_EQ(Tid(), RealTid());
+  }).join();
+}
+
+TEST(ThreadIdentity, AForkedChildThatForgetsHasNamesOfItsOwn) {
+  const std::uint32_t parent = Pid();
+  EXPECT_TRUE(InAChild([parent] {
+    thread_state.begin = 7;
+    ForgetThread();
+    return thread_state.begin == 0 && Pid() != parent && Pid() == static_cast<std::uint32_t>(getpid()) && Tid() == RealTid();
+  }));
+}
+
+TEST(ThreadIdentity, AForkedChildThatGoesOnAsItsParentKeepsTheName) {
+  const std::uint32_t parent = Pid();
+  EXPECT_TRUE(InAChild([parent] {
+    GoOnAsParent();
+    ForgetThread();
+    return Pid() == parent && Tid() == parent && NameOf(static_cast<std::uint32_t>(getpid())) == parent && NameOf(1) == 1;
+  }));
 }
 
 }  // namespace

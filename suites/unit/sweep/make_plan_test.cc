@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
+// The plan of a sweep: what is tried, calls addressed by their stacks, and the file.
 #include "harness/sweep/plan/make_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <initializer_list>
+
+#include "harness/sweep/plan/plan_file.h"
+#include "harness/sweep/plan/sited_calls.h"
 #include "suites/unit/sweep/journal_builder.h"
 
 namespace cuaudit::harness::make_plan_test {
@@ -185,6 +190,173 @@ TEST(PlanOptions, NamesWhatIsNoHowAndNoCall) {
   options.hows = {"refuse"};
   options.calls = {"cuMemAlloc_v2"};
   EXPECT_THAT(CheckPlanOptions(options).message(), HasSubstr("'cuMemAlloc_v2': expected a driver entry point without version suffix"));
+}
+
+using testing::EndsWith;
+
+struct Made {
+  CallId call;
+  std::uint32_t thread;
+};
+
+// Journals of several runs, without call stacks: each entry point is one place.
+class SitedCallsTest : public testing::Test {
+ protected:
+  void Run(std::initializer_list<Made> calls) {
+    JournalBuilder journal(dir_.File("run-" + std::to_string(runs_.size())));
+    for (const Made& made : calls) journal.Call(made.call).tid = made.thread;
+    runs_.push_back(journal.Read());
+  }
+  CallStates Sited() {
+    std::vector<CallStates> states;
+    for (const Observation& run : runs_) states.push_back(StatesOf(run.evidence()));
+    return SitedCalls(states);
+  }
+  // "cuMemAlloc#2", with '?' when not every run comes there that often and '+' when earlier turns stand for it.
+  std::vector<std::string> Texts() {
+    std::vector<std::string> texts;
+    const CallStates sited = Sited();
+    for (const CallState& call : sited.calls) {
+      const auto base = driver::BaseOf(static_cast<CallId>(call.record->call));
+      texts.push_back(std::string(driver::Name(base)) + "#" + std::to_string(call.turn) + (call.unsure ? "?" : "") +
+                      (call.again ? "+" : ""));
+    }
+    return texts;
+  }
+
+  TemporaryDir dir_;
+  std::vector<Observation> runs_;
+};
+
+TEST_F(SitedCallsTest, ThreadsThatTakeTurnsInAnotherOrderComeToTheSamePlacesAsOften) {
+  Run({{CallId::StreamCreate, 1}, {CallId::MemAlloc_v2, 2}, {CallId::StreamCreate, 1}});
+  const std::vector<std::string> before = Texts();
+  runs_.clear();
+  Run({{CallId::MemAlloc_v2, 2}, {CallId::StreamCreate, 1}, {CallId::StreamCreate, 1}});
+  EXPECT_EQ(Texts(), before) << "the order is of the places";
+  EXPECT_TRUE(Sited().threaded);
+}
+
+TEST_F(SitedCallsTest, WhatOnlySomeRunsComeToIsSureOnce) {
+  Run({{CallId::Init, 1}, {CallId::MemAlloc_v2, 1}});
+  Run({{CallId::Init, 1}, {CallId::StreamCreate, 1}, {CallId::MemAlloc_v2, 1}, {CallId::MemAlloc_v2, 1}, {CallId::StreamCreate, 1}});
+  EXPECT_THAT(Texts(), ElementsAre("cuInit#1", "cuMemAlloc#1", "cuStreamCreate#1", "cuMemAlloc#2?", "cuStreamCreate#2?"));
+  PlannedFaults plan = MakePlan(Sited(), PlanOptions(), true);
+  EXPECT_THAT(plan.faults, SizeIs(3));
+  EXPECT_EQ(plan.skipped[Reason::Unsure], 2U);
+  EXPECT_EQ(plan.possible, 5U) << "a sweep that tries three is not clean of five";
+}
+
+TEST_F(SitedCallsTest, FaultsAreAddressedByPlace) {
+  Run({{CallId::MemAlloc_v2, 1}, {CallId::MemAlloc_v2, 2}});
+  const PlannedFaults plan = MakePlan(Sited(), PlanOptions(), true);
+  EXPECT_THAT(plan.faults, ElementsAre(EndsWith("#1=OUT_OF_MEMORY,refuse"), EndsWith("#2=OUT_OF_MEMORY,refuse")));
+  for (const std::string& fault : plan.faults) EXPECT_EQ(fault.find("cuMemAlloc@site="), 0U) << fault;
+}
+
+// Two threads: three visits of each, one more, and the last one.
+TEST_F(SitedCallsTest, OfManyTurnsTheFirstAndTheLastStandForTheRest) {
+  Run({{CallId::MemAlloc_v2, 1},
+       {CallId::MemAlloc_v2, 2},
+       {CallId::MemAlloc_v2, 1},
+       {CallId::MemAlloc_v2, 2},
+       {CallId::MemAlloc_v2, 1},
+       {CallId::MemAlloc_v2, 2},
+       {CallId::MemAlloc_v2, 1},
+       {CallId::MemAlloc_v2, 2},
+       {CallId::MemAlloc_v2, 1},
+       {CallId::MemAlloc_v2, 2}});
+  EXPECT_THAT(Texts(), ElementsAre("cuMemAlloc#1", "cuMemAlloc#2", "cuMemAlloc#3", "cuMemAlloc#4", "cuMemAlloc#5", "cuMemAlloc#6",
+                                   "cuMemAlloc#7", "cuMemAlloc#8+", "cuMemAlloc#9+", "cuMemAlloc#10"));
+  EXPECT_THAT(MakePlan(Sited(), PlanOptions(), true).faults, SizeIs(8));
+  PlanOptions all;
+  all.prune = Prune::None;
+  EXPECT_THAT(MakePlan(Sited(), all, true).faults, SizeIs(10));
+}
+
+PlanFile Sample() {
+  PlanFile plan;
+  plan.subject = 0x1234;
+  plan.faults = {"cuInit#1=INVALID_VALUE,refuse", "cuMemAlloc#2=OUT_OF_MEMORY,after"};
+  plan.sites = {0xfedcba9876543210U, 0};
+  return plan;
+}
+
+std::string WhyNot(const std::string& text) {
+  const Result<PlanFile> plan = ParsePlan(text, "plan.txt");
+  EXPECT_FALSE(plan.ok()) << text;
+  EXPECT_EQ(plan.status().exit(), Exit::Usage);
+  EXPECT_EQ(plan.status().message().find('\n'), std::string::npos);
+  return plan.status().message();
+}
+
+TEST(PlanFile, RoundTrips) {
+  const Result<PlanFile> read = ParsePlan(FormatPlan(Sample()), "plan.txt");
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(*read, Sample());
+}
+
+TEST(PlanFile, RoundTripsWithoutFaults) {
+  PlanFile plan;
+  const Result<PlanFile> read = ParsePlan(FormatPlan(plan), "plan.txt");
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(*read, plan);
+}
+
+TEST(PlanFile, DigestTellsSubjectFaultsAndOrderApart) {
+  PlanFile other = Sample();
+  other.subject = 0x1235;
+  EXPECT_NE(other.Digest(), Sample().Digest());
+  other = Sample();
+  std::swap(other.faults[0], other.faults[1]);
+  EXPECT_NE(other.Digest(), Sample().Digest());
+  other = Sample();
+  other.sites[1] = 7;
+  EXPECT_NE(other.Digest(), Sample().Digest());
+  other = Sample();
+  other.faults.pop_back();
+  other.sites.pop_back();
+  EXPECT_NE(other.Digest(), Sample().Digest());
+}
+
+TEST(PlanFile, RefusesAnotherFirstLine) {
+  for (const char* const text : {"", "\n", "cuaudit-plan 1 x\n", "cuaudit-plan 2 subject=12 faults=0 digest=0\n",
+                                 "cuaudit-plan 2 subject=0000000000000000 faults=x digest=0000000000000000\n",
+                                 "cuaudit-plan 2 subject=0000000000000000 faults=0 digest=0000000000000000 more\n"}) {
+    EXPECT_THAT(WhyNot(text), HasSubstr("plan.txt:1: expected ")) << text;
+  }
+}
+
+TEST(PlanFile, NamesLineAndColumnOfAMalformedFault) {
+  std::string text = FormatPlan(Sample());
+  text.replace(text.find("cuMemAlloc#2"), 12, "cuMemAlloc#0");
+  EXPECT_THAT(WhyNot(text), HasSubstr("plan.txt:3:12: expected "));
+}
+
+TEST(PlanFile, RefusesACutFileAtEveryByte) {
+  const std::string text = FormatPlan(Sample());
+  for (std::size_t size = 0; size < text.size(); ++size) WhyNot(text.substr(0, size));
+}
+
+TEST(PlanFile, RefusesAMissingOrExtraLine) {
+  const std::string text = FormatPlan(Sample());
+  EXPECT_THAT(WhyNot(text.substr(0, text.find("cuMemAlloc"))), HasSubstr("2 faults, found 1"));
+  EXPECT_THAT(WhyNot(text + "cuInit#2=INVALID_VALUE,refuse site=0000000000000001\n"), HasSubstr("2 faults, found 3"));
+}
+
+TEST(PlanFile, RefusesALineWithoutItsSite) {
+  const std::string text = FormatPlan(Sample());
+  const std::size_t site = text.find(" site=");
+  for (const char* const instead : {"", " site=", " site=12", " site=fedcba9876543210 more", " 7"}) {
+    std::string changed = text;
+    EXPECT_THAT(WhyNot(changed.replace(site, 22, instead)), HasSubstr("plan.txt:2")) << instead;
+  }
+}
+
+TEST(PlanFile, RefusesAChangedLine) {
+  std::string text = FormatPlan(Sample());
+  text.replace(text.find("cuMemAlloc#2"), 12, "cuMemAlloc#3");
+  EXPECT_THAT(WhyNot(text), HasSubstr("the plan was changed"));
 }
 
 }  // namespace

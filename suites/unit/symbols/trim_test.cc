@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Which frames of a stack are the program's, and which objects its runtime's.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/symbols/runtime_owned.h"
 #include "harness/symbols/symbolizer.h"
 
 namespace cuaudit::harness::trim_test {
@@ -143,6 +145,49 @@ TEST(Trim, AStackOfNothingElseStaysWhole) {
   const auto kept = Trim({In("libcuda.so.1", "cuInit"), In("libc.so.6", "start_thread")});
   EXPECT_EQ(Functions(kept), (std::vector<std::string>{"cuInit", "start_thread"}));
   EXPECT_TRUE(Trim({}).empty());
+}
+
+using driver::Kind;
+
+const report::Frame kGate = In("libcuda.so.1", "cuaudit::faults::Gate::Run");
+
+TEST(RuntimeOwned, ThePrimaryContextThatARuntimeRetains) {
+  EXPECT_TRUE(
+      IsOfRuntime(Kind::PrimaryContext, {kGate, In("libcudart.so.13", ""), In("libcudart.so.13", "cudaMalloc"), In("prog", "main")}));
+  EXPECT_TRUE(IsOfRuntime(Kind::PrimaryContext, {kGate, In("prog", "__cudart1024"), In("prog", "cudaMalloc"), In("prog", "main")}));
+  EXPECT_TRUE(IsOfRuntime(Kind::PrimaryContext,
+                          {kGate, In("prog", "cuaudit::driver::Call"), In("prog", "cuaudit::cudart::BindDevice"), In("prog", "main")}));
+  EXPECT_TRUE(IsOfRuntime(Kind::PrimaryContext, {kGate, In("libcublas.so.13", ""), In("prog", "main")}));
+  EXPECT_TRUE(IsOfRuntime(Kind::PrimaryContext, {kGate, In("libcudart-1a2b3c4d.so.13.0.96", ""), In("prog", "main")}))
+      << "of a Python wheel";
+  EXPECT_FALSE(IsOfRuntime(Kind::PrimaryContext, {kGate, In("libcudart-mine.so", "start"), In("prog", "main")}));
+}
+
+TEST(RuntimeOwned, ThePrimaryContextThatAProgramRetainsIsItsOwn) {
+  EXPECT_FALSE(IsOfRuntime(Kind::PrimaryContext, {kGate, In("prog", "start"), In("prog", "main")}));
+  // The program, called back by the runtime.
+  EXPECT_FALSE(IsOfRuntime(Kind::PrimaryContext, {kGate, In("prog", "callback"), In("libcudart.so.13", ""), In("prog", "main")}));
+  EXPECT_FALSE(IsOfRuntime(Kind::PrimaryContext, {}));
+  EXPECT_FALSE(IsOfRuntime(Kind::PrimaryContext, {kGate}));
+}
+
+TEST(RuntimeOwned, ModulesOfTheProgramsKernels) {
+  EXPECT_TRUE(
+      IsOfRuntime(Kind::Library, {kGate, In("libcudart.so.13", ""), In("libcudart.so.13", "cudaLaunchKernel"), In("prog", "main")}));
+  EXPECT_TRUE(IsOfRuntime(Kind::Module, {kGate, In("libcudart.so.12", ""), In("prog", "main")}));
+  EXPECT_FALSE(IsOfRuntime(Kind::Module, {kGate, In("prog", "load"), In("prog", "main")}));
+}
+
+TEST(RuntimeOwned, ALibraryThatTheProgramLoadsThroughTheRuntimeIsItsOwn) {
+  EXPECT_FALSE(
+      IsOfRuntime(Kind::Library, {kGate, In("libcudart.so.13", ""), In("libcudart.so.13", "cudaLibraryLoadData"), In("prog", "main")}));
+  EXPECT_FALSE(IsOfRuntime(Kind::Library, {kGate, In("prog", "__cudart7"), In("prog", "cudaLibraryLoadFromFile"), In("prog", "main")}));
+}
+
+TEST(RuntimeOwned, WhatAProgramGetsFromTheRuntimeIsItsOwn) {
+  for (const Kind kind : {Kind::DeviceMemory, Kind::Stream, Kind::Event, Kind::Graph}) {
+    EXPECT_FALSE(IsOfRuntime(kind, {kGate, In("libcudart.so.13", ""), In("prog", "main")})) << driver::Name(kind);
+  }
 }
 
 }  // namespace

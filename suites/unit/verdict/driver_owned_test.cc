@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
+// What of the host is the driver's and not the program's, and which modules are interpreters.
 #include "harness/verdict/driver_owned.h"
 
 #include <gtest/gtest.h>
 
+#include "harness/verdict/interpreters.h"
 #include "suites/support/journal_image.h"
 
 namespace cuaudit::testing::driver_owned_test {
@@ -170,6 +172,20 @@ TEST(DriverOwned, ViolationsOfTheDriversOwnObjectsAreDropped) {
   EXPECT_EQ(before, 4u);
   ASSERT_EQ(ledger.violations.size(), 2u);
   for (const harness::Violation& violation : ledger.violations) EXPECT_EQ(violation.handle, 0x6000u);
+}
+
+TEST(Interpreters, AreKnownByTheNamesOfTheirFiles) {
+  for (const char* const path : {"/usr/bin/python3.12", "/usr/lib/libpython3.11.so.1.0", "perl", "/opt/R/lib/libR.so", "/usr/bin/Rscript",
+                                 "/usr/lib/jvm/libjvm.so", "libmonosgen-2.0.so.1", "/usr/lib/liboctinterp.so.10"}) {
+    EXPECT_TRUE(harness::IsInterpreter(path)) << path;
+  }
+}
+
+TEST(Interpreters, OtherFilesAreNone) {
+  for (const char* const path : {"", "/", "/usr/lib/python3/dist-packages/numpy/core.so", "/home/perl/program", "pythonic",
+                                 "libpython_x.so", "Python3", "mypython3", "/usr/lib/libc.so.6", "/usr/bin/r"}) {
+    EXPECT_FALSE(harness::IsInterpreter(path)) << path;
+  }
 }
 
 }  // namespace

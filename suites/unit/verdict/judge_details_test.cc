@@ -9,7 +9,7 @@
 #include "harness/verdict/driver_owned.h"
 #include "harness/verdict/steps.h"
 #include "suites/support/journal_image.h"
-#include "suites/support/marked_cycles.h"
+#include "suites/support/trace.h"
 
 namespace cuaudit::testing::judge_details_test {
 namespace {

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+// traces.h: traces of programs that the planted and the positive suite share: each side has them with another ending.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "harness/cycle/snapshot.h"
+#include "harness/defect/defects.h"
+#include "harness/sweep/findings/benign.h"
+#include "suites/support/cases/case.h"
+#include "suites/support/journal_image.h"
+#include "suites/support/trace.h"
+
+namespace cuaudit::testing {
+
+// Traces of programs whose objects stand on others: textures on arrays, graph nodes on modules, levels on mipmapped arrays.
+
+inline constexpr std::uint64_t kArray = 0xa0;
+inline constexpr std::uint64_t kTexture = 0x7e000000;
+inline constexpr std::uint64_t kModule = 0x30;
+inline constexpr std::uint64_t kLibrary = 0x31;
+inline constexpr std::uint64_t kFunction = 0xf0;
+inline constexpr std::uint64_t kGraph = 0x1;
+inline constexpr std::uint64_t kNode = 0x2;
+inline constexpr std::uint64_t kExecutable = 0x3;
+
+// What a texture or surface object can be made of, and how that is made and destroyed.
+struct TextureGround {
+  driver::Kind kind;
+  driver::CallId make;
+  driver::CallId destroy;
+};
+inline constexpr TextureGround kTextureGrounds[] = {
+    {driver::Kind::Array, driver::CallId::ArrayCreate_v2, driver::CallId::ArrayDestroy},
+    {driver::Kind::MipmappedArray, driver::CallId::MipmappedArrayCreate, driver::CallId::MipmappedArrayDestroy},
+    {driver::Kind::DeviceMemory, driver::CallId::MemAlloc_v2, driver::CallId::MemFree_v2},
+};
+
+inline void View(Trace& t, driver::CallId call, std::uint64_t object, driver::Kind kind, std::uint64_t under) {
+  const Step step = t.Call(call).Out(0, object);
+  t.NodeContent(step, faults::kStandsOn, static_cast<std::uint64_t>(kind), under);
+}
+
+// A launch with its kernel arguments recorded, as the gate does while a texture lives whose memory is gone.
+inline Step LaunchWith(Trace& t, std::initializer_list<std::uint64_t> words) {
+  const Step step = t.Call(driver::CallId::LaunchKernel).In(0, kFunction);
+  Step told = t.NodeContent(step, faults::kLaunchWords, 0);
+  int i = 0;
+  for (const std::uint64_t word : words) told.In(i++, word);
+  return step;
+}
+
+// A graph of one kernel node that launches `code`, instantiated.
+inline void GraphOf(Trace& t, std::uint64_t code) {
+  t.Call(driver::CallId::GraphCreate).Out(0, kGraph);
+  const Step step = t.Call(driver::CallId::GraphAddKernelNode_v2).Out(0, kNode).In(1, kGraph);
+  t.NodeContent(step, faults::kStandsOn, static_cast<std::uint64_t>(driver::Kind::Module), code);
+  t.Call(driver::CallId::GraphInstantiateWithFlags).Out(0, kExecutable).In(1, kGraph);
+}
+
+inline void EndGraph(Trace& t) {
+  t.Call(driver::CallId::GraphExecDestroy).In(0, kExecutable);
+  t.Call(driver::CallId::GraphDestroy).In(0, kGraph);
+}
+
+inline void LoadFunction(Trace& t) {
+  t.Call(driver::CallId::ModuleLoadData).Out(0, kModule);
+  t.Call(driver::CallId::ModuleGetFunction).Out(0, kFunction).In(1, kModule);
+}
+
+inline void Unload(Trace& t) { t.Call(driver::CallId::ModuleUnload).In(0, kModule); }
+
+inline constexpr std::uint64_t kMipmapped = 0xb0;
+inline constexpr std::uint64_t kLevel = 0xb1;
+
+// Traces of programs that export and import memory by file descriptors. Names are those of the journal: number + 1.
+
+inline constexpr driver::CallId kMakeDescriptors[] = {driver::CallId::MemExportToShareableHandle,
+                                                      driver::CallId::MemPoolExportToShareableHandle,
+                                                      driver::CallId::MemGetHandleForAddressRange};
+
+inline constexpr std::uint64_t kImported = 0x1e;
+
+// A program that the host probes watch.
+inline Trace Watched() {
+  Trace t;
+  t.Host(faults::HostCall::Looking, 0);
+  return t;
+}
+
+// The driver makes a descriptor for the program.
+inline Step Make(Trace& t, driver::CallId call, std::uint64_t descriptor) {
+  Step step = t.Call(call).In(1, 0x5);
+  t.NodeContent(step, faults::kDescriptor, descriptor, 0);
+  return step;
+}
+
+// The driver takes the descriptor over with the import.
+inline Step Import(Trace& t, driver::CallId call, std::uint64_t descriptor) {
+  Step step = t.Call(call).Out(0, kImported);
+  t.NodeContent(step, faults::kDescriptor, 0, descriptor);
+  return step;
+}
+
+// Trials of programs whose clean-up is away from the acquisition: in an exit handler, or when a pool's threads are joined.
+
+// Two streams that live as long as the process and are destroyed by an exit handler. Work in between may fail.
+inline harness::Judgement CleansUpAtExit(bool right) {
+  const auto program = [](bool faulted, bool whole) {
+    Trace t;
+    t.Retain().Stack(1);
+    t.CreateStream(0x10).Stack(2);
+    t.CreateStream(0x11).Stack(3);
+    t.Host(faults::HostCall::Allocate, 0x5000, 64).Stack(4);
+    Step work = t.Call(driver::CallId::StreamSynchronize).In(0, 0x10).Stack(5);
+    if (faulted) work.Refused(CUDA_ERROR_LAUNCH_TIMEOUT);
+    t.Host(faults::HostCall::Deallocate, 0x5000).Stack(6);  // main unwinds what is its own
+    t.Event(faults::ProcessEvent::Exit);
+    t.DestroyStream(0x10).Stack(7);
+    if (whole) t.DestroyStream(0x11).Stack(8);
+    if (whole) t.ReleasePrimary().Stack(9);
+    return t;
+  };
+  const JournalImage rehearsal(program(false, true));
+  const JournalImage trial(program(true, right));
+  return Judge(rehearsal.Evidence(), trial.Evidence(1), true, {});
+}
+
+// Two pool threads that are joined at the end, a thread that detaches itself, and a thread that is kept for the process.
+inline harness::Judgement UsesAThreadPool(bool right) {
+  const auto program = [](bool faulted, bool whole) {
+    Trace t;
+    t.Host(faults::HostCall::ThreadCreate, 0x7000).Stack(1);  // kept
+    t.Host(faults::HostCall::ThreadCreate, 0x7001).Stack(2);
+    t.Host(faults::HostCall::ThreadDetachSelf, 0x7001).Stack(3);
+    for (const std::uint64_t thread : {0x7002U, 0x7003U}) t.Host(faults::HostCall::ThreadCreate, thread).Stack(4);
+    Step alloc = t.Alloc(0x1000).Stack(5);
+    if (faulted) alloc.Refused();
+    if (!faulted) t.Free(0x1000).Stack(6);
+    t.Host(faults::HostCall::ThreadJoin, 0x7002).Stack(7);
+    if (whole) t.Host(faults::HostCall::ThreadJoin, 0x7003).Stack(7);
+    t.Event(faults::ProcessEvent::Exit);
+    return t;
+  };
+  const JournalImage rehearsal(program(false, true));
+  const JournalImage trial(program(true, right));
+  return Judge(rehearsal.Evidence(), trial.Evidence(1), true, {});
+}
+
+// Trials of programs with an optional feature whose failure is declared benign (harness/sweep/findings/benign.h).
+
+inline std::vector<harness::Benign> Declarations(const std::vector<std::string>& texts) {
+  std::vector<harness::Benign> declared;
+  for (const std::string& text : texts) {
+    const harness::Result<harness::Benign> one = harness::ParseBenign(text);
+    EXPECT_TRUE(one.ok()) << text;
+    if (one.ok()) declared.push_back(*one);
+  }
+  return declared;
+}
+
+// A trial in which cuMemPoolCreate, called by make_pool, was refused. The program ended with `said` and lost nothing.
+inline harness::TrialResult Declared(const std::string& declaration, harness::Said said) {
+  harness::TrialResult trial;
+  trial.fired = true;
+  trial.said = said;
+  trial.faults = {"cuMemPoolCreate#1=OUT_OF_MEMORY,refuse"};
+  trial.verdict = said == harness::Said::Success ? harness::Verdict::Absorbed : harness::Verdict::Pass;
+  report::Frame frame;
+  frame.function = "make_pool";
+  trial.fault_site = {"cuMemPoolCreate", {frame}};
+  harness::ApplyBenign(Declarations({declaration}), &trial);
+  for (const harness::TrialFindingText& finding : trial.findings) Saw(Name(finding.rule), driver::Name(finding.kind));
+  SawDefects(trial.findings.size());
+  return trial;
+}
+
+// The declarations whose calls no trial made fail. There is one trial for each of `hit`; `fired` says whether its fault fired.
+inline std::vector<harness::TrialFindingText> NeverHit(const std::vector<std::string>& declared, const std::vector<std::string>& hit,
+                                                       bool fired = true) {
+  std::map<std::size_t, harness::TrialResult> results;
+  for (const std::string& text : hit) {
+    harness::TrialResult trial;
+    trial.fired = fired;
+    const auto at = std::find(declared.begin(), declared.end(), text);
+    if (at != declared.end()) trial.benign = {static_cast<std::size_t>(at - declared.begin())};
+    results[results.size()] = trial;
+  }
+  std::vector<harness::TrialFindingText> never = harness::NeverFired(Declarations(declared), results);
+  for (const harness::TrialFindingText& finding : never) Saw(Name(finding.rule), "none");
+  SawDefects(never.size());
+  return never;
+}
+
+// Runs of a program as traces, one of few cycles and one of many, and the growth that the harness finds between them
+// (harness/cycle). While something grows, there are runs of twice as many cycles, as in `cuaudit cycles`.
+
+// Returns the result and notes its findings and notes (trace.h). `program` writes the trace of a run with that number of cycles.
+inline report::Run Grown(const std::function<Trace(std::uint64_t cycles)>& program, std::uint64_t few = 1, std::uint64_t many = 10,
+                         std::uint64_t most = 80) {
+  harness::SiteTexts sites;
+  std::vector<harness::Snapshot> snapshots;
+  for (std::uint64_t cycles = few; cycles != 0; cycles = cycles == few ? many : harness::NextCount(snapshots, most)) {
+    const JournalImage image(program(cycles));
+    harness::Observation run;
+    run.journal = image.view();
+    run.ledger = image.ledger();
+    snapshots.push_back(harness::TakeSnapshot(run, cycles, harness::kAtExit, &sites));
+  }
+  report::Run run;
+  harness::CompareSnapshots(snapshots, "", &run);
+  for (const report::Finding& finding : run.findings) Saw(Name(finding.rule), finding.kind);
+  for (const report::Finding& note : run.notes) Saw(Name(note.rule), note.kind);
+  harness::FindDefects(&run);
+  SawDefects(run.defects.size());
+  return run;
+}
+
+// The same for a program that leaves `alive` streams after each number of cycles.
+inline report::Run GrownTo(const std::function<std::uint64_t(std::uint64_t cycles)>& alive, std::uint64_t most = 80) {
+  return Grown(
+      [&](std::uint64_t cycles) {
+        Trace t;
+        for (std::uint64_t i = 1; i <= alive(cycles); ++i) t.CreateStream(i);
+        return t;
+      },
+      1, 10, most);
+}
+
+}  // namespace cuaudit::testing
