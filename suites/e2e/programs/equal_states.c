@@ -7,6 +7,23 @@
 //   cycles    a marked cycle for each of four codecs; that of the third loses its stream
 //   back      the way back of the second turn loses its stream when the event's release is refused, too
 //   library   the libraries in turn, which may be copies of one file; the second call loses its event
+// With LIBRARY: the library of `library`, an event and a stream; the second time the error path loses the event.
+#ifdef LIBRARY
+#include <cuda.h>
+
+int work(int careless) {
+  CUevent event;
+  CUstream stream;
+  if (cuEventCreate(&event, 0) != CUDA_SUCCESS) return 1;
+  if (cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS) {
+    if (!careless) cuEventDestroy(event);
+    return 1;
+  }
+  cuStreamDestroy(stream);
+  cuEventDestroy(event);
+  return 0;
+}
+#else
 #include <cuaudit/mark.h>
 #include <cuda.h>
 #include <dlfcn.h>
@@ -94,3 +111,4 @@ int main(int argc, char **argv) {
   cuDevicePrimaryCtxRelease(0);
   return failed;
 }
+#endif

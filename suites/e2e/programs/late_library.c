@@ -1,7 +1,19 @@
 // SPDX-License-Identifier: MIT
-// late_library.c: each cycle forks a child that opens the driver's library, lets it work and closes it.
+// late_library.c: each cycle forks a child that opens the driver's library, lets it work and closes it; with LATE_DRIVER that library,
+// named as the driver's own are, which keeps a block and a mutex for itself and calls its caller back meanwhile.
 //
 // Usage   late_library LIBRARY clean|leaks CYCLES. `leaks`: the program's own callback keeps a block, below the driver's frames.
+#ifdef LATE_DRIVER
+#include <pthread.h>
+#include <stdlib.h>
+
+void late_work(void (*callback)(void));
+void late_work(void (*callback)(void)) {
+  pthread_mutex_t *const mutex = malloc(sizeof(*mutex));
+  if (mutex == NULL || pthread_mutex_init(mutex, NULL) != 0) abort();
+  callback();
+}
+#else
 #include <cuda.h>
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -42,3 +54,4 @@ int main(int argc, char **argv) {
   }
   return 0;
 }
+#endif

@@ -33,8 +33,6 @@ int address_reservation(const Ground *ground, int cycle, int clean);
 int physical_memory(const Ground *ground, int cycle, int clean);
 int mapping(const Ground *ground, int cycle, int clean);
 int block(const Ground *ground, int cycle, int clean);  // of a pool of its own
-
-// leak_image.c
 int array(const Ground *ground, int cycle, int clean);
 int mipmapped_array(const Ground *ground, int cycle, int clean);
 int texture_object(const Ground *ground, int cycle, int clean);
@@ -52,8 +50,6 @@ int event(const Ground *ground, int cycle, int clean);
 int graph(const Ground *ground, int cycle, int clean);
 int executable_graph(const Ground *ground, int cycle, int clean);
 int user_object(const Ground *ground, int cycle, int clean);
-
-// leak_share.c
 int texture_reference(const Ground *ground, int cycle, int clean);
 int callback(const Ground *ground, int cycle, int clean);
 int green_context(const Ground *ground, int cycle, int clean);
