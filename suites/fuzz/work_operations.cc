@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Contexts, streams, events, host functions, kernels, waits for values.
+// Contexts, streams, events, host functions, kernels, waits for values; and what they work with: modules, libraries, link states, arrays,
+// textures, surfaces, callbacks.
+#include <cstring>
+
 #include "suites/fuzz/machine.h"
 
 namespace cuaudit::fuzz {
@@ -10,7 +13,7 @@ using driver::DriverRef;
 void Nothing(void*) {}
 void NothingEither(CUstream, CUresult, void*) {}
 
-constexpr Operation kOperations[] = {
+constexpr Operation kWork[] = {
     [](Machine& m) { (void)m.d.DevicePrimaryCtxRetain(&m.contexts.At(m.input), 0); },
     [](Machine& m) {
       m.Call(&DriverRef::DevicePrimaryCtxRetain, {&m.contexts.At(m.input), static_cast<CUdevice>(m.input.Below(3))});
@@ -106,8 +109,123 @@ constexpr Operation kOperations[] = {
     },
 };
 
+constexpr const char* kTexts[] = {
+    ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u32 b) { ret; }\n",
+    ".version 8.0\n.target sm_90\n.address_size 64\n.global .align 8 .b8 g[64];\n.global .texref t;\n.visible .entry k() { ret; }\n",
+    "no image",
+};
+
+const char* Text(Machine& m) { return kTexts[m.input.Below(3)]; }
+
+void OnLog(void*, CUlogLevel, char*, size_t) {}
+void OnNotice(CUasyncNotificationInfo*, void*, CUasyncCallbackHandle) {}
+
+CUDA_ARRAY3D_DESCRIPTOR Shape(Machine& m) {
+  static constexpr CUarray_format kFormats[] = {CU_AD_FORMAT_UNSIGNED_INT8, CU_AD_FORMAT_FLOAT};
+  CUDA_ARRAY3D_DESCRIPTOR shape{};
+  shape.Width = m.input.Below(17);
+  shape.Height = m.input.Below(9);
+  shape.Depth = m.input.Below(3);
+  shape.Format = kFormats[m.input.Below(2)];
+  shape.NumChannels = 1 + m.input.Below(4);
+  shape.Flags = m.input.Below(2) == 0 ? 0 : CUDA_ARRAY3D_SURFACE_LDST;
+  return shape;
+}
+
+constexpr Operation kObjects[] = {
+    [](Machine& m) {
+      m.Call(&DriverRef::ModuleLoadData, {&m.modules.At(m.input), Text(m)});
+    },
+    [](Machine& m) {
+      m.Call(&DriverRef::ModuleLoadDataEx, {&m.modules.At(m.input), Text(m), 0, nullptr, nullptr});
+    },
+    [](Machine& m) { (void)m.d.ModuleUnload(m.modules.At(m.input)); },
+    [](Machine& m) {
+      m.Call(&DriverRef::ModuleGetFunction, {&m.functions.At(m.input), m.modules.At(m.input), "k"});
+    },
+    [](Machine& m) {
+      std::size_t bytes = 0;
+      m.Call(&DriverRef::ModuleGetGlobal, {&m.memory.At(m.input), &bytes, m.modules.At(m.input), "g"});
+    },
+    [](Machine& m) {
+      m.Call(&DriverRef::LibraryLoadData, {&m.libraries.At(m.input), Text(m), nullptr, nullptr, 0, nullptr, nullptr, 0});
+    },
+    [](Machine& m) { (void)m.d.LibraryUnload(m.libraries.At(m.input)); },
+    [](Machine& m) {
+      m.Call(&DriverRef::LibraryGetModule, {&m.modules.At(m.input), m.libraries.At(m.input)});
+    },
+    [](Machine& m) {
+      CUkernel kernel = nullptr;
+      if (m.d.LibraryGetKernel(&kernel, m.libraries.At(m.input), "k") == CUDA_SUCCESS)
+        (void)m.d.KernelGetFunction(&m.functions.At(m.input), kernel);
+    },
+    [](Machine& m) { (void)m.d.LinkCreate(0, nullptr, nullptr, &m.links.At(m.input)); },
+    [](Machine& m) {
+      const char* const text = Text(m);
+      (void)m.d.LinkAddData(m.links.At(m.input), CU_JIT_INPUT_PTX, const_cast<char*>(text), std::strlen(text) + 1, "text", 0, nullptr,
+                            nullptr);
+    },
+    [](Machine& m) {
+      void* cubin = nullptr;
+      std::size_t bytes = 0;
+      if (m.d.LinkComplete(m.links.At(m.input), &cubin, &bytes) == CUDA_SUCCESS) (void)m.d.ModuleLoadData(&m.modules.At(m.input), cubin);
+    },
+    [](Machine& m) { (void)m.d.LinkDestroy(m.links.At(m.input)); },
+    [](Machine& m) {
+      const CUDA_ARRAY3D_DESCRIPTOR shape = Shape(m);
+      const CUDA_ARRAY_DESCRIPTOR flat{shape.Width, shape.Height, shape.Format, shape.NumChannels};
+      (void)m.d.ArrayCreate(&m.arrays.At(m.input), &flat);
+    },
+    [](Machine& m) {
+      const CUDA_ARRAY3D_DESCRIPTOR shape = Shape(m);
+      (void)m.d.Array3DCreate(&m.arrays.At(m.input), &shape);
+    },
+    [](Machine& m) { (void)m.d.ArrayDestroy(m.arrays.At(m.input)); },
+    [](Machine& m) {
+      const CUDA_ARRAY3D_DESCRIPTOR shape = Shape(m);
+      m.Call(&DriverRef::MipmappedArrayCreate, {&m.mipmapped.At(m.input), &shape, 1 + m.input.Below(4)});
+    },
+    [](Machine& m) {
+      m.Call(&DriverRef::MipmappedArrayGetLevel, {&m.arrays.At(m.input), m.mipmapped.At(m.input), m.input.Below(4)});
+    },
+    [](Machine& m) { (void)m.d.MipmappedArrayDestroy(m.mipmapped.At(m.input)); },
+    [](Machine& m) {
+      m.Call(&DriverRef::MemcpyHtoA, {m.arrays.At(m.input), m.input.Byte(), m.Host(), m.Size()});
+    },
+    [](Machine& m) {
+      m.Call(&DriverRef::MemcpyAtoH, {m.Host(), m.arrays.At(m.input), m.input.Byte(), m.Size()});
+    },
+    [](Machine& m) {
+      CUDA_RESOURCE_DESC resource{};
+      CUDA_TEXTURE_DESC texture{};
+      resource.resType = CU_RESOURCE_TYPE_ARRAY;
+      resource.res.array.hArray = m.arrays.At(m.input);
+      (void)m.d.TexObjectCreate(&m.textures.At(m.input), &resource, &texture, nullptr);
+    },
+    [](Machine& m) {
+      CUDA_RESOURCE_DESC resource{};
+      CUDA_TEXTURE_DESC texture{};
+      resource.resType = CU_RESOURCE_TYPE_LINEAR;
+      resource.res.linear = {m.Address(), CU_AD_FORMAT_FLOAT, 1, m.Size()};
+      (void)m.d.TexObjectCreate(&m.textures.At(m.input), &resource, &texture, nullptr);
+    },
+    [](Machine& m) { (void)m.d.TexObjectDestroy(m.textures.At(m.input)); },
+    [](Machine& m) {
+      CUDA_RESOURCE_DESC resource{};
+      resource.resType = CU_RESOURCE_TYPE_ARRAY;
+      resource.res.array.hArray = m.arrays.At(m.input);
+      (void)m.d.SurfObjectCreate(&m.surfaces.At(m.input), &resource);
+    },
+    [](Machine& m) { (void)m.d.SurfObjectDestroy(m.surfaces.At(m.input)); },
+    [](Machine& m) { (void)m.d.LogsRegisterCallback(&OnLog, nullptr, &m.log_callbacks.At(m.input)); },
+    [](Machine& m) { (void)m.d.LogsUnregisterCallback(m.log_callbacks.At(m.input)); },
+    [](Machine& m) { (void)m.d.DeviceRegisterAsyncNotification(0, &OnNotice, nullptr, &m.notifications.At(m.input)); },
+    [](Machine& m) { (void)m.d.DeviceUnregisterAsyncNotification(0, m.notifications.At(m.input)); },
+};
+
 }  // namespace
 
-std::span<const Operation> WorkOperations() { return kOperations; }
+std::span<const Operation> WorkOperations() { return kWork; }
+std::span<const Operation> ObjectOperations() { return kObjects; }
 
 }  // namespace cuaudit::fuzz

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * client_late.c: the runtime called where it is easily forgotten: after a fork, in other threads, from exit handlers and destructors.
+ * Usage   client_late [left|left_memory]   leaves by _exit, so that the runtime gives nothing back; left_memory keeps memory
  */
 #include <cuda_runtime_api.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,11 +35,18 @@ __attribute__((destructor)) static void destructor(void) {
   fflush(stdout);
 }
 
-int main(void) {
+static int leave(int keeps) {
+  if (cudaMalloc(&memory, 4096) != cudaSuccess) return 1;
+  if (!keeps && cudaFree(memory) != cudaSuccess) return 1;
+  _exit(0);
+}
+
+int main(int argc, char** argv) {
   cudaError_t errors[3];
   pthread_t thread;
   pid_t child;
   int status = 0;
+  if (argc > 1) return leave(strcmp(argv[1], "left_memory") == 0);
   atexit(at_exit);
   say("first", cudaMalloc(&memory, 256));
   say("invalid", cudaMemcpy(memory, memory, 16, (enum cudaMemcpyKind)9));

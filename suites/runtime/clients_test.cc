@@ -106,10 +106,10 @@ TEST(Runtime, ADriverThatShutDownIsSaidToUnload) {
 
 // The program never owned the primary context that the runtime retained.
 TEST(Runtime, WhatItKeepsForItselfIsNotLeftByTheProgram) {
-  const Audit freed = RunAudit({"run"}, {RuntimeProgram("client_left")});
+  const Audit freed = RunAudit({"run"}, {RuntimeProgram("client_late"), "left"});
   EXPECT_EQ(freed.outcome.exit, 0) << freed.outcome.err << freed.findings();
   EXPECT_EQ(freed.result(), "clean") << freed.findings();
-  const Audit kept = RunAudit({"run"}, {RuntimeProgram("client_left"), "memory"});
+  const Audit kept = RunAudit({"run"}, {RuntimeProgram("client_late"), "left_memory"});
   EXPECT_EQ(kept.outcome.exit, 1);
   ASSERT_EQ(kept.result(), "left") << kept.findings();
   ASSERT_EQ(kept.report["findings"].size(), 1U) << kept.findings();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a context's end and its settings do to what others are doing: two threads in one end, limits and flags.
+// Contexts: two threads in the end of one, and what each keeps of its own: settings, callbacks, texture references, attachments.
 #include <gtest/gtest.h>
 
 #include <atomic>
