@@ -41,7 +41,6 @@ CUresult CachedMemory::EmptyArena(Arena* arena, std::size_t until_reserved, cons
   const CUresult synced = synchronizer_.SyncArena(arena);
   if (first == CUDA_SUCCESS) first = synced;
   Block* list = nullptr;
-  const bool may_capture = synchronizer_.MayCapture(device);
   {
     const Held held(arena->lock);
     arena->Collect();
@@ -55,11 +54,6 @@ CUresult CachedMemory::EmptyArena(Arena* arena, std::size_t until_reserved, cons
         following = set.Next(block);
         const bool expandable = block->segment->expandable;
         if (expandable ? !HasWholePage(block) : !IsWhole(block)) continue;
-        const bool waits = expandable || arena->pool->options().release != nullptr;
-        if (waits && may_capture && Synchronizer::NeedsContext(arena->stream, block->own_sequence)) {
-          device->left.fetch_add(1, std::memory_order_relaxed);
-          continue;
-        }
         arena->Remove(block);
         block->link = list;
         list = block;

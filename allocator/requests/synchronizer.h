@@ -49,11 +49,6 @@ class Synchronizer {
  public:
   Synchronizer(Environment& environment, StreamTable& streams, Keepers& keepers) noexcept
       : env_(environment), streams_(streams), keepers_(keepers) {}
-  bool MayCapture(Device* device) noexcept;  // a capture is known, or soon to begin
-  // To wait for that takes the whole context, which a capture in it forbids.
-  static bool NeedsContext(StreamRecord* stream, std::uint64_t sequence) noexcept {
-    return !stream->IsOver(sequence) && (stream->word != nullptr || !stream->IsRecorded(sequence));
-  }
   // Waits for the use. `*settled` false: it did not, since that takes the whole context and would end a capture there.
   CUresult SettleUse(StreamRecord* stream, std::uint64_t sequence, const Arena* arena, bool* settled) noexcept;
   // Waits for exactly the uses that blocks of the arena wait for; those of a capture stay, and so do those that only the end of a capture
@@ -61,6 +56,7 @@ class Synchronizer {
   CUresult SyncArena(Arena* arena) noexcept;
 
  private:
+  bool MayCapture(Device* device) noexcept;  // a capture is known, or soon to begin
   Environment& env_;
   StreamTable& streams_;
   Keepers& keepers_;

@@ -269,5 +269,17 @@ TEST(Input, DefaultStreams) {
   EXPECT_EQ(current, a.contexts[0]);
 }
 
+TEST(Input, AStreamInACaptureIsNotRetired) {
+  Allocating a;
+  CUstream s = a.Stream();
+  EXPECT_OK(a.d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+  EXPECT_EQ(a->RetireStream(0, s), CUDA_ERROR_ILLEGAL_STATE);
+  CUgraph graph = nullptr;
+  EXPECT_OK(a.d.StreamEndCapture(s, &graph));
+  EXPECT_OK(a.d.GraphDestroy(graph));
+  a.Drop(a.Get(1000, s));
+  EXPECT_OK(a->RetireStream(0, s));
+}
+
 }  // namespace
 }  // namespace cuaudit::alloc::input_test

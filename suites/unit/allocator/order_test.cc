@@ -114,6 +114,29 @@ TEST_F(Order, PoolsLendOnlyWhenNothingIsLeftToRelease) {
   EXPECT_OK(allocator->Free(held));
 }
 
+TEST_F(Order, OtherPoolsLendNothing) {
+  Make({});
+  PoolId pool;
+  ASSERT_OK(allocator->CreatePool({}, &pool));
+  ASSERT_OK(allocator->BeginAllocateToPool(0, pool, {}));
+  Cache(100 * kMiB, s);
+  ASSERT_OK(allocator->EndAllocateToPool(0, pool));
+  const CUdeviceptr held = Get(80 * kMiB, s);
+  CUdeviceptr other = 0;
+  EXPECT_EQ(allocator->Allocate(0, 100 * kMiB, s, &other), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_OK(allocator->Free(held));
+}
+
+TEST_F(Order, TrimThatNeedNotReleaseWaitsForNothing) {
+  Make({});
+  CacheUsed(120 * kMiB, s, u);
+  log.clear();
+  EXPECT_OK(allocator->Trim(0, 120 * kMiB));
+  EXPECT_EQ(log, Log{});
+  EXPECT_OK(allocator->Trim(0, 119 * kMiB));
+  EXPECT_EQ(log, (Log{"EventSynchronize", "MemFree"}));
+}
+
 // Ready on the own stream, ready elsewhere, pending with the fewest streams to wait for, growing: each counted.
 TEST_F(Order, OfTheChoice) {
   Options options;

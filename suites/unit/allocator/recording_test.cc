@@ -304,5 +304,36 @@ TEST_F(Releases, AStreamRecordsOnceForManyFrees) {
   allocator.reset();
 }
 
+// Also when the stream's requests are served directly, since the thread's cache keeps missing.
+TEST_F(Releases, WhatAStreamOwesIsRecordedByItsNextRequest) {
+  Make({});
+  const CUdeviceptr x = Get(12 * kMiB, s);
+  for (std::size_t i = 1; i <= 200; ++i) EXPECT_OK(allocator->Free(Get(512 * i, t)));  // no two of one size
+  EXPECT_OK(allocator->RecordStream(x, t));
+  failing.Fail(CallId::EventRecord, Failing::Refused);
+  EXPECT_EQ(allocator->Free(x), CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_OK(allocator->Free(Get(512, t)));
+  EXPECT_OK(a.d.StreamSynchronize(t));
+  EXPECT_EQ(Get(12 * kMiB, s), x);
+  EXPECT_OK(allocator->Close());
+  allocator.reset();
+}
+
+TEST_F(Releases, CloseKeepsTheWordsUntilTheContextIsThrough) {
+  Options options;
+  options.completion = Completion::StreamWrites;
+  Make(options);
+  const CUdeviceptr x = Get(12 * kMiB, s);
+  failing.Fail(CallId::StreamWriteValue64_v2, Failing::Done);
+  EXPECT_EQ(allocator->RecordUse(x, t), CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_OK(allocator->Free(x));
+  failing.Fail(CallId::CtxSynchronize_v2, Failing::Refused);
+  EXPECT_EQ(allocator->Close(), CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_EQ(a.Live(driver::Kind::PinnedMemory), 1U);
+  EXPECT_OK(allocator->Close());
+  EXPECT_EQ(a.Live(driver::Kind::PinnedMemory), 0U);
+  allocator.reset();
+}
+
 }  // namespace
 }  // namespace cuaudit::alloc::record_calls_test

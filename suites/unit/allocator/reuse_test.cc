@@ -174,7 +174,11 @@ TEST(CrossStreams, WhatACaptureUsesServesNobodyElse) {
   const CUdeviceptr x = a.Get(80 * kMiB, s);
   a.Write(x, 80 * kMiB, s);
   EXPECT_OK(a.d.StreamBeginCapture(captured, CU_STREAM_CAPTURE_MODE_RELAXED));
-  EXPECT_OK(a->RecordUse(x, captured)) << a.LastText();
+  CUevent event = nullptr;
+  EXPECT_OK(a.d.EventCreate(&event, CU_EVENT_DISABLE_TIMING));
+  EXPECT_OK(a.d.EventRecord(event, captured));
+  EXPECT_OK(a->KeepAliveUntil(x, event)) << a.LastText();
+  EXPECT_OK(a.d.EventDestroy(event));
   a.Drop(x);
   a.Drop(a.Get(512, s));
   EXPECT_OK(a.d.StreamSynchronize(s));

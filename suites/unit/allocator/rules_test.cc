@@ -178,6 +178,21 @@ TEST(Rules, GarbageIsWhatHasBeenPassedOverForLongest) {
   EXPECT_EQ(a.Stats().num_alloc_retries, 0);
 }
 
+TEST(Rules, WhatWasFreedLatelyIsNoGarbage) {
+  Options options;
+  options.memory_fraction = 0.5;
+  options.garbage_collection_threshold = 0.5;
+  Allocating a(options);  // more than 64 MiB are too much
+  CUstream s = a.Stream();
+  const CUdeviceptr x = a.Get(30 * kMiB, s);
+  const CUdeviceptr y = a.Get(30 * kMiB, s);
+  a.Drop(x < y ? x : y);
+  for (std::size_t i = 1; i <= 20; ++i) a.Drop(a.Get(512 * i, s));
+  a.Drop(x < y ? y : x);
+  a.Drop(a.Get(32 * kMiB, s));
+  EXPECT_EQ(a.Get(30 * kMiB, s), x < y ? y : x) << "the other one went";
+}
+
 TEST(Rules, GarbageIsLookedForOnAllStreams) {
   Options options;
   options.memory_fraction = 0.5;  // of 256 MiB

@@ -40,6 +40,7 @@ class FailingCalls {
     Put<driver::CallId::StreamWriteValue64_v2, CUstream, CUdeviceptr, cuuint64_t, unsigned>();
     Put<driver::CallId::CtxPopCurrent_v2, CUcontext*>();
     Put<driver::CallId::CtxGetCurrent, CUcontext*>();
+    Put<driver::CallId::CtxSynchronize_v2, CUcontext>();
     Put<driver::CallId::ThreadExchangeStreamCaptureMode, CUstreamCaptureMode*>();
     current_ = this;
   }
