@@ -2,6 +2,7 @@
 // How contexts end: what outlives them, and what is left of one that an error has lost.
 #include <string>
 
+#include "suites/contract/busy.h"
 #include "suites/contract/question.h"
 
 // What outlives its context, and what outlives the references to the primary context.
@@ -151,12 +152,7 @@ struct Furniture {
 constexpr std::size_t kMega = std::size_t{1} << 20;
 constexpr std::size_t kPeta = std::size_t{1} << 50;
 
-void BeSlow(void* done) {
-  volatile int turns = 0;
-  while (turns < 400000000) turns = turns + 1;
-  *static_cast<volatile int*>(done) = 1;
-}
-int done;  // set by BeSlow
+Busy busy;
 
 }  // namespace
 
@@ -238,10 +234,9 @@ void List(Questions& ask) {
     a(a.d.MemPoolDestroy(pool));
   });
   ask.Risky("reset.while_busy", "SUCCESS 1", [](Ready& a, const Furniture& f) {
-    done = 0;
-    a.Prepare(a.d.LaunchHostFunc(f.s, BeSlow, &done));
+    a.Prepare(a.d.LaunchHostFunc(f.s, BeSlow, busy.Begin()));
     a(a.d.DevicePrimaryCtxReset(0));
-    a.Value(done);
+    a.Value(busy.done.load());
   });
   ask.Risky("reset.while_capturing", "SUCCESS", [](Ready& a, const Furniture& f) {
     a.Prepare(a.d.StreamBeginCapture(f.s, CU_STREAM_CAPTURE_MODE_GLOBAL));
@@ -250,19 +245,17 @@ void List(Questions& ask) {
   ask.Risky("context.destroy_while_busy", "SUCCESS 1", [](Initialised& a) {
     const CUcontext c = a.CtxCreate();
     const Furniture f(a);
-    done = 0;
-    a.Prepare(a.d.LaunchHostFunc(f.s, BeSlow, &done));
+    a.Prepare(a.d.LaunchHostFunc(f.s, BeSlow, busy.Begin()));
     a(a.d.CtxDestroy(c));
-    a.Value(done);
+    a.Value(busy.done.load());
   });
   ask.Risky("context.release_while_busy", "SUCCESS 1", [](Initialised& a) {
     const CUcontext c = a.DevicePrimaryCtxRetain();
     a.Prepare(a.d.CtxSetCurrent(c));
     const Furniture f(a);
-    done = 0;
-    a.Prepare(a.d.LaunchHostFunc(f.s, BeSlow, &done));
+    a.Prepare(a.d.LaunchHostFunc(f.s, BeSlow, busy.Begin()));
     a(a.d.DevicePrimaryCtxRelease(0));
-    a.Value(done);
+    a.Value(busy.done.load());
   });
   ask.Risky("context.destroy_while_capturing", "SUCCESS", [](Initialised& a) {
     const CUcontext c = a.CtxCreate();

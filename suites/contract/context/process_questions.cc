@@ -30,12 +30,6 @@ void Furnish(A& a) {
   (void)a.d.GraphCreate(&of.g, 0);
 }
 
-void BeSlow(void* done) {
-  volatile int turns = 0;
-  while (turns < 400000000) turns = turns + 1;
-  *static_cast<volatile int*>(done) = 1;
-}
-
 // Codes of a process whose driver is closing: everything that an exit handler might call.
 Teller* teller = nullptr;
 void TellLateCodes() {
@@ -279,17 +273,16 @@ void List(Questions& ask) {
     a(a.d.MemFree(of.p));
   });
   ask.Fresh("forked.while_busy", "NOT_READY NOT_INITIALIZED 0 SUCCESS 1", [](Asker& a) {
-    static int done;
-    done = 0;
+    static Busy busy;
     Furnish(a);
-    a.Prepare(a.d.LaunchHostFunc(of.s, BeSlow, &done));
+    a.Prepare(a.d.LaunchHostFunc(of.s, BeSlow, busy.Begin()));
     InChild(a, [](Teller& t) {
       t(t.d.StreamQuery(of.s));
       t(t.d.CtxSynchronize(nullptr));
-      t.Value(done);
+      t.Value(busy.done.load());
     });
     a(a.d.StreamSynchronize(of.s));
-    a.Value(done);
+    a.Value(busy.done.load());
   });
   ask.Exits("exiting.registered_before_init", kClosed, [](Asker& a) {
     InChild(

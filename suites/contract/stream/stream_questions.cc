@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Streams and events: creation, order of work, misuse; which calls wait for busy streams, and which calls a host function may make.
+#include "suites/contract/busy.h"
 #include "suites/contract/question.h"
 #include "suites/contract/stream/stage.h"
 
@@ -237,13 +238,6 @@ void List(Questions& ask) {
 namespace cuaudit::contract::waiting_questions {
 namespace {
 
-// Long enough for any call that does not wait to return first; bounded, since a call that waits must come back too.
-void BeSlow(void* argument) {
-  volatile int turns = 0;
-  while (turns < 400000000) turns = turns + 1;
-  *static_cast<volatile int*>(argument) = 1;
-}
-
 struct Things {
   CUstream s = nullptr;
   CUevent e = nullptr;
@@ -258,14 +252,13 @@ using Call = CUresult (*)(Driver, Things&);
 // The call's answer while a stream of `flags` is busy, and whether its work was done when the call came back.
 void WhileBusy(Questions& ask, const char* name, const char* expected, unsigned flags, Call prepare, Call call) {
   ask.Fresh(name, expected, [=](Ready& a) {
-    static volatile int done = 0;
-    done = 0;
+    static Busy busy;
     Things things;
     a.Prepare(a.d.StreamCreate(&things.s, flags));
     a.Prepare(prepare(a.d, things));
-    a.Prepare(a.d.LaunchHostFunc(things.s, BeSlow, const_cast<int*>(&done)));
+    a.Prepare(a.d.LaunchHostFunc(things.s, BeSlow, busy.Begin()));
     a(call(a.d, things));
-    a.Value(done);
+    a.Value(busy.done.load());
     (void)a.d.CtxSynchronize(nullptr);
   });
 }
