@@ -2,7 +2,7 @@
 // world.h: a simulated CUDA driver as a value. CreateWorld makes one, Driver(world) is the DriverRef to call it through.
 //
 //   Owns      its own mappings: records, device bytes, pinned and managed bytes. It uses neither malloc nor operator new. The mappings of a
-//             few destroyed worlds are kept for the next ones (shell.h).
+//             few destroyed worlds are kept for the next ones (arena.h).
 //   Threads   any thread may call through Driver(world); each world has one lock. The current context is per thread and per world. Two
 //             worlds share nothing. The caller must not destroy a world while another thread is in a call.
 //   Streams   operations are queued and run when somebody waits for them, asks for them or the schedule says so. Host functions run without
@@ -58,7 +58,7 @@ struct WorldOptions {
   std::uint64_t (*origin)(void* observer) = nullptr;
   void* observer = nullptr;
   // Called once, with the world's lock held, when work is queued that the CPU may wait for without a driver call. True: somebody will call
-  // RunUnattended from now on, and calls that only queue leave host functions to it. May be null. See attendance.h.
+  // RunUnattended from now on, and calls that only queue leave host functions to it. May be null. See oracle.h.
   bool (*on_awaited)(void* observer) = nullptr;
   // List of registered host kernels, the newest first; more may be added at any time (include/cuaudit/kernel.h). May be null.
   const std::atomic<cuaudit_kernel*>* kernels = nullptr;

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
+
 #include "faults/sim/context/context.h"
 
-#include "faults/sim/context/coredump.h"
-#include "faults/sim/context/limits.h"
 #include "faults/sim/graph/capture.h"
 #include "faults/sim/kernel/module.h"
 #include "faults/sim/memory/memory.h"
 #include "faults/sim/memory/pool.h"
 #include "faults/sim/memory/share.h"
-#include "faults/sim/operation/semaphore.h"
+#include "faults/sim/operation/value_work.h"
+#include "faults/sim/order/clock.h"
 #include "faults/sim/order/lifetime.h"
-#include "faults/sim/order/marker.h"
 #include "faults/sim/state/call.h"
 #include "faults/sim/stream/schedule.h"
 #include "faults/sim/stream/stream.h"
@@ -193,6 +192,74 @@ bool EndContext(Call& call, Context* context) noexcept {
 void EndUnlessHeld(Call& call, Context* primary) noexcept {
   const auto held = [primary] { return primary->references != 0 || primary->greens != 0; };
   if (primary->active && !held() && FinishWork(call, primary) && !held()) Dismantle(call.world, primary);
+}
+
+void StartLimits(const World& world, Context* context) noexcept {
+  context->limits[CU_LIMIT_STACK_SIZE] = 1024;
+  context->limits[CU_LIMIT_PRINTF_FIFO_SIZE] = 8650752;
+  context->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = 8388608;
+  context->limits[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048;
+  context->limits[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64;
+  context->limits[CU_LIMIT_PERSISTING_L2_CACHE_SIZE] = MostPersisting(world) / kPersistingParts * 3;
+  context->limits[kSharedMemory] =
+      static_cast<std::uint64_t>(world.profile->Attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
+}
+
+CUdevResource WholeDevice(const World& world, CUdevice device) noexcept {
+  const Profile& profile = *world.profile;
+  CUdevResource all{};
+  all.type = CU_DEV_RESOURCE_TYPE_SM;
+  SetGroup(&all, static_cast<unsigned>(profile.Attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)), profile.least_group,
+           profile.group_unit);
+  Mark(&all, ResourceOrigin::Whole, device);
+  return all;
+}
+
+void SetGroup(CUdevResource* resource, unsigned count, [[maybe_unused]] unsigned least, [[maybe_unused]] unsigned unit) noexcept {
+  resource->sm = {};
+  resource->sm.smCount = count;
+#if CUDA_VERSION >= 13000
+  resource->sm.minSmPartitionSize = least;
+  resource->sm.smCoscheduledAlignment = unit;
+#endif
+}
+
+void Mark(CUdevResource* resource, ResourceOrigin origin, CUdevice device, std::uint32_t split, std::uint32_t first) noexcept {
+  const std::uint32_t words[4] = {static_cast<std::uint32_t>(origin), static_cast<std::uint32_t>(device), split, first};
+  std::memcpy(resource->_internal_padding, words, sizeof(words));
+}
+
+bool BelongTogether(const CUdevResource& one, const CUdevResource& other) noexcept {
+  std::uint32_t a[4];
+  std::uint32_t b[4];
+  std::memcpy(a, one._internal_padding, sizeof(a));
+  std::memcpy(b, other._internal_padding, sizeof(b));
+  return a[1] == b[1] && a[2] != 0 && a[2] == b[2] && a[3] != b[3];
+}
+
+bool OriginOf(const CUdevResource& resource, ResourceOrigin* origin, CUdevice* device) noexcept {
+  std::uint32_t words[2];
+  std::memcpy(words, resource._internal_padding, sizeof(words));
+  if (words[0] < static_cast<std::uint32_t>(ResourceOrigin::Whole) || words[0] > static_cast<std::uint32_t>(ResourceOrigin::Remainder))
+    return false;
+  *origin = static_cast<ResourceOrigin>(words[0]);
+  *device = static_cast<CUdevice>(words[1]);
+  return true;
+}
+
+void EndGreen(World& world, GreenContext* green) noexcept {
+  world.handles.ending = Ending::Green;
+  for (Object* at = green->primary->children.first; at != nullptr;) {
+    Object* const object = at;
+    at = at->next;
+    if (object->tag != Tag::Stream) continue;
+    Stream* const stream = static_cast<Stream*>(object);
+    if (stream->green == green) FreeStream(world, stream);
+  }
+  world.handles.ending = Ending::Nothing;
+  DropMarker(world, green->gate);
+  world.Destroy(green->view);
+  world.Destroy(green);
 }
 
 }  // namespace cuaudit::sim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// profile.h: which device is simulated: its attributes, its memory, and the figures that occupancy depends on.
+// profile.h: which device is simulated: its attributes, its memory, and how many blocks of a kernel fit on a multiprocessor.
 //
 //   Units     bytes, registers, warps.
 //   Errors    FindProfile returns nullptr for an unknown name; an attribute beyond the table is 0.
@@ -9,6 +9,7 @@
 
 #include <cuda.h>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace cuaudit::sim {
@@ -33,5 +34,25 @@ struct Profile {
 const Profile* FindProfile(const char* name) noexcept;
 // The profile of a world that does not name one.
 const Profile* DefaultProfile() noexcept;
+
+// How many blocks of a kernel fit on a multiprocessor, from the device's figures and the kernel's attributes.
+//
+//   Units     bytes, threads, blocks.
+//   Source    CUDA C++ Programming Guide, Multiprocessor Level: limits by warps, blocks, registers and shared memory, each rounded up to
+//             the device's allocation unit.
+
+constexpr unsigned kPortableCluster = 8;   // largest cluster, in blocks, that is portable
+constexpr unsigned kGreatestCluster = 16;  // largest cluster with CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+
+// Resources that a kernel needs of a multiprocessor.
+struct KernelNeeds {
+  unsigned registers = 0;  // per thread
+  std::size_t shared = 0;  // static, per block
+};
+
+// 0: not even one block fits.
+int BlocksPerMultiprocessor(const Profile& profile, const KernelNeeds& kernel, unsigned threads, std::size_t dynamic_shared) noexcept;
+// Dynamic shared memory for each of `blocks` resident blocks, without the limit for a single block.
+std::size_t SharedForBlocks(const Profile& profile, const KernelNeeds& kernel, unsigned blocks) noexcept;
 
 }  // namespace cuaudit::sim

@@ -6,7 +6,7 @@
 //               binds models.
 //   Threads     the model runs with the world's lock held.
 //   Errors      checked in this order: DEINITIALIZED when the process exits; NOT_INITIALIZED before cuInit, or in a forked child where
-//               inherited.h has no answer; NOT_PERMITTED inside a host function, unless AnswersInside; INVALID_CONTEXT without a context;
+//               fork_and_exit.h has no answer; NOT_PERMITTED inside a host function, unless AnswersInside; INVALID_CONTEXT without a context;
 //               CONTEXT_IS_DESTROYED when the current context is gone; the sticky code of a lost context; STREAM_CAPTURE_UNSUPPORTED for
 //               a call that is forbidden while a stream is captured, which also invalidates the capture.
 //   Source      CUDA Driver API 13.0.
@@ -18,8 +18,10 @@
 
 #include "driver_present.inc"
 #include "faults/driver/call_shape.h"
-#include "faults/sim/entry/inherited.h"
+#include "faults/driver/driver_ref.h"
+#include "faults/sim/entry/fork_and_exit.h"
 #include "faults/sim/state/call.h"
+#include "faults/sim/state/world_state.h"
 
 namespace cuaudit::sim {
 
@@ -142,5 +144,20 @@ namespace api {
 #undef CUAUDIT_SIM_REFUSES
 #undef CUAUDIT_SIM
 }  // namespace api
+
+// The lines of log about refused calls, in this driver's own words: "cuMemAlloc_v2 answers CUDA_ERROR_INVALID_VALUE".
+//
+//   Threads   the caller holds the world's lock.
+//   Errors    a line that is too long is cut.
+//   Source    CUDA Driver API 13.0, Error Log Management Functions.
+
+inline constexpr std::size_t kLongestLine = 128;  // with its end
+
+// Writes the line, without a line break, and returns its length. `line` has room for kLongestLine characters.
+std::size_t WriteRefusal(const RefusedCall& refusal, char* line) noexcept;
+
+// The driver table that all simulated worlds share, made from bindings.def.
+
+extern const driver::DriverTable kTable;
 
 }  // namespace cuaudit::sim

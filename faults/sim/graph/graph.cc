@@ -2,9 +2,9 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/graph/graph.h"
 
-#include "faults/sim/kernel/arguments.h"
-#include "faults/sim/memory/graph_memory.h"
-#include "faults/sim/order/tell.h"
+#include "faults/sim/kernel/launch.h"
+#include "faults/sim/memory/pool.h"
+#include "faults/sim/order/lifetime.h"
 
 namespace cuaudit::sim {
 Graph* MakeGraph(World& world, bool counted) noexcept { return world.Make<Graph>(nullptr, counted); }

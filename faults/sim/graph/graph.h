@@ -61,7 +61,7 @@ struct Graph : Object {
   std::uint64_t origin_handle = 0;  // of a clone: the graph it was cloned from
 };
 
-// A conditional handle (conditional.h).
+// A conditional handle (node.h).
 struct Conditional : Object {
   static constexpr Tag kTag = Tag::Conditional;
   Graph* graph = nullptr;

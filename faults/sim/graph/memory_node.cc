@@ -3,9 +3,8 @@
 #include "faults/sim/graph/memory_node.h"
 
 #include "faults/sim/graph/capture.h"
-#include "faults/sim/memory/chunks.h"
-#include "faults/sim/memory/graph_memory.h"
 #include "faults/sim/memory/memory.h"
+#include "faults/sim/memory/pool.h"
 #include "faults/sim/order/lifetime.h"
 
 namespace cuaudit::sim {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// memory_node.h: graph nodes that allocate and free memory, and what a launch does with it. graph_memory.h has the memory.
+// memory_node.h: graph nodes that allocate and free memory, and what a launch does with it. pool.h has the memory.
 //
 //   Threads   the caller holds the world's lock.
 //   Units     bytes.
@@ -7,7 +7,7 @@
 //   Source    CUDA Driver API 13.0, cuGraphAddMemAllocNode.
 #pragma once
 
-#include "faults/sim/graph/plan.h"
+#include "faults/sim/graph/executable.h"
 
 namespace cuaudit::sim {
 

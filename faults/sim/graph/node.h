@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// node.h: converts node parameters of every version to Work, checked as the driver checks them.
+// node.h: converts node parameters of every version to Work, checked as the driver checks them; conditional nodes and their handles.
 //
 //   Threads   the caller holds the world's lock.
 //   Errors    those of adding or changing a node with these parameters.
 //   Source    CUDA Driver API 13.0, Graph Management.
 #pragma once
 
-#include "faults/sim/graph/plan.h"
+#include "faults/sim/graph/executable.h"
 
 namespace cuaudit::sim {
 
@@ -54,5 +54,22 @@ CUresult ReadNode(Call& call, CUgraphNode handle, CUgraphNodeType type, T Work::
 CUresult SetStep(Call& call, CUgraphExec executable, CUgraphNode node, CUgraphNodeType type, CUresult result, const Work& work) noexcept;
 // The step of an executable graph that was made from the node.
 const Step* FindStep(const World& world, const Executable* executable, CUgraphNode node) noexcept;
+
+// Conditional handles, and the graph nodes whose bodies run depending on a handle's value.
+//
+//   Owns      a graph owns its handles; a node owns its bodies and the array that returns them.
+//   Errors    the driver's code.
+//   Source    CUDA Driver API 13.0, cuGraphConditionalHandleCreate, CUDA_CONDITIONAL_NODE_PARAMS.
+//   Deviates  only host kernels and default values set a handle. A `while` node whose body ran no host kernel ends after one iteration,
+//             because nothing here could ever end it.
+
+// Checks the parameters and makes the bodies. Sets phGraph_out on success.
+CUresult ConditionalWorkOf(Call& call, const Graph* graph, CUDA_CONDITIONAL_NODE_PARAMS* parameters, Work* work) noexcept;
+// True for a body of a conditional node, and for a graph inside one.
+bool IsBody(const Graph* graph) noexcept;
+// The first node of a kind that a conditional body may not contain; null: there is none.
+const Node* NodeNoBodyHolds(const World& world, const Graph* graph) noexcept;
+// Called for a host kernel of a launch. False: the plan has no such handle.
+bool SetConditionalValue(Plan* plan, std::uint64_t handle, unsigned value) noexcept;
 
 }  // namespace cuaudit::sim

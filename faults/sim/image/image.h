@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 #include "faults/sim/base/arena.h"
@@ -59,5 +60,14 @@ Image* MakeImage(Arena& arena) noexcept;
 void DropImage(Arena& arena, Image* image) noexcept;
 Symbol* AddSymbol(Arena& arena, Image* image, std::string_view name, bool kernel) noexcept;
 const Symbol* FindSymbol(Arena& arena, Image* image, const char* name, bool kernel) noexcept;
+
+// Reads one value at any byte of an image, whose fields need not be aligned.
+
+template <typename T>
+[[nodiscard]] T Read(const unsigned char* at) noexcept {
+  T value;
+  std::memcpy(&value, at, sizeof(value));
+  return value;
+}
 
 }  // namespace cuaudit::sim

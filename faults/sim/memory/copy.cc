@@ -2,7 +2,7 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/memory/copy.h"
 
-#include "faults/sim/memory/graph_memory.h"
+#include "faults/sim/memory/pool.h"
 
 namespace cuaudit::sim {
 namespace {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
+
 #include "faults/sim/memory/memory.h"
 
-#include "faults/sim/memory/chunks.h"
+#include "faults/sim/memory/physical.h"
+#include "faults/sim/memory/pool.h"
+#include "faults/sim/memory/share.h"
 #include "faults/sim/order/lifetime.h"
 
 namespace cuaudit::sim {
@@ -79,6 +82,197 @@ Range* TakeElsewhere(World& world, Context* context, std::uint64_t bytes, Kind k
   range->on_device = true;
   range->bytes = where;
   return range;
+}
+
+namespace {
+
+constexpr std::uint64_t kChunk = std::uint64_t{2} << 20;
+
+struct Chunks {
+  std::uint64_t first;
+  std::uint64_t last;
+};
+
+Chunks ChunksOf(const World& world, const Block* block) noexcept {
+  const std::uint64_t offset = block->base - world.device_memory.base();
+  return {offset / kChunk, (offset + block->size - 1) / kChunk};
+}
+
+}  // namespace
+
+bool ChargeChunks(World& world, int device, const Block* block) noexcept {
+  if (world.chunks == nullptr) {
+    const std::size_t bytes = world.device_memory.size() / kChunk * sizeof(Chunk);
+    world.chunks = static_cast<Chunk*>(world.arena.Allocate(bytes));
+    if (world.chunks == nullptr) return false;
+    std::memset(world.chunks, 0, bytes);
+  }
+  const Chunks span = ChunksOf(world, block);
+  std::uint64_t fresh = 0;
+  for (std::uint64_t i = span.first; i <= span.last; ++i) fresh += world.chunks[i].blocks == 0 ? 1U : 0U;
+  if (!Charge(world, device, fresh * kChunk)) return false;
+  for (std::uint64_t i = span.first; i <= span.last; ++i) {
+    Chunk& chunk = world.chunks[i];
+    if (chunk.blocks == 0) chunk.device = static_cast<std::uint16_t>(device & 7);
+    ++chunk.blocks;
+  }
+  return true;
+}
+
+void DischargeChunks(World& world, const Block* block) noexcept {
+  const Chunks span = ChunksOf(world, block);
+  for (std::uint64_t i = span.first; i <= span.last; ++i) {
+    if (--world.chunks[i].blocks == 0) Discharge(world, world.chunks[i].device, kChunk);
+  }
+}
+
+bool Charge(World& world, int device, std::uint64_t bytes) noexcept {
+  DeviceState& state = world.devices[device];
+  if (bytes > state.total - state.used) return false;
+  state.used += bytes;
+  return true;
+}
+
+void Discharge(World& world, int device, std::uint64_t bytes) noexcept { world.devices[device].used -= bytes; }
+
+namespace {
+
+void DropExternal(World& world, External* external) {
+  if (external->destroyed && external->mappings == 0) {
+    DropBacking(world, external->backing);
+    world.arena.Delete(external);
+  }
+}
+
+}  // namespace
+
+void ForgetExternal(World& world, Range* range) noexcept {
+  External* const external = range->external;
+  if (external == nullptr) return;
+  range->external = nullptr;
+  --external->mappings;
+  DropExternal(world, external);
+}
+
+void FreeExternal(World& world, External* external) noexcept {
+  world.Retire(external);
+  external->destroyed = true;
+  DropExternal(world, external);
+}
+
+void GiveBack(World& world, Range* range) noexcept {
+  EndShare(world, range);
+  DropParts(world, range);
+  if (range->graph != nullptr) return ReleaseGraphRange(world, range, true);
+  if (range->pool != nullptr) {
+    Pool* const pool = range->pool;
+    if (range->import == nullptr) {
+      pool->used -= range->asked;
+      pool->occupied -= range->charged;
+    }
+    --pool->allocations;
+    if (pool->destroyed && pool->allocations == 0) FreePool(world, pool);
+  } else if (range->chunked) {
+    DischargeChunks(world, range->block);
+  }
+  if (range->import != nullptr) CloseShare(world, range->import);
+  if (range->kind == Kind::None) DropBindings(world, range);
+  ForgetExternal(world, range);
+  if (range->block != nullptr) range->region->Free(world.arena, range->block);
+  Forget(world, range);
+}
+
+void FinishFree(World& world, CUdeviceptr address, std::uint64_t allocation) noexcept {
+  Range* const range = world.ranges.Find(address);
+  if (range == nullptr || range->base != address || (allocation != 0 && range->id != allocation)) return;
+  if (range->graph != nullptr) return ReleaseGraphRange(world, range, false);
+  RememberFreed(world, range);
+  GiveBack(world, range);
+}
+
+void FreeArray(World& world, Array* array) noexcept {
+  GiveBack(world, array->range);
+  world.Destroy(array);
+}
+
+void FreeMipmappedArray(World& world, MipmappedArray* array) noexcept {
+  for (unsigned i = 0; i < array->levels; ++i) {
+    if (array->level[i] != nullptr) world.Destroy(array->level[i]);
+  }
+  GiveBack(world, array->range);
+  world.Destroy(array);
+}
+
+namespace {
+
+// Makes a boundary at `address`; answers the index of the part that begins there.
+std::size_t Cut(World& world, Managed* managed, std::uint64_t begin, std::uint64_t address, bool* full) {
+  for (std::size_t i = 0; i < managed->parts.size(); ++i) {
+    if (begin == address) return i;
+    const std::uint64_t end = managed->parts[i].end;
+    if (address < end) {
+      if (!managed->parts.Push(world.arena, managed->parts[managed->parts.size() - 1])) {
+        *full = true;
+        return i;
+      }
+      for (std::size_t at = managed->parts.size() - 1; at > i; --at) managed->parts[at] = managed->parts[at - 1];
+      managed->parts[i].end = address;
+      return i + 1;
+    }
+    begin = end;
+  }
+  return managed->parts.size();
+}
+
+}  // namespace
+
+Parts CutParts(World& world, Range* range, std::uint64_t address, std::uint64_t bytes) noexcept {
+  const std::uint64_t range_end = range->base + (range->size + kPage - 1) / kPage * kPage;
+  if (range->managed == nullptr) {
+    Managed* const managed = world.arena.New<Managed>();
+    if (managed == nullptr) return {};
+    Part all;
+    all.end = range_end;
+    if (!managed->parts.Push(world.arena, all)) {
+      world.arena.Delete(managed);
+      return {};
+    }
+    range->managed = managed;
+  }
+  const std::uint64_t first = address / kPage * kPage;
+  std::uint64_t last = (address + bytes + kPage - 1) / kPage * kPage;
+  if (last > range_end) last = range_end;
+  bool full = false;
+  const std::size_t from = Cut(world, range->managed, range->base, first < range->base ? range->base : first, &full);
+  const std::size_t to = Cut(world, range->managed, range->base, last, &full);
+  if (full) return {};
+  return {range->managed->parts.begin() + from, range->managed->parts.begin() + to};
+}
+
+Part Common(const World&, const Range* range, std::uint64_t address, std::uint64_t bytes) noexcept {
+  Part common;
+  if (range->managed == nullptr) return common;
+  bool any = false;
+  std::uint64_t begin = range->base;
+  for (const Part& part : range->managed->parts) {
+    if (begin < address + bytes && part.end > address) {
+      if (!any) common = part;
+      any = true;
+      common.read_mostly = common.read_mostly && part.read_mostly;
+      common.accessed_by &= part.accessed_by;
+      if (common.preferred != part.preferred) common.preferred = {};
+      if (common.prefetched != part.prefetched) common.prefetched = {};
+    }
+    begin = part.end;
+  }
+  return common;
+}
+
+void DropParts(World& world, Range* range) noexcept {
+  if (range->managed == nullptr) return;
+  range->managed->parts.Clear(world.arena);
+  world.arena.Delete(range->managed);
+  range->managed = nullptr;
 }
 
 }  // namespace cuaudit::sim

@@ -6,14 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "faults/sim/memory/chunks.h"
+#include "faults/sim/memory/memory.h"
 #include "faults/sim/memory/share.h"
 #include "faults/sim/order/history.h"
 
 namespace cuaudit::sim {
 namespace {
 
-constexpr unsigned kFd = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 constexpr std::uint64_t kTrailerMagic = 0x6c61636973796870U;
 
 // Follows the bytes in the file.

@@ -13,6 +13,8 @@
 
 namespace cuaudit::sim {
 
+inline constexpr unsigned kFd = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+
 inline constexpr std::uint64_t kGranularity = std::uint64_t{2} << 20;  // sizes and addresses are multiples of it
 
 inline bool IsOnHost(const CUmemAllocationProp& properties) noexcept { return properties.location.type != CU_MEM_LOCATION_TYPE_DEVICE; }

@@ -9,13 +9,13 @@
 //   Threads   the caller holds the world's lock; the table's words are atomic, because other processes change them.
 //   Units     bytes.
 //   Errors    false or nullptr: the system refuses, the table is full, or the name leads nowhere.
-//   Source    CUDA Driver API 13.0 for what may be shared and opened: ipc_calls.cc and pool_share_calls.cc.
+//   Source    CUDA Driver API 13.0 for what may be shared and opened: external_calls.cc and pool_calls.cc.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "faults/sim/state/share_file.h"
+#include "faults/sim/state/objects.h"
 
 namespace cuaudit::sim {
 

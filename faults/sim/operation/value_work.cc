@@ -5,8 +5,9 @@
 #include <sched.h>
 #include <time.h>
 
+#include "faults/sim/kernel/launch.h"
 #include "faults/sim/memory/copy.h"
-#include "faults/sim/operation/semaphore.h"
+#include "include/cuaudit/semaphore.h"
 
 namespace cuaudit::sim {
 namespace {
@@ -139,6 +140,138 @@ void BePatient(World& world) noexcept {
   }
   oldest->work.value.given_up = true;
   world.stuck_since = 0;
+}
+
+namespace {
+
+constexpr unsigned kMostOperations = 256;
+
+}  // namespace
+
+CUresult BatchWork(Call& call, const CUDA_BATCH_MEM_OP_NODE_PARAMS* parameters, Work* work) noexcept {
+  if (parameters == nullptr || parameters->flags != 0 || parameters->count > kMostOperations) return CUDA_ERROR_INVALID_VALUE;
+  if (parameters->count != 0 && parameters->paramArray == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (call.world.Find<Context>(parameters->ctx) == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  for (unsigned i = 0; i < parameters->count; ++i) {
+    Work each;
+    const CUresult result = ReadValueOperation(call.world, parameters->paramArray[i], &each);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  const std::size_t bytes = parameters->count * sizeof(CUstreamBatchMemOpParams);
+  Arguments* const kept = MakeArguments(call.world, 0, bytes);
+  if (kept == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (bytes != 0) std::memcpy(kept->values, parameters->paramArray, bytes);
+  work->type = WorkType::Batch;
+  work->arguments = kept;
+  work->batch = *parameters;
+  work->batch.paramArray = reinterpret_cast<CUstreamBatchMemOpParams*>(kept->values);
+  return CUDA_SUCCESS;
+}
+
+CUresult RunBatch(World& world, const Work& work) noexcept {
+  for (unsigned i = 0; i < work.batch.count; ++i) {
+    Work each;
+    (void)ReadValueOperation(world, work.batch.paramArray[i], &each);  // it was good when the node was made
+    CUresult result = CUDA_SUCCESS;
+    if (each.type == WorkType::Await) result = IsSatisfied(world, each.value) ? RunAwait(world, each.value) : CUDA_ERROR_LAUNCH_TIMEOUT;
+    if (each.type == WorkType::Write) result = RunWrite(world, each.value);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+struct SemaphorePage {
+  std::uint64_t magic;
+  std::atomic<std::uint64_t> value;
+};
+static_assert(sizeof(SemaphorePage) == sizeof(cuaudit_semaphore_file));
+
+namespace {
+
+template <typename Parameters>
+CUresult Copy(const Call& call, const CUexternalSemaphore* semaphores, const Parameters* parameters, unsigned count, Work* work) {
+  if (count == 0 || semaphores == nullptr || parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  for (unsigned i = 0; i < count; ++i) {
+    if (call.world.Find<ExternalSemaphore>(semaphores[i]) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    if (parameters[i].flags != 0) return CUDA_ERROR_INVALID_VALUE;  // about NvSciSync
+  }
+  const std::size_t handles = count * sizeof(CUexternalSemaphore);
+  const std::size_t bytes = count * sizeof(Parameters);
+  Arguments* const kept = MakeArguments(call.world, 0, handles + bytes);
+  if (kept == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  std::memcpy(kept->values, semaphores, handles);
+  std::memcpy(kept->values + handles, parameters, bytes);
+  work->arguments = kept;
+  work->value = ValueWork{};
+  work->value.wide = true;
+  work->value.count = count;
+  work->value.semaphores = reinterpret_cast<const CUexternalSemaphore*>(kept->values);
+  work->value.parameters = kept->values + handles;
+  return CUDA_SUCCESS;
+}
+
+bool HasCome(const ExternalSemaphore& semaphore, std::uint64_t wanted) {
+  const std::uint64_t value = semaphore.page->value.load(std::memory_order_acquire);
+  return semaphore.timeline ? value >= wanted : value != 0;
+}
+
+std::uint64_t Wanted(const ValueWork& wait, unsigned i) {
+  return static_cast<const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS*>(wait.parameters)[i].params.fence.value;
+}
+
+}  // namespace
+
+CUresult SignalWork(const Call& call, const CUexternalSemaphore* semaphores, const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS* parameters,
+                    unsigned count, Work* work) noexcept {
+  const CUresult result = Copy(call, semaphores, parameters, count, work);
+  if (result == CUDA_SUCCESS) work->type = WorkType::Write;
+  return result;
+}
+
+CUresult AwaitWork(const Call& call, const CUexternalSemaphore* semaphores, const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS* parameters,
+                   unsigned count, Work* work) noexcept {
+  const CUresult result = Copy(call, semaphores, parameters, count, work);
+  if (result == CUDA_SUCCESS) work->type = WorkType::Await;
+  return result;
+}
+
+bool AreSignalled(const World& world, const ValueWork& wait) noexcept {
+  for (unsigned i = 0; i < wait.count; ++i) {
+    const ExternalSemaphore* const semaphore = world.Find<ExternalSemaphore>(wait.semaphores[i]);
+    if (semaphore != nullptr && !HasCome(*semaphore, Wanted(wait, i))) return false;  // nobody waits for a destroyed semaphore
+  }
+  return true;
+}
+
+CUresult RunSignals(const World& world, const ValueWork& signal) noexcept {
+  const auto* const parameters = static_cast<const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS*>(signal.parameters);
+  for (unsigned i = 0; i < signal.count; ++i) {
+    const ExternalSemaphore* const semaphore = world.Find<ExternalSemaphore>(signal.semaphores[i]);
+    if (semaphore == nullptr) return CUDA_ERROR_EXTERNAL_DEVICE;
+    semaphore->page->value.store(semaphore->timeline ? parameters[i].params.fence.value : 1, std::memory_order_release);
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult RunAwaits(const World& world, const ValueWork& wait) noexcept {
+  if (wait.given_up) return CUDA_ERROR_LAUNCH_TIMEOUT;
+  for (unsigned i = 0; i < wait.count; ++i) {
+    const ExternalSemaphore* const semaphore = world.Find<ExternalSemaphore>(wait.semaphores[i]);
+    if (semaphore == nullptr) return CUDA_ERROR_EXTERNAL_DEVICE;
+    if (!HasCome(*semaphore, Wanted(wait, i))) return CUDA_ERROR_LAUNCH_TIMEOUT;  // in a graph
+    if (!semaphore->timeline) semaphore->page->value.store(0, std::memory_order_relaxed);
+  }
+  return CUDA_SUCCESS;
+}
+
+void FreeSemaphore(World& world, ExternalSemaphore* semaphore) noexcept {
+  world.semaphores.EraseValue(semaphore);
+  MapRelease(semaphore->page, sizeof(SemaphorePage));
+  world.Destroy(semaphore);
+}
+
+void CloseSemaphores(World& world) noexcept {
+  for (const ExternalSemaphore* const semaphore : world.semaphores) MapRelease(semaphore->page, sizeof(SemaphorePage));
 }
 
 }  // namespace cuaudit::sim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// clock.h: which operation is ordered before which. order.h has the records.
+// clock.h: which operation is ordered before which, and the recordings of events. order.h has the records.
 //
 //   Threads   the caller holds the world's lock. All host threads share one clock: how they synchronise is invisible here, so what one
 //             thread waited for counts as known to all.
@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "faults/sim/state/order.h"
+#include "faults/sim/state/world_state.h"
 
 namespace cuaudit::sim {
 
@@ -56,5 +57,26 @@ bool IsKnown(const World& world, Stamp earlier) noexcept;
 // True if the stream's last operation can be in conflict at all: it has a slot and is not open.
 bool IsTraced(const World& world, const Stream* stream) noexcept;
 void FreeSlot(World& world, Stream* stream) noexcept;
+
+// Recordings of events, and the order of streams that wait for something when no operation is queued for it.
+//
+//   Owns      nothing; whoever keeps a Marker holds a reference.
+//   Errors    nullptr when the arena is full.
+
+Marker* MakeMarker(World& world, Stream* stream) noexcept;
+// The stream has reached the recording, now.
+void FinishMarker(World& world, Marker* marker) noexcept;
+void DropMarker(World& world, Marker* marker) noexcept;
+// True if the recording is done and the host knows it: everything later comes after it anyway.
+bool IsOver(const World& world, const Marker& marker) noexcept;
+
+// The stream waits for a recording that is already done, so no operation is queued.
+void ObserveWait(World& world, Stream* stream, const Marker* marker) noexcept;
+// The stream comes after what was queued in another stream so far.
+void ObserveFollow(World& world, Stream* stream, const Stream* other) noexcept;
+// The stream comes after what was queued in the whole context so far.
+void ObserveFollow(World& world, Stream* stream, const Context* context) noexcept;
+// The stream waits for something outside this world.
+void ObserveStranger(World& world, Stream* stream) noexcept;
 
 }  // namespace cuaudit::sim

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
+
 #include "faults/sim/order/lifetime.h"
 
 #include "faults/sim/order/clock.h"
-#include "faults/sim/order/tell.h"
+#include "faults/sim/order/history.h"
+#include "faults/sim/state/world_state.h"
 
 namespace cuaudit::sim {
 namespace {
@@ -68,6 +70,68 @@ void CheckFree(World& world, const Stream* stream, CUdeviceptr address, const Tr
                IsSupposed(world, history->birth.stamp));
   }
   history->death = trace;
+}
+
+namespace {
+
+constexpr std::size_t kMost = 1024;
+constexpr std::uint64_t kBefore = 64;  // bytes; programs that index from 1 hold a pointer to before their first element
+
+bool IsBeforeSomething(const World& world, std::uint64_t address) {
+  const Range* const after = world.ranges.FirstFrom(address);
+  return after != nullptr && after->base - address <= kBefore;
+}
+
+bool IsReserved(const World& world, std::uint64_t address) {
+  for (const Reservation* at = world.reservations; at != nullptr; at = at->next) {
+    if (address - at->base < at->size) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void RememberFreed(World& world, const Range* range) noexcept {
+  if (world.on_misuse == nullptr || range->region != &world.device_memory) return;
+  Freed freed{range->base, range->size, range->kind, {}};
+  if (range->history != nullptr) freed.death = range->history->death;
+  if (freed.death.stamp.slot == 0) freed.death.origin = Origin(world);
+  if (world.freed.size() < kMost) {
+    (void)world.freed.Push(world.arena, freed);
+  } else {
+    world.freed[world.freed_next] = freed;
+  }
+  world.freed_next = (world.freed_next + 1) % kMost;
+}
+
+const Freed* FindFreed(const World& world, std::uint64_t address) noexcept {
+  if (world.freed.empty() || !world.device_memory.Contains(address) || world.ranges.Find(address) != nullptr) return nullptr;
+  const std::size_t count = world.freed.size();
+  for (std::size_t i = 1; i <= count; ++i) {
+    const Freed& freed = world.freed[(world.freed_next + count - i) % count];
+    if (address - freed.base < freed.bytes) return IsBeforeSomething(world, address) || IsReserved(world, address) ? nullptr : &freed;
+  }
+  return nullptr;
+}
+
+std::uint64_t Origin(const World& world) noexcept { return world.origin == nullptr ? 0 : world.origin(world.observer); }
+
+void TellMisuse(World& world, driver::MisuseRule rule, Kind kind, std::uint64_t at, std::uint64_t bytes, std::uint64_t origin,
+                std::uint64_t other, bool refused_wait) noexcept {
+  if (world.on_misuse == nullptr) return;
+  for (const Told& told : world.told) {
+    if (told.rule == rule && told.other == other && (other != 0 || told.at == at)) return;
+  }
+  (void)world.told.Push(world.arena, Told{rule, other, at});
+  driver::Misuse misuse;
+  misuse.rule = rule;
+  misuse.kind = kind;
+  misuse.object = at;
+  misuse.bytes = bytes;
+  misuse.origin = origin;
+  misuse.other = other;
+  misuse.refused_wait = refused_wait;
+  world.on_misuse(world.observer, misuse);
 }
 
 }  // namespace cuaudit::sim

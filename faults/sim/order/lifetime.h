@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// lifetime.h: when memory may be used: after its allocation and before its free.
+// lifetime.h: when memory may be used: after its allocation and before its free; and how a misuse is reported.
 //
 //   Owns      the histories of allocations.
 //   Threads   the caller holds the world's lock.
@@ -50,5 +50,19 @@ void RememberFreed(World& world, const Range* range) noexcept;
 // The freed block that contained the address. nullptr when the address is in use, or when a live block begins shortly behind it: programs
 // that index from 1 hold a pointer to before their first element.
 const Freed* FindFreed(const World& world, std::uint64_t address) noexcept;
+
+// Reports a misuse to the world's observer.
+//
+//   Threads   the caller holds the world's lock, also while WorldOptions::on_misuse runs.
+//   Errors    without on_misuse nothing is reported.
+
+// Id of the current call, from WorldOptions::origin; 0: there is none.
+std::uint64_t Origin(const World& world) noexcept;
+// Reports a misuse once for each pair of rule and other operation within one call. `at` is an address or a handle. `refused_wait`: the
+// other operation would be known to be done if no wait had been refused (IsSupposed).
+void TellMisuse(World& world, driver::MisuseRule rule, Kind kind, std::uint64_t at, std::uint64_t bytes, std::uint64_t origin,
+                std::uint64_t other, bool refused_wait = false) noexcept;
+// Begins a new call, which may report the same misuse again.
+inline void BeginTelling(World& world) noexcept { world.told.Truncate(0); }
 
 }  // namespace cuaudit::sim

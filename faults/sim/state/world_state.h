@@ -11,11 +11,10 @@
 #include <atomic>
 #include <cstdint>
 
-#include "faults/sim/base/shell.h"
+#include "faults/sim/base/arena.h"
 #include "faults/sim/device/profile.h"
 #include "faults/sim/state/objects.h"
 #include "faults/sim/state/order.h"
-#include "faults/sim/state/share_file.h"
 #include "faults/sim/world.h"
 
 namespace cuaudit::sim {
@@ -54,7 +53,7 @@ struct PlacePools {
   Pool* current = nullptr;
 };
 
-// 2 MiB of device memory (chunks.h).
+// 2 MiB of device memory (memory.h).
 struct Chunk {
   std::uint16_t blocks : 13;  // at most 4096 of 512 bytes
   std::uint16_t device : 3;   // the device that is charged

@@ -3,11 +3,10 @@
 #include "faults/sim/stream/queue.h"
 
 #include "faults/sim/graph/capture.h"
-#include "faults/sim/graph/plan.h"
-#include "faults/sim/kernel/arguments.h"
-#include "faults/sim/oracle/attendance.h"
+#include "faults/sim/graph/executable.h"
+#include "faults/sim/kernel/launch.h"
 #include "faults/sim/oracle/oracle.h"
-#include "faults/sim/order/marker.h"
+#include "faults/sim/order/clock.h"
 
 namespace cuaudit::sim {
 namespace {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
+
 #include "faults/sim/stream/stream.h"
 
 #include "faults/sim/graph/capture.h"
@@ -84,6 +85,139 @@ GreenContext* CurrentGreen(const World& world, Thread* thread) noexcept {
 
 bool IsStreamOf(const Stream* stream, const Context* context, const GreenContext* green) noexcept {
   return stream->owner == context && (green == nullptr || stream->green == green);
+}
+
+namespace {
+
+// Runs `each` on the streams concerned until one answers an error.
+template <typename F>
+CUresult ForStreams(Context* context, const GreenContext* green, F each) {
+  CUresult result = CUDA_SUCCESS;
+  for (Object* at = context->children.first; at != nullptr && result == CUDA_SUCCESS; at = at->next) {
+    if (at->tag != Tag::Stream) continue;
+    Stream* const stream = static_cast<Stream*>(at);
+    if (stream != context->carrier && IsStreamOf(stream, context, green)) result = each(stream);
+  }
+  return result;
+}
+
+CUresult RefuseCaptured(Context* context, const GreenContext* green) {
+  CUresult result = CUDA_SUCCESS;
+  (void)ForStreams(context, green, [&](const Stream* stream) {
+    if (stream->capture == nullptr) return CUDA_SUCCESS;
+    Invalidate(stream->capture);
+    result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    return CUDA_SUCCESS;
+  });
+  return result;
+}
+
+Stream* CarrierOf(World& world, Context* context) {
+  if (context->carrier != nullptr) return context->carrier;
+  Stream* const stream = MakeStream(world, context, false);
+  if (stream == nullptr) return nullptr;
+  stream->blocking = false;
+  return context->carrier = stream;
+}
+
+// A recording of the stream, referenced by the caller; nullptr when the arena is full.
+Marker* Recording(World& world, Stream* stream) {
+  Marker* const marker = MakeMarker(world, stream);
+  if (marker == nullptr) return nullptr;
+  Work work;
+  work.type = WorkType::Record;
+  work.marker = marker;
+  if (Enqueue(world, stream, work) != CUDA_SUCCESS) {
+    DropMarker(world, marker);
+    return nullptr;
+  }
+  ++marker->references;
+  return marker;
+}
+
+}  // namespace
+
+CUresult RecordOn(Call& call, Stream* stream, Event* event) noexcept {
+  Marker* const marker = MakeMarker(call.world, stream);
+  if (marker == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  Work work;
+  work.type = WorkType::Record;
+  work.marker = marker;
+  const CUresult result = Submit(call, stream, CU_GRAPH_NODE_TYPE_EMPTY, work);
+  if (result != CUDA_SUCCESS) {
+    DropMarker(call.world, marker);
+    return result;
+  }
+  ++marker->references;
+  ForgetEvent(call.world, event);
+  DropMarker(call.world, event->marker);
+  event->marker = marker;
+  return CUDA_SUCCESS;
+}
+
+CUresult RecordAll(Call& call, Context* context, GreenContext* green, Event* event) noexcept {
+  World& world = call.world;
+  if (event->owner != context) return CUDA_ERROR_INVALID_HANDLE;
+  CUresult result = RefuseCaptured(context, green);
+  if (result != CUDA_SUCCESS) return result;
+  Stream* const carrier = CarrierOf(world, context);
+  if (carrier == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  result = ForStreams(context, green, [&](Stream* stream) {
+    if (IsIdle(stream)) {
+      ObserveFollow(world, carrier, stream);
+      return CUDA_SUCCESS;
+    }
+    Marker* const marker = Recording(world, stream);
+    const CUresult waits = marker == nullptr ? CUDA_ERROR_OUT_OF_MEMORY : WaitOn(world, carrier, marker);
+    DropMarker(world, marker);
+    return waits;
+  });
+  return result == CUDA_SUCCESS ? RecordOn(call, carrier, event) : result;
+}
+
+CUresult WaitAll(Call& call, Context* context, GreenContext* green, Event* event) noexcept {
+  World& world = call.world;
+  if (event->capture != nullptr) {
+    Invalidate(event->capture);
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  }
+  CUresult result = RefuseCaptured(context, green);
+  if (result == CUDA_SUCCESS && event->was_captured) result = CUDA_ERROR_INVALID_VALUE;
+  if (result != CUDA_SUCCESS || event->marker == nullptr || IsOver(world, *event->marker)) return result;
+  Stream* const carrier = CarrierOf(world, context);
+  if (carrier == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  result = WaitOn(world, carrier, event->marker);
+  if (result != CUDA_SUCCESS) return result;
+  Marker* const gate = Recording(world, carrier);
+  if (gate == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  result = ForStreams(context, green, [&](Stream* stream) { return WaitOn(world, stream, gate); });
+  Marker** const kept = green == nullptr ? &context->gate : &green->gate;
+  DropMarker(world, *kept);
+  *kept = gate;
+  return result;
+}
+
+CUresult FollowContext(World& world, Stream* stream, Context* context) noexcept {
+  ObserveFollow(world, stream, context);
+  const std::size_t busy = world.busy_streams.size();  // the stream itself may join them
+  for (std::size_t i = 0; i < busy; ++i) {
+    Stream* const other = world.busy_streams[i];
+    if (other == stream || other->owner != context) continue;
+    Marker* const marker = Recording(world, other);
+    const CUresult waits = marker == nullptr ? CUDA_ERROR_OUT_OF_MEMORY : WaitOn(world, stream, marker);
+    DropMarker(world, marker);
+    if (waits != CUDA_SUCCESS) return waits;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult PrecedeContext(World& world, Stream* stream, Context* context) noexcept {
+  Marker* const gate = Recording(world, stream);
+  if (gate == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  const CUresult result = ForStreams(context, nullptr, [&](Stream* other) { return WaitOn(world, other, gate); });
+  DropMarker(world, context->gate);
+  context->gate = gate;
+  return result;
 }
 
 }  // namespace cuaudit::sim

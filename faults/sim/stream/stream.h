@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// stream.h: streams and their handles.
+// stream.h: streams and their handles; what is recorded in, or waited for by, all streams of a context.
 //
 //   Owns      nothing; a stream belongs to its context.
 //   Threads   the caller holds the world's lock.
@@ -28,5 +28,23 @@ Stream* BusyBlocking(World& world, const Context* context) noexcept;
 GreenContext* CurrentGreen(const World& world, Thread* thread) noexcept;
 // True for a stream of `green`; with a null `green`, for every stream of `context` and of its green contexts.
 bool IsStreamOf(const Stream* stream, const Context* context, const GreenContext* green) noexcept;
+
+// Records an event for one stream or for all streams of a context, and makes whole contexts wait.
+//
+//   Owns      one carrier per context: an internal stream that waits for the others and that others wait for.
+//   Errors    OUT_OF_MEMORY when the arena is full; STREAM_CAPTURE_UNSUPPORTED while one of the streams is captured.
+//   Source    CUDA Driver API 13.0, cuEventRecord, cuCtxRecordEvent, cuCtxWaitEvent, cuGreenCtxRecordEvent, cuGreenCtxWaitEvent.
+
+// Requires that the stream is not captured.
+CUresult RecordOn(Call& call, Stream* stream, Event* event) noexcept;
+
+// All streams of the context; with `green`, only those of the green context.
+CUresult RecordAll(Call& call, Context* context, GreenContext* green, Event* event) noexcept;
+CUresult WaitAll(Call& call, Context* context, GreenContext* green, Event* event) noexcept;
+
+// FollowContext: the stream comes after all that was queued in the context so far. PrecedeContext: all that is queued in the context from
+// now on comes after the stream.
+CUresult FollowContext(World& world, Stream* stream, Context* context) noexcept;
+CUresult PrecedeContext(World& world, Stream* stream, Context* context) noexcept;
 
 }  // namespace cuaudit::sim

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
-#include "faults/sim/calls/context/named_context.h"
-#include "faults/sim/context/green.h"
+#include "faults/sim/context/context.h"
 #include "faults/sim/entry/entry.h"
-#include "faults/sim/stream/join.h"
 #include "faults/sim/stream/queue.h"
 #include "faults/sim/stream/stream.h"
 

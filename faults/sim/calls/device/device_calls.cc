@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
+#include <signal.h>
+
 #include "faults/sim/entry/entry.h"
 
 namespace cuaudit::sim {
@@ -190,4 +192,59 @@ CUresult api::DeviceGetTexture1DLinearMaxWidth(Call& call, std::size_t* width, C
 CUresult api::ProfilerStart(Call&) { return CUDA_SUCCESS; }
 CUresult api::ProfilerStop(Call&) { return CUDA_SUCCESS; }
 
+namespace {
+
+CUresult PeerOf(const Call& call, CUcontext handle, Context** peer) {
+  *peer = call.world.Find<Context>(handle);
+  if (*peer != nullptr && (*peer)->active) return CUDA_SUCCESS;
+  return *peer != nullptr || call.world.IsStale(handle) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+}  // namespace
+
+CUresult api::CtxEnablePeerAccess(Call& call, CUcontext handle, unsigned int flags) {
+  if (handle == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  Context* peer = nullptr;
+  const CUresult result = PeerOf(call, handle, &peer);
+  if (result != CUDA_SUCCESS) return result;
+  if (peer->device == call.context->device) return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+  if (call.context->peers.Contains(peer->handle)) return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+  return call.context->peers.Push(call.world.arena, peer->handle) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult api::CtxDisablePeerAccess(Call& call, CUcontext handle) {
+  if (handle == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  Context* peer = nullptr;
+  const CUresult result = PeerOf(call, handle, &peer);
+  if (result != CUDA_SUCCESS) return result;
+  return call.context->peers.EraseValue(peer->handle) ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+}
+
 }  // namespace cuaudit::sim
+
+// Arguments are checked and nothing is done: a locked process's calls would block, and its memory would move to the host.
+#ifdef CUAUDIT_HAS_CheckpointProcessGetState
+namespace cuaudit::sim {
+namespace {
+
+CUresult OfProcess(int process) { return process <= 0 || kill(process, 0) != 0 ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_ERROR_NOT_SUPPORTED; }
+
+CUresult OfProcess(int process, const void* out) { return out == nullptr ? CUDA_ERROR_INVALID_VALUE : OfProcess(process); }
+
+}  // namespace
+
+CUresult api::CheckpointProcessGetState(Call&, int process, CUprocessState* state) { return OfProcess(process, state); }
+
+CUresult api::CheckpointProcessGetRestoreThreadId(Call&, int process, int* thread) { return OfProcess(process, thread); }
+
+CUresult api::CheckpointProcessLock(Call&, int process, CUcheckpointLockArgs*) { return OfProcess(process); }
+
+CUresult api::CheckpointProcessCheckpoint(Call&, int process, CUcheckpointCheckpointArgs*) { return OfProcess(process); }
+
+CUresult api::CheckpointProcessRestore(Call&, int process, CUcheckpointRestoreArgs*) { return OfProcess(process); }
+
+CUresult api::CheckpointProcessUnlock(Call&, int process, CUcheckpointUnlockArgs*) { return OfProcess(process); }
+
+}  // namespace cuaudit::sim
+#endif

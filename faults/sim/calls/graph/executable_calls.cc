@@ -2,19 +2,18 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/entry/entry.h"
 #include "faults/sim/graph/capture.h"
-#include "faults/sim/graph/conditional.h"
 #include "faults/sim/graph/memory_node.h"
 #include "faults/sim/graph/node.h"
-#include "faults/sim/kernel/arguments.h"
-#include "faults/sim/operation/batch_node.h"
+#include "faults/sim/kernel/launch.h"
+#include "faults/sim/operation/value_work.h"
 #include "faults/sim/stream/queue.h"
 #include "faults/sim/stream/stream.h"
 
 namespace cuaudit::sim {
 namespace {
 
-constexpr unsigned long long kFlags = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
-                                      CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
+constexpr unsigned long long kInstantiateFlags = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
+                                                 CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
 
 bool CanDisable(CUgraphNodeType type) {
   return type == CU_GRAPH_NODE_TYPE_KERNEL || type == CU_GRAPH_NODE_TYPE_MEMSET || type == CU_GRAPH_NODE_TYPE_MEMCPY;
@@ -68,7 +67,7 @@ const Node* NodeOfNothing(const World& world, const Graph* graph) {
 CUresult Instantiate(Call& call, CUgraphExec* out, CUgraph handle, unsigned long long flags, Refusal* refusal) {
   World& world = call.world;
   Graph* const graph = world.Find<Graph>(handle);
-  if (out == nullptr || graph == nullptr || graph->capturing || (flags & ~kFlags) != 0) {
+  if (out == nullptr || graph == nullptr || graph->capturing || (flags & ~kInstantiateFlags) != 0) {
     return Refuse(refusal, CUDA_GRAPH_INSTANTIATE_ERROR);
   }
   if (IsBody(graph) || graph->IsChild()) return Refuse(refusal, CUDA_GRAPH_INSTANTIATE_ERROR, nullptr, CUDA_ERROR_NOT_SUPPORTED);

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
 #include "faults/sim/entry/entry.h"
 #include "faults/sim/graph/graph.h"
 #include "faults/sim/graph/memory_node.h"
+#include "faults/sim/graph/node.h"
+#include "faults/sim/memory/pool.h"
 
 namespace cuaudit::sim {
 namespace {
@@ -192,6 +198,136 @@ CUresult api::GraphConditionalHandleCreate(Call& call, CUgraphConditionalHandle*
   conditional->flags = flags;
   *out = conditional->handle;
   return CUDA_SUCCESS;
+}
+
+namespace {
+
+bool IsDevice(const World& world, CUdevice device) { return device >= 0 && device < world.device_count; }
+
+}  // namespace
+
+CUresult api::GraphAddMemAllocNode(Call& call, CUgraphNode* out, CUgraph handle, const CUgraphNode* dependencies, std::size_t count,
+                                   CUDA_MEM_ALLOC_NODE_PARAMS* parameters) {
+  if (out == nullptr || parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Dependencies earlier(call.world);
+  CUresult result = earlier.Resolve(handle, dependencies, count);
+  Node* node = nullptr;
+  if (result == CUDA_SUCCESS && earlier.graph()->IsChild()) result = CUDA_ERROR_NOT_SUPPORTED;
+  if (result == CUDA_SUCCESS) {
+    result = AddAllocNode(call.world, earlier.graph(), earlier.nodes().data(), count, parameters, &node);
+  }
+  if (result == CUDA_SUCCESS) *out = ToHandle<CUgraphNode>(node);
+  return result;
+}
+
+CUresult api::GraphAddMemFreeNode(Call& call, CUgraphNode* out, CUgraph handle, const CUgraphNode* dependencies, std::size_t count,
+                                  CUdeviceptr address) {
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Dependencies earlier(call.world);
+  CUresult result = earlier.Resolve(handle, dependencies, count);
+  Node* node = nullptr;
+  if (result == CUDA_SUCCESS && earlier.graph()->IsChild()) result = CUDA_ERROR_NOT_SUPPORTED;
+  if (result == CUDA_SUCCESS) result = AddFreeNode(call.world, earlier.graph(), earlier.nodes().data(), count, address, &node);
+  if (result == CUDA_SUCCESS) *out = ToHandle<CUgraphNode>(node);
+  return result;
+}
+
+CUresult api::GraphMemAllocNodeGetParams(Call& call, CUgraphNode handle, CUDA_MEM_ALLOC_NODE_PARAMS* out) {
+  return ReadNode(call, handle, CU_GRAPH_NODE_TYPE_MEM_ALLOC, &Work::alloc, out);
+}
+
+CUresult api::GraphMemFreeNodeGetParams(Call& call, CUgraphNode handle, CUdeviceptr* out) {
+  return ReadNode(call, handle, CU_GRAPH_NODE_TYPE_MEM_FREE, &Work::address, out);
+}
+
+CUresult api::DeviceGraphMemTrim(Call& call, CUdevice device) {
+  if (!IsDevice(call.world, device)) return CUDA_ERROR_INVALID_DEVICE;
+  TrimGraphMemory(call.world, device);
+  return CUDA_SUCCESS;
+}
+
+CUresult api::DeviceGetGraphMemAttribute(Call& call, CUdevice device, CUgraphMem_attribute attribute, void* value) {
+  if (!IsDevice(call.world, device)) return CUDA_ERROR_INVALID_DEVICE;
+  const DeviceState& state = call.world.devices[device];
+  const std::uint64_t numbers[] = {state.graph_used, state.graph_used_high, state.graph_reserved, state.graph_reserved_high};
+  const std::size_t which = static_cast<std::size_t>(attribute);
+  if (value == nullptr || which > CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH) return CUDA_ERROR_INVALID_VALUE;
+  std::memcpy(value, &numbers[which], sizeof(numbers[which]));
+  return CUDA_SUCCESS;
+}
+
+CUresult api::DeviceSetGraphMemAttribute(Call& call, CUdevice device, CUgraphMem_attribute attribute, void* value) {
+  if (!IsDevice(call.world, device)) return CUDA_ERROR_INVALID_DEVICE;
+  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  DeviceState& state = call.world.devices[device];
+  std::uint64_t number = 0;
+  std::memcpy(&number, value, sizeof(number));
+  if (number != 0) return CUDA_ERROR_INVALID_VALUE;  // a high watermark can only be reset
+  if (attribute == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH) {
+    state.graph_used_high = state.graph_used;
+  } else if (attribute == CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH) {
+    state.graph_reserved_high = state.graph_reserved;
+  } else {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_SUCCESS;
+}
+
+// A graph as a DOT file: its nodes by kind and their edges. The driver's own file says more; nobody can rely on its text.
+
+namespace {
+
+constexpr const char* kKinds[] = {"KERNEL",       "MEMCPY",       "MEMSET",           "HOST",           "GRAPH",     "EMPTY",
+                                  "EVENT_WAIT",   "EVENT_RECORD", "EXT_SEMAS_SIGNAL", "EXT_SEMAS_WAIT", "MEM_ALLOC", "MEM_FREE",
+                                  "BATCH_MEM_OP", "CONDITIONAL"};
+
+const char* KindOf(CUgraphNodeType type) {
+  const std::size_t index = static_cast<std::size_t>(type);
+  return index < sizeof(kKinds) / sizeof(kKinds[0]) ? kKinds[index] : "?";
+}
+
+class File {
+ public:
+  explicit File(const char* path) : file_(open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {}
+  ~File() {
+    if (file_ >= 0) close(file_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  bool good() const { return file_ >= 0 && !failed_; }
+  void Write(const char* line, int length) {
+    if (length > 0 && write(file_, line, static_cast<std::size_t>(length)) != length) failed_ = true;
+  }
+
+ private:
+  int file_;
+  bool failed_ = false;
+};
+
+std::size_t IndexOf(const Graph* graph, const Node* wanted) {
+  std::size_t index = 0;
+  while (index < graph->nodes.size() && graph->nodes[index] != wanted) ++index;
+  return index;
+}
+
+}  // namespace
+
+CUresult api::GraphDebugDotPrint(Call& call, CUgraph handle, const char* path, unsigned int) {
+  const Graph* const graph = call.world.Find<Graph>(handle);
+  if (graph == nullptr || path == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  File file(path);
+  if (!file.good()) return CUDA_ERROR_OPERATING_SYSTEM;
+  char line[160];
+  file.Write(line, snprintf(line, sizeof(line), "digraph dot {\n"));
+  for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
+    const Node* const node = graph->nodes[i];
+    file.Write(line, snprintf(line, sizeof(line), "  n%zu [label=\"%zu %s\"];\n", i, i, KindOf(node->type)));
+    for (const Node* const next : node->dependents) {
+      file.Write(line, snprintf(line, sizeof(line), "  n%zu -> n%zu;\n", i, IndexOf(graph, next)));
+    }
+  }
+  file.Write(line, snprintf(line, sizeof(line), "}\n"));
+  return file.good() ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
 }
 
 }  // namespace cuaudit::sim

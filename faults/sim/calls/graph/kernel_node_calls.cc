@@ -2,7 +2,7 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/entry/entry.h"
 #include "faults/sim/graph/node.h"
-#include "faults/sim/kernel/arguments.h"
+#include "faults/sim/kernel/launch.h"
 
 namespace cuaudit::sim {
 namespace {

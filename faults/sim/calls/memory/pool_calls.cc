@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "faults/sim/context/context.h"
 #include "faults/sim/entry/entry.h"
 #include "faults/sim/graph/capture.h"
 #include "faults/sim/graph/memory_node.h"
-#include "faults/sim/memory/chunks.h"
+#include "faults/sim/memory/memory.h"
 #include "faults/sim/memory/pool.h"
+#include "faults/sim/memory/share.h"
 #include "faults/sim/order/lifetime.h"
 #include "faults/sim/stream/queue.h"
 #include "faults/sim/stream/schedule.h"
@@ -145,6 +149,213 @@ CUresult api::MemPoolSetAttribute(Call& call, CUmemoryPool handle, CUmemPool_att
     return CUDA_SUCCESS;
   }
   return CUDA_ERROR_INVALID_VALUE;
+}
+
+namespace {
+
+constexpr CUmemAllocationType kPinned = CU_MEM_ALLOCATION_TYPE_PINNED;
+
+}  // namespace
+
+CUresult api::MemPoolCreate(Call& call, CUmemoryPool* out, const CUmemPoolProps* properties) {
+  World& world = call.world;
+  if (const CUresult result = RefuseUnsafe(world, call.thread); result != CUDA_SUCCESS) return result;
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (const CUresult result = CheckPool(world, properties); result != CUDA_SUCCESS) return result;
+  const Pool* const pool = MakePool(world, *properties, false);
+  if (pool == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  *out = ToHandle<CUmemoryPool>(pool);
+  return CUDA_SUCCESS;
+}
+
+CUresult api::MemPoolDestroy(Call& call, CUmemoryPool handle) {
+  World& world = call.world;
+  Pool* const pool = world.Find<Pool>(handle);
+  if (pool == nullptr || pool->is_default) return CUDA_ERROR_INVALID_VALUE;
+  const PoolsOf pools = FindPools(world, pool->properties.location, pool->properties.allocType);
+  if (pools.current != nullptr && *pools.current == pool) *pools.current = *pools.standard;
+  EndShare(world, pool->share);
+  pool->share = 0;
+  if (pool->allocations == 0) {
+    FreePool(world, pool);
+  } else {
+    world.Retire(pool);
+    pool->destroyed = true;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult api::DeviceGetDefaultMemPool(Call& call, CUmemoryPool* out, CUdevice device) {
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (device < 0 || device >= call.world.device_count) return CUDA_ERROR_INVALID_DEVICE;
+  *out = ToHandle<CUmemoryPool>(call.world.devices[device].default_pool);
+  return CUDA_SUCCESS;
+}
+
+CUresult api::DeviceGetMemPool(Call& call, CUmemoryPool* out, CUdevice device) {
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (device < 0 || device >= call.world.device_count) return CUDA_ERROR_INVALID_DEVICE;
+  *out = ToHandle<CUmemoryPool>(call.world.devices[device].current_pool);
+  return CUDA_SUCCESS;
+}
+
+CUresult api::DeviceSetMemPool(Call& call, CUdevice device, CUmemoryPool handle) {
+  if (device < 0 || device >= call.world.device_count) return CUDA_ERROR_INVALID_DEVICE;
+  Pool* const pool = call.world.Find<Pool>(handle);
+  if (pool == nullptr || pool->imported || !IsOnDevice(pool) || pool->device != device) return CUDA_ERROR_INVALID_VALUE;
+  call.world.devices[device].current_pool = pool;
+  return CUDA_SUCCESS;
+}
+
+#ifdef CUAUDIT_HAS_MemGetDefaultMemPool
+CUresult api::MemGetDefaultMemPool(Call& call, CUmemoryPool* out, CUmemLocation* location, CUmemAllocationType type) {
+  if (out == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (FindPools(call.world, *location, type).standard == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const Pool* const pool = DefaultPool(call.world, *location, type);
+  if (pool == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  *out = ToHandle<CUmemoryPool>(pool);
+  return CUDA_SUCCESS;
+}
+
+CUresult api::MemGetMemPool(Call& call, CUmemoryPool* out, CUmemLocation* location, CUmemAllocationType type) {
+  if (out == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const PoolsOf pools = FindPools(call.world, *location, type);
+  if (pools.current == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (*pools.current == nullptr) return MemGetDefaultMemPool(call, out, location, type);
+  *out = ToHandle<CUmemoryPool>(*pools.current);
+  return CUDA_SUCCESS;
+}
+
+CUresult api::MemSetMemPool(Call& call, CUmemLocation* location, CUmemAllocationType type, CUmemoryPool handle) {
+  Pool* const pool = call.world.Find<Pool>(handle);
+  if (location == nullptr || pool == nullptr || pool->imported || pool->properties.allocType != type) return CUDA_ERROR_INVALID_VALUE;
+  const PoolsOf pools = FindPools(call.world, *location, type);
+  const PoolsOf own = FindPools(call.world, pool->properties.location, pool->properties.allocType);
+  if (pools.current == nullptr || pools.current != own.current) return CUDA_ERROR_INVALID_VALUE;
+  *pools.current = pool;
+  return CUDA_SUCCESS;
+}
+#endif
+
+CUresult api::MemPoolSetAccess(Call& call, CUmemoryPool handle, const CUmemAccessDesc* list, std::size_t count) {
+  Pool* const pool = call.world.Find<Pool>(handle);
+  if (pool == nullptr || (list == nullptr && count != 0)) return CUDA_ERROR_INVALID_VALUE;
+  for (std::size_t i = 0; i < count; ++i) {
+    const CUmemLocation& place = list[i].location;
+    const bool device = place.type == CU_MEM_LOCATION_TYPE_DEVICE && place.id >= 0 && place.id < call.world.device_count;
+    const unsigned flags = static_cast<unsigned>(list[i].flags);
+    if (!device) return CUDA_ERROR_INVALID_DEVICE;
+    if (flags != CU_MEM_ACCESS_FLAGS_PROT_NONE && flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE && flags != CU_MEM_ACCESS_FLAGS_PROT_READ)
+      return CUDA_ERROR_INVALID_VALUE;
+    if (IsOnDevice(pool) && place.id == pool->device && flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) return CUDA_ERROR_INVALID_DEVICE;
+    if (flags == CU_MEM_ACCESS_FLAGS_PROT_READ) return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  for (std::size_t i = 0; i < count; ++i) pool->access[list[i].location.id] = list[i].flags;
+  return CUDA_SUCCESS;
+}
+
+CUresult api::MemPoolGetAccess(Call& call, CUmemAccess_flags* flags, CUmemoryPool handle, CUmemLocation* location) {
+  const Pool* const pool = call.world.Find<Pool>(handle);
+  if (pool == nullptr || flags == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (location->type == CU_MEM_LOCATION_TYPE_DEVICE) {
+    if (location->id < 0 || location->id >= call.world.device_count) return CUDA_ERROR_INVALID_VALUE;
+    *flags = pool->access[location->id];
+    return CUDA_SUCCESS;
+  }
+  if (FindPools(call.world, *location, kPinned).standard == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *flags = IsOnDevice(pool) ? CU_MEM_ACCESS_FLAGS_PROT_NONE : CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  return CUDA_SUCCESS;
+}
+
+namespace {
+
+constexpr CUmemAllocationHandleType kFileDescriptor = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+
+// What the descriptor of a pool holds.
+struct PoolFile {
+  ShareName name;
+  CUmemPoolProps properties;
+};
+
+}  // namespace
+
+CUresult api::MemPoolExportToShareableHandle(Call& call, void* out, CUmemoryPool handle, CUmemAllocationHandleType type,
+                                             unsigned long long flags) {
+  World& world = call.world;
+  Pool* const pool = world.Find<Pool>(handle);
+  if (out == nullptr || pool == nullptr || flags != 0 || type != kFileDescriptor || pool->properties.handleTypes != kFileDescriptor)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (pool->share == 0) pool->share = ShareSlot(world, ShareKind::Pool);
+  if (pool->share == 0) return CUDA_ERROR_OUT_OF_MEMORY;
+  const PoolFile contents{NameShare(world, pool->share), pool->properties};
+  const int file = MakeShareFile(sizeof(contents));
+  if (file < 0) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (pwrite(file, &contents, sizeof(contents), 0) != static_cast<ssize_t>(sizeof(contents))) {
+    close(file);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  std::memcpy(out, &file, sizeof(file));
+  return CUDA_SUCCESS;
+}
+
+CUresult api::MemPoolImportFromShareableHandle(Call& call, CUmemoryPool* out, void* os_handle, CUmemAllocationHandleType type,
+                                               unsigned long long flags) {
+  if (out == nullptr || type != kFileDescriptor || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  PoolFile contents{};
+  const int file = static_cast<int>(reinterpret_cast<std::intptr_t>(os_handle));
+  const bool whole = file >= 0 && pread(file, &contents, sizeof(contents), 0) == static_cast<ssize_t>(sizeof(contents));
+  if (!whole || contents.name.kind != ShareKind::Pool || !IsShareAlive(contents.name)) return CUDA_ERROR_UNKNOWN;
+  contents.properties.handleTypes = CU_MEM_HANDLE_TYPE_NONE;  // nobody exports it again
+  if (CheckPool(call.world, &contents.properties) != CUDA_SUCCESS) return CUDA_ERROR_UNKNOWN;
+  Pool* const pool = MakePool(call.world, contents.properties, false);
+  if (pool == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  pool->imported = true;
+  pool->file = fcntl(file, F_DUPFD_CLOEXEC, 0);
+  pool->origin = contents.name;
+  *out = ToHandle<CUmemoryPool>(pool);
+  return CUDA_SUCCESS;
+}
+
+CUresult api::MemPoolExportPointer(Call& call, CUmemPoolPtrExportData* out, CUdeviceptr address) {
+  Range* const range = call.world.ranges.Find(address);
+  if (out == nullptr || range == nullptr || range->base != address || range->freeing) return CUDA_ERROR_INVALID_VALUE;
+  // Memory of a pool that was not exported cannot be imported by anybody.
+  if (range->pool == nullptr || range->pool->share == 0 || range->import != nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (!ShareRange(call.world, range, ShareKind::PoolMemory, range->pool->share)) return CUDA_ERROR_OUT_OF_MEMORY;
+  const ShareName name = NameShare(call.world, range->share);
+  *out = {};
+  std::memcpy(out, &name, sizeof(name));
+  return CUDA_SUCCESS;
+}
+
+CUresult api::MemPoolImportPointer(Call& call, CUdeviceptr* out, CUmemoryPool handle, CUmemPoolPtrExportData* data) {
+  World& world = call.world;
+  Pool* const pool = world.Find<Pool>(handle);
+  if (out == nullptr || data == nullptr || pool == nullptr || !pool->imported) return CUDA_ERROR_INVALID_VALUE;
+  ShareName name{};
+  std::memcpy(&name, data, sizeof(name));
+  const bool of_pool = name.kind == ShareKind::PoolMemory && name.nonce == pool->origin.nonce && name.group == pool->origin.slot + 1;
+  if (!of_pool) return CUDA_ERROR_INVALID_VALUE;
+  if (const Import* const known = FindImport(world, name); known != nullptr) {  // the same address, and still one free
+    if (known->range->pool != pool || known->range->freeing) return CUDA_ERROR_INVALID_VALUE;
+    *out = known->range->base;
+    return CUDA_SUCCESS;
+  }
+  if (call.context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  Import* const import = OpenShare(world, name);
+  if (import == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Range* const range = TakeElsewhere(world, call.context, name.size, Kind::StreamOrderedMemory, import->bytes);
+  if (range == nullptr) {
+    CloseShare(world, import);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  range->pool = pool;
+  range->import = import;
+  import->range = range;
+  import->opens = 1;
+  ++pool->allocations;
+  *out = range->base;
+  return CUDA_SUCCESS;
 }
 
 }  // namespace cuaudit::sim

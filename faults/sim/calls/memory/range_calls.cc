@@ -2,7 +2,7 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/entry/entry.h"
 #include "faults/sim/graph/capture.h"
-#include "faults/sim/memory/managed.h"
+#include "faults/sim/memory/memory.h"
 #include "faults/sim/memory/pool.h"
 #include "faults/sim/stream/queue.h"
 #include "faults/sim/stream/stream.h"

@@ -5,8 +5,7 @@
 #include "faults/sim/graph/capture.h"
 #include "faults/sim/memory/pool.h"
 #include "faults/sim/memory/share.h"
-#include "faults/sim/order/marker.h"
-#include "faults/sim/stream/join.h"
+#include "faults/sim/order/clock.h"
 #include "faults/sim/stream/schedule.h"
 #include "faults/sim/stream/stream.h"
 

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "faults/sim/entry/entry.h"
-#include "faults/sim/kernel/arguments.h"
-#include "faults/sim/operation/batch_node.h"
+#include "faults/sim/graph/node.h"
+#include "faults/sim/kernel/launch.h"
+#include "faults/sim/memory/share.h"
 #include "faults/sim/operation/value_work.h"
 #include "faults/sim/stream/queue.h"
 #include "faults/sim/stream/stream.h"
+#include "include/cuaudit/semaphore.h"
 
 namespace cuaudit::sim {
 namespace {
@@ -83,6 +88,173 @@ CUresult api::StreamWriteValue64(Call& call, CUstream stream, CUdeviceptr addres
 CUresult api::StreamBatchMemOp(Call& call, CUstream stream, unsigned int count, CUstreamBatchMemOpParams* operations, unsigned int flags) {
   if (flags != 0 || count > kMostOperations || (count != 0 && operations == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   return Queue(call, stream, count, operations);
+}
+
+namespace {
+
+constexpr CUgraphNodeType kSignal = CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL;
+constexpr CUgraphNodeType kWait = CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT;
+
+// The page of a file that semaphore.h made; null: it is none.
+SemaphorePage* MapPage(int file) {
+  struct stat about;
+  cuaudit_semaphore_file head{};
+  if (file < 0 || fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) return nullptr;
+  if (pread(file, &head, sizeof(head), 0) != static_cast<ssize_t>(sizeof(head)) || head.magic != CUAUDIT_SEMAPHORE_MAGIC) return nullptr;
+  return reinterpret_cast<SemaphorePage*>(MapShareFile(file, sizeof(head), 0));
+}
+
+CUresult Queue(Call& call, CUstream handle, CUgraphNodeType type, CUresult made, const Work& work) {
+  if (made != CUDA_SUCCESS) return made;
+  CUresult result = CUDA_SUCCESS;
+  Stream* const stream = FindStream(call, handle, &result);
+  if (stream != nullptr) result = Submit(call, stream, type, work);
+  DropArguments(call.world, work);
+  return result;
+}
+
+CUresult Add(Call& call, CUgraphNode* out, CUgraph graph, const CUgraphNode* earlier, std::size_t count, CUgraphNodeType type,
+             CUresult made, const Work& work) {
+  if (made != CUDA_SUCCESS) return made;
+  Dependencies dependencies(call.world);
+  CUresult result = out == nullptr ? CUDA_ERROR_INVALID_VALUE : dependencies.Resolve(graph, earlier, count);
+  if (result == CUDA_SUCCESS) {
+    const Node* const node = AddNode(call.world, dependencies.graph(), dependencies.nodes().data(), count, type, work);
+    if (node != nullptr) *out = ToHandle<CUgraphNode>(node);
+    if (node == nullptr) result = CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  DropArguments(call.world, work);
+  return result;
+}
+
+CUresult Set(Call& call, CUgraphNode handle, CUgraphNodeType type, CUresult made, const Work& work) {
+  if (made != CUDA_SUCCESS) return made;
+  Node* const node = FindNode(call, handle, type);
+  if (node != nullptr) {
+    DropArguments(call.world, node->work);
+    node->work = work;
+    return CUDA_SUCCESS;
+  }
+  DropArguments(call.world, work);
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+// Both kinds of parameters have the same members.
+template <typename Parameters>
+CUresult Get(Call& call, CUgraphNode handle, CUgraphNodeType type, Parameters* out) {
+  const Node* const node = FindNode(call, handle, type);
+  if (node == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const ValueWork& list = node->work.value;
+  out->extSemArray = const_cast<CUexternalSemaphore*>(list.semaphores);
+  out->paramsArray = static_cast<decltype(out->paramsArray)>(list.parameters);
+  out->numExtSems = list.count;
+  return CUDA_SUCCESS;
+}
+
+CUresult WorkOfSignal(const Call& call, const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS* from, Work* work) {
+  return from == nullptr ? CUDA_ERROR_INVALID_VALUE : SignalWork(call, from->extSemArray, from->paramsArray, from->numExtSems, work);
+}
+
+CUresult WorkOfWait(const Call& call, const CUDA_EXT_SEM_WAIT_NODE_PARAMS* from, Work* work) {
+  return from == nullptr ? CUDA_ERROR_INVALID_VALUE : AwaitWork(call, from->extSemArray, from->paramsArray, from->numExtSems, work);
+}
+
+}  // namespace
+
+CUresult api::ImportExternalSemaphore(Call& call, CUexternalSemaphore* out, const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC* from) {
+  if (out == nullptr || from == nullptr || from->flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  switch (static_cast<int>(from->type)) {
+    case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD:
+    case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD:
+      break;
+    case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32:
+    case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32_KMT:
+    case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D12_FENCE:
+    case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_FENCE:
+    case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_NVSCISYNC:
+    case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX:
+    case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX_KMT:
+    case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_WIN32:
+      return CUDA_ERROR_NOT_SUPPORTED;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+  SemaphorePage* const page = MapPage(from->handle.fd);
+  if (page == nullptr) return CUDA_ERROR_UNKNOWN;
+  ExternalSemaphore* const semaphore = call.world.Make<ExternalSemaphore>(call.context);
+  if (semaphore == nullptr || !call.world.semaphores.Push(call.world.arena, semaphore)) {
+    MapRelease(page, sizeof(cuaudit_semaphore_file));
+    if (semaphore != nullptr) call.world.Destroy(semaphore);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  semaphore->timeline = from->type == CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD;
+  semaphore->page = page;
+  close(from->handle.fd);  // an imported descriptor is the driver's
+  *out = ToHandle<CUexternalSemaphore>(semaphore);
+  return CUDA_SUCCESS;
+}
+
+CUresult api::DestroyExternalSemaphore(Call& call, CUexternalSemaphore handle) {
+  ExternalSemaphore* const semaphore = call.world.Find<ExternalSemaphore>(handle);
+  if (semaphore == nullptr) return handle == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
+  const CUresult result = Borrow(call, semaphore->owner);
+  if (result != CUDA_SUCCESS) return result;
+  FreeSemaphore(call.world, semaphore);
+  return CUDA_SUCCESS;
+}
+
+CUresult api::SignalExternalSemaphoresAsync(Call& call, const CUexternalSemaphore* semaphores,
+                                            const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS* parameters, unsigned int count, CUstream stream) {
+  Work work;
+  return Queue(call, stream, kSignal, SignalWork(call, semaphores, parameters, count, &work), work);
+}
+
+CUresult api::WaitExternalSemaphoresAsync(Call& call, const CUexternalSemaphore* semaphores,
+                                          const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS* parameters, unsigned int count, CUstream stream) {
+  Work work;
+  return Queue(call, stream, kWait, AwaitWork(call, semaphores, parameters, count, &work), work);
+}
+
+CUresult api::GraphAddExternalSemaphoresSignalNode(Call& call, CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
+                                                   std::size_t count, const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS* parameters) {
+  Work work;
+  return Add(call, out, graph, dependencies, count, kSignal, WorkOfSignal(call, parameters, &work), work);
+}
+
+CUresult api::GraphAddExternalSemaphoresWaitNode(Call& call, CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
+                                                 std::size_t count, const CUDA_EXT_SEM_WAIT_NODE_PARAMS* parameters) {
+  Work work;
+  return Add(call, out, graph, dependencies, count, kWait, WorkOfWait(call, parameters, &work), work);
+}
+
+CUresult api::GraphExternalSemaphoresSignalNodeGetParams(Call& call, CUgraphNode node, CUDA_EXT_SEM_SIGNAL_NODE_PARAMS* out) {
+  return Get(call, node, kSignal, out);
+}
+
+CUresult api::GraphExternalSemaphoresWaitNodeGetParams(Call& call, CUgraphNode node, CUDA_EXT_SEM_WAIT_NODE_PARAMS* out) {
+  return Get(call, node, kWait, out);
+}
+
+CUresult api::GraphExternalSemaphoresSignalNodeSetParams(Call& call, CUgraphNode node, const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS* parameters) {
+  Work work;
+  return Set(call, node, kSignal, WorkOfSignal(call, parameters, &work), work);
+}
+
+CUresult api::GraphExternalSemaphoresWaitNodeSetParams(Call& call, CUgraphNode node, const CUDA_EXT_SEM_WAIT_NODE_PARAMS* parameters) {
+  Work work;
+  return Set(call, node, kWait, WorkOfWait(call, parameters, &work), work);
+}
+
+CUresult api::GraphExecExternalSemaphoresSignalNodeSetParams(Call& call, CUgraphExec handle, CUgraphNode node,
+                                                             const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS* parameters) {
+  Work work;
+  return SetStep(call, handle, node, kSignal, WorkOfSignal(call, parameters, &work), work);
+}
+
+CUresult api::GraphExecExternalSemaphoresWaitNodeSetParams(Call& call, CUgraphExec handle, CUgraphNode node,
+                                                           const CUDA_EXT_SEM_WAIT_NODE_PARAMS* parameters) {
+  Work work;
+  return SetStep(call, handle, node, kWait, WorkOfWait(call, parameters, &work), work);
 }
 
 }  // namespace cuaudit::sim

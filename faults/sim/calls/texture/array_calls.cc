@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
+
 #include "faults/sim/entry/entry.h"
 #include "faults/sim/memory/array.h"
 #include "faults/sim/memory/memory.h"
+#include "faults/sim/memory/physical.h"
 #include "faults/sim/order/lifetime.h"
 #include "faults/sim/stream/schedule.h"
+#include "faults/sim/stream/stream.h"
 
 namespace cuaudit::sim {
 namespace {
@@ -92,6 +95,181 @@ CUresult api::MipmappedArrayGetLevel(Call& call, CUarray* out, CUmipmappedArray 
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (level >= array->levels) return CUDA_ERROR_INVALID_VALUE;
   *out = ToHandle<CUarray>(array->level[level]);
+  return CUDA_SUCCESS;
+}
+
+namespace {
+
+constexpr std::uint64_t kTileBytes = 65536;
+
+struct Extent {
+  unsigned width, height, depth;
+};
+
+// A tile of 64 KiB.
+Extent TileOf(const Array& shape) {
+  const bool volume = shape.descriptor.Depth != 0 && (shape.descriptor.Flags & CUDA_ARRAY3D_LAYERED) == 0;
+  switch (shape.element) {
+    case 1:
+      return volume ? Extent{64, 32, 32} : Extent{256, 256, 1};
+    case 2:
+      return volume ? Extent{32, 32, 32} : Extent{256, 128, 1};
+    case 4:
+      return volume ? Extent{32, 32, 16} : Extent{128, 128, 1};
+    case 8:
+      return volume ? Extent{32, 16, 16} : Extent{128, 64, 1};
+    default:
+      return volume ? Extent{16, 16, 16} : Extent{64, 64, 1};
+  }
+}
+
+CUresult Requirements(CUDA_ARRAY_MEMORY_REQUIREMENTS* out, const CUDA_ARRAY3D_DESCRIPTOR& descriptor, std::uint64_t bytes) {
+  if ((descriptor.Flags & CUDA_ARRAY3D_DEFERRED_MAPPING) == 0) return CUDA_ERROR_INVALID_VALUE;
+  *out = {};
+  out->alignment = kTileBytes;
+  out->size = (bytes + kTileBytes - 1) / kTileBytes * kTileBytes;
+  return CUDA_SUCCESS;
+}
+
+// The part of an array that one entry of a list speaks of; false: it has no such part.
+bool Describe(const World& world, const CUarrayMapInfo& info, Binding* binding) {
+  const bool mipmapped = info.resourceType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
+  if (!mipmapped && info.resourceType != CU_RESOURCE_TYPE_ARRAY) return false;
+  const MipmappedArray* const levels = mipmapped ? world.Find<MipmappedArray>(info.resource.mipmap) : nullptr;
+  const Array* array = mipmapped ? nullptr : world.Find<Array>(info.resource.array);
+  if (levels == nullptr && (array == nullptr || array->parent != nullptr)) return false;
+  const CUDA_ARRAY3D_DESCRIPTOR& descriptor = mipmapped ? levels->descriptor : array->descriptor;
+  if (!IsDeferred(descriptor)) return false;
+  binding->range = mipmapped ? levels->range : array->range;
+  binding->kind = static_cast<std::uint32_t>(info.subresourceType);
+  if (info.subresourceType == CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL) {
+    const auto& tail = info.subresource.miptail;
+    const std::uint64_t part[8] = {tail.layer, tail.offset, tail.size};
+    std::memcpy(binding->part, part, sizeof(part));
+    return tail.size != 0;
+  }
+  if (info.subresourceType != CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL) return false;
+  const auto& level = info.subresource.sparseLevel;
+  if (level.level >= (mipmapped ? levels->levels : 1)) return false;
+  if (mipmapped) array = levels->level[level.level];
+  const CUDA_ARRAY3D_DESCRIPTOR& size = array->descriptor;
+  const auto inside = [](std::uint64_t offset, std::uint64_t extent, std::uint64_t whole) {
+    return extent != 0 && offset + extent <= (whole == 0 ? 1 : whole);
+  };
+  const bool layered = (size.Flags & CUDA_ARRAY3D_LAYERED) != 0;
+  if (!inside(level.offsetX, level.extentWidth, size.Width) || !inside(level.offsetY, level.extentHeight, size.Height)) return false;
+  if (!inside(level.offsetZ, level.extentDepth, layered ? 1 : size.Depth)) return false;
+  const std::uint64_t part[8] = {level.level,   level.layer,       level.offsetX,      level.offsetY,
+                                 level.offsetZ, level.extentWidth, level.extentHeight, level.extentDepth};
+  std::memcpy(binding->part, part, sizeof(part));
+  return true;
+}
+
+Binding* FindBinding(World& world, const Binding& wanted) {
+  for (Binding* const binding : world.bindings) {
+    if (binding->range == wanted.range && binding->kind == wanted.kind &&
+        std::memcmp(binding->part, wanted.part, sizeof(wanted.part)) == 0) {
+      return binding;
+    }
+  }
+  return nullptr;
+}
+
+void Unbind(World& world, Binding* binding) {
+  --binding->physical->mappings;
+  DropPhysical(world, binding->physical);
+  world.bindings.EraseValue(binding);
+  world.arena.Delete(binding);
+}
+
+}  // namespace
+
+CUresult api::ArrayGetMemoryRequirements(Call& call, CUDA_ARRAY_MEMORY_REQUIREMENTS* out, CUarray handle, CUdevice device) {
+  const Array* const array = call.world.Find<Array>(handle);
+  if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (device < 0 || device >= call.world.device_count) return CUDA_ERROR_INVALID_DEVICE;
+  return Requirements(out, array->descriptor, array->Size());
+}
+
+CUresult api::MipmappedArrayGetMemoryRequirements(Call& call, CUDA_ARRAY_MEMORY_REQUIREMENTS* out, CUmipmappedArray handle,
+                                                  CUdevice device) {
+  const MipmappedArray* const array = call.world.Find<MipmappedArray>(handle);
+  if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (device < 0 || device >= call.world.device_count) return CUDA_ERROR_INVALID_DEVICE;
+  return Requirements(out, array->descriptor, array->range->size);
+}
+
+CUresult api::ArrayGetSparseProperties(Call& call, CUDA_ARRAY_SPARSE_PROPERTIES* out, CUarray handle) {
+  const Array* const array = call.world.Find<Array>(handle);
+  if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (out == nullptr || (array->descriptor.Flags & CUDA_ARRAY3D_SPARSE) == 0) return CUDA_ERROR_INVALID_VALUE;
+  const Extent tile = TileOf(*array);
+  *out = {};
+  out->tileExtent = {tile.width, tile.height, tile.depth};
+  return CUDA_SUCCESS;
+}
+
+CUresult api::MipmappedArrayGetSparseProperties(Call& call, CUDA_ARRAY_SPARSE_PROPERTIES* out, CUmipmappedArray handle) {
+  const MipmappedArray* const array = call.world.Find<MipmappedArray>(handle);
+  if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (out == nullptr || (array->descriptor.Flags & CUDA_ARRAY3D_SPARSE) == 0) return CUDA_ERROR_INVALID_VALUE;
+  const Extent tile = TileOf(*array->level[0]);
+  *out = {};
+  out->tileExtent = {tile.width, tile.height, tile.depth};
+  // The tail begins where a level is smaller than a tile.
+  while (out->miptailFirstLevel < array->levels) {
+    const CUDA_ARRAY3D_DESCRIPTOR& size = array->level[out->miptailFirstLevel]->descriptor;
+    if (size.Width < tile.width || (size.Height != 0 && size.Height < tile.height) || (tile.depth > 1 && size.Depth < tile.depth)) break;
+    ++out->miptailFirstLevel;
+  }
+  std::uint64_t bytes = 0;
+  for (unsigned i = out->miptailFirstLevel; i < array->levels; ++i) bytes += array->level[i]->Size();
+  out->miptailSize = (bytes + kTileBytes - 1) / kTileBytes * kTileBytes;
+  return CUDA_SUCCESS;
+}
+
+// No planar format can be created.
+CUresult api::ArrayGetPlane(Call& call, CUarray* out, CUarray handle, unsigned int) {
+  if (call.world.Find<Array>(handle) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  (void)out;
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+// Bindings change when the call is made, after what the stream still does. The physical memory is held, its bytes stay apart.
+CUresult api::MemMapArrayAsync(Call& call, CUarrayMapInfo* list, unsigned int count, CUstream handle) {
+  World& world = call.world;
+  CUresult result = CUDA_SUCCESS;
+  Stream* const stream = FindStream(call, handle, &result);
+  if (stream == nullptr) return result;
+  if (list == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (stream->capture != nullptr) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  Drain(call, stream);
+  for (unsigned i = 0; i < count; ++i) {
+    const CUarrayMapInfo& info = list[i];
+    Binding wanted{};
+    if (info.flags != 0 || info.deviceBitMask == 0 || !Describe(world, info, &wanted)) return CUDA_ERROR_INVALID_VALUE;
+    Binding* const known = FindBinding(world, wanted);
+    if (info.memOperationType == CU_MEM_OPERATION_TYPE_UNMAP) {
+      if (known == nullptr) return CUDA_ERROR_INVALID_VALUE;
+      Unbind(world, known);
+    } else {
+      Physical* const physical = world.Find<Physical>(info.memHandle.memHandle);
+      if (info.memOperationType != CU_MEM_OPERATION_TYPE_MAP || info.memHandleType != CU_MEM_HANDLE_TYPE_GENERIC || physical == nullptr)
+        return CUDA_ERROR_INVALID_VALUE;
+      if ((physical->properties.allocFlags.usage & CU_MEM_CREATE_USAGE_TILE_POOL) == 0) return CUDA_ERROR_INVALID_VALUE;
+      if (info.offset % kTileBytes != 0 || info.offset >= physical->size) return CUDA_ERROR_INVALID_VALUE;
+      Binding* const binding = world.arena.New<Binding>();
+      if (binding == nullptr || !world.bindings.Push(world.arena, binding)) return CUDA_ERROR_OUT_OF_MEMORY;
+      if (known != nullptr) Unbind(world, known);
+      *binding = wanted;
+      binding->physical = physical;
+      ++physical->mappings;
+    }
+    wanted.range->accessible = false;
+    for (const Binding* const binding : world.bindings) wanted.range->accessible |= binding->range == wanted.range;
+  }
   return CUDA_SUCCESS;
 }
 

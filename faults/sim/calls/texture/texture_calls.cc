@@ -7,7 +7,7 @@ namespace {
 
 // CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT and TEXTURE_PITCH_ALIGNMENT; sizes are not compared with the allocation's.
 constexpr std::uint64_t kAlignment = 512;
-constexpr std::uint64_t kPitchAlignment = 32;
+constexpr std::uint64_t kTexturePitch = 32;
 
 CUresult CheckMemory(const World& world, CUdeviceptr address) {
   return address % kAlignment != 0 || world.ranges.Find(address) == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
@@ -38,8 +38,8 @@ CUresult CheckResource(const Call& call, const CUDA_RESOURCE_DESC* resource) {
     case CU_RESOURCE_TYPE_LINEAR:
       return CheckMemory(world, resource->res.linear.devPtr);
     case CU_RESOURCE_TYPE_PITCH2D:
-      return resource->res.pitch2D.pitchInBytes % kPitchAlignment != 0 ? CUDA_ERROR_INVALID_VALUE
-                                                                       : CheckMemory(world, resource->res.pitch2D.devPtr);
+      return resource->res.pitch2D.pitchInBytes % kTexturePitch != 0 ? CUDA_ERROR_INVALID_VALUE
+                                                                     : CheckMemory(world, resource->res.pitch2D.devPtr);
   }
   return CUDA_ERROR_INVALID_VALUE;
 }

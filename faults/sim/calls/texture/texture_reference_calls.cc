@@ -8,8 +8,8 @@ namespace {
 
 constexpr int kDimensions = 3;
 constexpr std::uint64_t kOffsetUnit = 512;  // what CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT says
-constexpr unsigned kFlags = CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES | CU_TRSF_SRGB |
-                            CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION | CU_TRSF_SEAMLESS_CUBEMAP;
+constexpr unsigned kReferenceFlags = CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES | CU_TRSF_SRGB |
+                                     CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION | CU_TRSF_SEAMLESS_CUBEMAP;
 
 bool IsFilter(CUfilter_mode mode) { return mode == CU_TR_FILTER_MODE_POINT || mode == CU_TR_FILTER_MODE_LINEAR; }
 
@@ -320,7 +320,7 @@ CUresult api::TexRefGetBorderColor(Call& call, float* color, CUtexref handle) {
 
 CUresult api::TexRefSetFlags(Call& call, CUtexref handle, unsigned int flags) {
   return With(call, handle, [&](TextureReference& reference) {
-    if ((flags & ~kFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
+    if ((flags & ~kReferenceFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
     reference.flags = flags;
     return CUDA_SUCCESS;
   });

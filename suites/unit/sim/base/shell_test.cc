@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "faults/sim/base/shell.h"
-
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "faults/sim/base/arena.h"
 #include "suites/support/sim_world.h"
 
 namespace cuaudit::sim::shell_test {

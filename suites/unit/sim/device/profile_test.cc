@@ -3,7 +3,6 @@
 
 #include <cstring>
 
-#include "faults/sim/device/occupancy.h"
 #include "suites/support/sim_world.h"
 
 namespace cuaudit::sim::profile_test {

@@ -1,9 +1,129 @@
 // SPDX-License-Identifier: MIT
+// setting_calls.cc: settings of a context
 #define __CUDA_API_VERSION_INTERNAL
-#include "faults/sim/context/coredump.h"
+
+#include "faults/sim/context/context.h"
 #include "faults/sim/entry/entry.h"
 
 namespace cuaudit::sim {
+namespace {
+
+// How an H200 (580.159.04) rounds what it is asked for.
+constexpr std::size_t kStackUnit = 16;
+constexpr std::size_t kStackEnd = 524288;
+constexpr std::size_t kLeastFifo = 524288;
+constexpr std::size_t kLeastHeap = 4194304;
+constexpr std::size_t kHeapUnit = 65536;
+constexpr std::size_t kLeastLaunches = 32;
+constexpr std::size_t kMostFetch = 128;
+
+constexpr std::size_t Up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
+constexpr std::size_t Most(std::size_t a, std::size_t b) { return a > b ? a : b; }
+
+enum class Access : std::uint8_t { None, Unsupported, Query, Full };
+
+// Toolkits before 12.5 have no name for the limits of graphics contexts.
+constexpr int kGraphicsContext = CU_LIMIT_PERSISTING_L2_CACHE_SIZE + 2;
+constexpr int kGraphicsFallback = CU_LIMIT_PERSISTING_L2_CACHE_SIZE + 3;
+
+Access AccessTo(const World& world, int limit) {
+  if (limit < 0 || limit > kGraphicsFallback) return Access::None;
+  if (limit == CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH || limit == kGraphicsFallback) return Access::Unsupported;
+  if (limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE && MostPersisting(world) == 0) return Access::Unsupported;
+  return limit == kSharedMemory || limit == kGraphicsContext ? Access::Query : Access::Full;
+}
+
+CUresult Refusal(Access access) {
+  if (access == Access::None) return CUDA_ERROR_INVALID_VALUE;
+  return access == Access::Unsupported ? CUDA_ERROR_UNSUPPORTED_LIMIT : CUDA_ERROR_NOT_PERMITTED;
+}
+
+// False: more than the device can give.
+bool Grant(const World& world, int limit, std::size_t now, std::size_t* value) {
+  switch (limit) {
+    case CU_LIMIT_STACK_SIZE:
+      if (*value >= kStackEnd) return false;
+      if (Up(*value, kStackUnit) != Up(now, kStackUnit)) *value = Up(*value, kStackUnit);
+      return true;
+    case CU_LIMIT_PRINTF_FIFO_SIZE:
+      *value = Most(*value, kLeastFifo);
+      return true;
+    case CU_LIMIT_MALLOC_HEAP_SIZE:
+      *value = Most(Up(*value, kHeapUnit), kLeastHeap);
+      return true;
+    case CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT:
+      *value = Most(*value, kLeastLaunches);
+      return true;
+    case CU_LIMIT_MAX_L2_FETCH_GRANULARITY:
+      return *value <= kMostFetch;
+    default:
+      if (*value > MostPersisting(world)) return false;
+      *value = Up(*value, MostPersisting(world) / kPersistingParts);
+      return true;
+  }
+}
+
+}  // namespace
+
+CUresult api::CtxGetLimit(Call& call, std::size_t* value, CUlimit limit) {
+  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const Access access = AccessTo(call.world, limit);
+  if (access < Access::Query) return Refusal(access);
+  *value = call.context->limits[limit];
+  return CUDA_SUCCESS;
+}
+
+CUresult api::CtxSetLimit(Call& call, CUlimit limit, std::size_t value) {
+  const Access access = AccessTo(call.world, limit);
+  if (access != Access::Full) return Refusal(access);
+  if (!Grant(call.world, limit, call.context->limits[limit], &value)) return CUDA_ERROR_INVALID_VALUE;
+  call.context->limits[limit] = value;
+  return CUDA_SUCCESS;
+}
+
+CUresult api::CtxGetCacheConfig(Call& call, CUfunc_cache* config) {
+  if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *config = call.context->cache;
+  return CUDA_SUCCESS;
+}
+
+CUresult api::CtxSetCacheConfig(Call& call, CUfunc_cache config) {
+  if (config < CU_FUNC_CACHE_PREFER_NONE || config > CU_FUNC_CACHE_PREFER_EQUAL) return CUDA_ERROR_INVALID_VALUE;
+  call.context->cache = config;
+  return CUDA_SUCCESS;
+}
+
+// Banks are four bytes wide on every device of today, whatever is asked for.
+CUresult api::CtxGetSharedMemConfig(Call&, CUsharedconfig* config) {
+  if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
+  return CUDA_SUCCESS;
+}
+
+CUresult api::CtxSetSharedMemConfig(Call&, CUsharedconfig config) {
+  const bool known = config >= CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE && config <= CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE;
+  return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult api::CtxResetPersistingL2Cache(Call&) { return CUDA_SUCCESS; }
+
+CUresult api::CtxGetExecAffinity(Call& call, CUexecAffinityParam* affinity, CUexecAffinityType type) {
+  if (affinity == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (type != CU_EXEC_AFFINITY_TYPE_SM_COUNT) return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+  affinity->type = type;
+  affinity->param.smCount.val = WholeDevice(call.world, call.context->device).sm.smCount;
+  return CUDA_SUCCESS;
+}
+
+CUresult api::FlushGPUDirectRDMAWrites(Call& call, CUflushGPUDirectRDMAWritesTarget target, CUflushGPUDirectRDMAWritesScope scope) {
+  if (target != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX) return CUDA_ERROR_INVALID_VALUE;
+  if (scope != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER && scope != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES)
+    return CUDA_ERROR_INVALID_VALUE;
+  constexpr int kByHost = CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST;
+  const int options = call.world.profile->Attribute(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS);
+  return (options & kByHost) != 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+
 namespace {
 
 // Toolkits before 12.5 have no names for these.

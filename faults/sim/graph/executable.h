@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// plan.h: what an executable graph runs: its nodes as steps with parameters of their own, in an order that respects the edges.
+// executable.h: what an executable graph runs: its nodes as steps with parameters of their own, in an order that respects the edges.
 //
 //   Owns      a plan owns its steps and their kernel arguments. The executable graph and every launch in flight hold a reference; a change
 //             goes into a copy, so launches keep the parameters that they started with.

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
+#include "faults/sim/world.h"
+
 #include <new>
 
 #include "faults/sim/context/context.h"
-#include "faults/sim/entry/process.h"
-#include "faults/sim/entry/table.h"
+#include "faults/sim/entry/entry.h"
+#include "faults/sim/entry/fork_and_exit.h"
+#include "faults/sim/graph/executable.h"
 #include "faults/sim/memory/physical.h"
 #include "faults/sim/memory/pool.h"
 #include "faults/sim/memory/share.h"
-#include "faults/sim/operation/semaphore.h"
+#include "faults/sim/operation/value_work.h"
 #include "faults/sim/state/world_state.h"
-#include "faults/sim/world.h"
+#include "faults/sim/stream/schedule.h"
 
 namespace cuaudit::sim {
 namespace {
@@ -123,5 +126,127 @@ LiveCounts CountAll(const World* world) noexcept {
 }
 
 std::uint64_t LiveCount(const World* world, driver::Kind kind) noexcept { return CountAll(world).count[static_cast<std::size_t>(kind)]; }
+
+// The books one by one, for whoever keeps books of its own and compares.
+
+namespace {
+
+using driver::Kind;
+
+// Requested size of a handle that stands for bytes.
+std::uint64_t BytesOf(const Object* object) noexcept {
+  return object->tag == Tag::Physical ? static_cast<const Physical*>(object)->size : 0;
+}
+
+class List {
+ public:
+  List(LiveObject* list, std::size_t room) : list_(list), room_(room) {}
+  void Add(const LiveObject& object) noexcept {
+    if (count_ < room_) list_[count_] = object;
+    ++count_;
+  }
+  std::size_t count() const noexcept { return count_; }
+
+ private:
+  LiveObject* list_;
+  std::size_t room_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace
+
+std::size_t ListLive(const World* world, LiveObject* list, std::size_t room) noexcept {
+  World& locked = *const_cast<World*>(world);
+  List all(list, room);
+  pthread_mutex_lock(&locked.lock);
+  for (std::size_t slot = 0; slot < locked.handles.used(); ++slot) {
+    const Object* const object = locked.handles.At(slot);
+    if (object != nullptr && object->counted) all.Add({KindOf(object->tag), object->handle, BytesOf(object), false});
+  }
+  for (const Range* range = locked.ranges.FirstFrom(0); range != nullptr; range = locked.ranges.FirstFrom(range->base + 1)) {
+    if (range->kind != Kind::None) all.Add({range->kind, range->base, range->asked, range->freeing});
+  }
+  for (const Reservation* at = locked.reservations; at != nullptr; at = at->next) {
+    all.Add({Kind::AddressReservation, at->base, at->size, false});
+  }
+  for (int device = 0; device < locked.device_count; ++device) {
+    for (std::uint32_t i = 0; i < locked.devices[device].primary->references; ++i) {
+      all.Add({Kind::PrimaryContext, static_cast<std::uint64_t>(device), 0, false});
+    }
+  }
+  pthread_mutex_unlock(&locked.lock);
+  return all.count();
+}
+
+Fate FateOf(const World* world, std::uint64_t handle) noexcept {
+  World& locked = *const_cast<World*>(world);
+  pthread_mutex_lock(&locked.lock);
+  const HandleTable& handles = locked.handles;
+  Fate fate = Fate::Unknown;
+  if (handles.Find(handle) != nullptr) {
+    fate = Fate::Alive;
+  } else if (handles.DiedWithContext(handle) || handles.DiedWithGreen(handle)) {
+    fate = Fate::DiedWithContext;
+  } else if (handles.IsStale(handle)) {
+    fate = Fate::Destroyed;
+  }
+  pthread_mutex_unlock(&locked.lock);
+  return fate;
+}
+
+// Work that nobody waits for any more.
+//
+// On a device it ends all the same. Here the memory and the objects that its functions use may be gone by then, so no code of the program
+// is called and no memory of the program is touched. What follows in the queues still happens: memory is freed in stream order, and user
+// objects that launched graphs hold are destroyed. The arguments of functions that were not called are what the program had given away with
+// them.
+
+namespace {
+
+using Visit = void (*)(void* self, const void* argument);
+
+void VisitArguments(const Work& work, void* self, Visit visit) {
+  if (work.type == WorkType::HostFunction) visit(self, work.host.userData);
+  if (work.type == WorkType::Callback) visit(self, work.callback.argument);
+  if (work.type != WorkType::Launch) return;
+  for (const Step& step : work.launch.plan->steps) {
+    if (step.type == CU_GRAPH_NODE_TYPE_HOST && step.enabled) visit(self, step.work.host.userData);
+  }
+}
+
+}  // namespace
+
+void EachHostArgument(World* world, void* self, Visit visit) noexcept {
+  if (!UsableHere(*world)) return;
+  pthread_mutex_lock(&world->lock);
+  for (const Stream* const stream : world->busy_streams) {
+    for (const Operation* operation = stream->head; operation != nullptr; operation = operation->next) {
+      if (!stream->busy || operation != stream->head) VisitArguments(operation->work, self, visit);
+    }
+  }
+  pthread_mutex_unlock(&world->lock);
+}
+
+void RunHollow(World* world) noexcept {
+  // The thread that exits may itself hold the lock, when it was interrupted in a call.
+  if (!UsableHere(*world) || pthread_mutex_trylock(&world->lock) != 0) return;
+  Call call{*world, world->FindThread(ThreadSerial()), nullptr, false};
+  if (call.thread == nullptr || call.thread->inside != Inside::Nothing) {
+    pthread_mutex_unlock(&world->lock);
+    return;
+  }
+  const auto run = [&] {
+    while (RunOne(*world, call.thread)) {
+    }
+  };
+  world->hollow.all = true;
+  world->hollow.skipped = false;
+  run();
+  // What still waits for a value may wait for one that something has not written because it ended hollow.
+  world->hollow.passes = world->hollow.skipped;
+  if (world->hollow.passes) run();
+  world->hollow = {.before = world->next_ticket};
+  Leave(call);
+}
 
 }  // namespace cuaudit::sim

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// arguments.h: the arguments of one kernel launch. They are copied when the launch is called, as the driver does.
+// launch.h: what one kernel launch carries: its arguments, which are copied when the launch is called, as the driver does; and which
+// launches are impossible.
 //
 //   Owns      the copies. They are immutable and reference-counted: a node, its clones, the plans made from it and queued launches share
 //             them.
@@ -45,7 +46,7 @@ const Symbol* KernelSymbol(const World& world, const CUDA_KERNEL_NODE_PARAMS& ke
 // Reads `extra`. INVALID_VALUE when the buffer or its size is missing.
 CUresult ReadExtra(void* const* extra, const char** buffer, std::size_t* bytes) noexcept;
 
-// Host functions that stand for kernels: which function a launch gets. perform.h runs it.
+// Host functions that stand for kernels: which function a launch gets. executor.h runs it.
 //
 //   Owns      nothing; registered kernels live as long as the process.
 //   Threads   the caller holds the world's lock.
