@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string>
@@ -45,7 +46,7 @@ struct NotProved {
 struct Comparison {
   std::string base;  // as the user named it
   std::vector<Gone> gone;
-  std::string base_guid = {};                                                 // of its results (result_guid.h); empty: unknown
+  std::string base_guid = {};                                                 // of its results (audit_defects.h); empty: unknown
   std::set<Change> fail_on = {Change::New, Change::Changed, Change::NotRun};  // what makes the comparison fail
   std::vector<NotProved> not_run = {};  // runs that prove something in the base and are not in this audit, whether they have defects or not
   std::vector<std::string> warnings = {};  // what of the base cannot be compared, one line each
@@ -60,5 +61,10 @@ struct Audit {
   std::string project;        // file of the cases, whose folder has the sources; empty: unknown
   bool from_archive = false;  // files of this machine are not those that its call stacks name
 };
+
+// Sums of counts that came from files.
+
+// The sum, or the largest number when the sum is larger.
+constexpr std::uint64_t Plus(std::uint64_t a, std::uint64_t b) { return a + b < a ? std::numeric_limits<std::uint64_t>::max() : a + b; }
 
 }  // namespace cuaudit::report

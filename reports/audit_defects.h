@@ -4,8 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "reports/audit.h"
@@ -78,5 +80,17 @@ std::string CasesOf(const Listed& listed);
 
 // " (case player)" or " (cases player, decoder and 3 more)".
 std::string InCases(const Listed& listed);
+
+// An identifier of the results of an audit: equal for equal results, whatever file they are in.
+//
+// SARIF names by it the run that a result was compared with.
+
+// Case, mode and fingerprint of a defect; without a fingerprint a run that proved something.
+using ResultKey = std::tuple<std::string, std::string, std::string>;
+
+std::set<ResultKey> ResultKeysOf(const Audit& audit);
+
+// "0123abcd-4567-5890-a123-456789abcdef", as RFC 9562 has identifiers that are made of a name.
+std::string GuidOf(const std::set<ResultKey>& keys);
 
 }  // namespace cuaudit::report

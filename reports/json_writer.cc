@@ -14,12 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "reports/course_words.h"
 #include "reports/defect_words.h"
-#include "reports/json_findings.h"
+#include "reports/json_reader.h"
 #include "reports/message.h"
 #include "reports/reasons_json.h"
-#include "reports/sequence_json.h"
 
 namespace cuaudit::report {
 namespace {

@@ -12,11 +12,9 @@
 #include <vector>
 
 #include "reports/audit_defects.h"
-#include "reports/comparison_text.h"
-#include "reports/defect_steps.h"
+#include "reports/comparison_writer.h"
 #include "reports/defect_words.h"
 #include "reports/escape.h"
-#include "reports/markdown.h"
 #include "reports/message.h"
 #include "reports/text_page.h"
 #include "reports/text_writer.h"

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "reports/reasons_json.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <map>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "reports/json_findings.h"
-#include "reports/plus.h"
+#include "reports/audit.h"
+#include "reports/json_reader.h"
 
 namespace cuaudit::report {
 namespace {
@@ -156,6 +162,175 @@ Message MessageFromJson(const JsonNode& node) {
   if (const JsonNode one = node.Maybe("undecided"); one.present())
     message.undecided = Undecided{one["places"].Count(), one["cycles"].Count()};
   return message;
+}
+
+namespace {
+
+using nlohmann::ordered_json;
+
+// Numbers of texts, each once.
+class TextTable {
+ public:
+  std::size_t Of(const std::string& text) {
+    const auto [known, fresh] = known_.try_emplace(text, rows_.size());
+    if (fresh) rows_.push_back(text);
+    return known->second;
+  }
+  ordered_json Rows() { return std::move(rows_); }
+
+ private:
+  std::map<std::string, std::size_t> known_;
+  ordered_json rows_ = ordered_json::array();
+};
+
+ordered_json OrNone(const std::optional<std::uint32_t>& number) { return number ? ordered_json(*number) : ordered_json(-1); }
+
+// Reads one value after the other; after the first that makes no sense all are refused.
+class Reader {
+ public:
+  bool ok() const { return ok_; }
+
+  const ordered_json& Member(const ordered_json& json, const char* name) {
+    const auto found = json.is_object() ? json.find(name) : json.end();
+    if (json.is_object() && found != json.end()) return *found;
+    return Refuse();
+  }
+  const ordered_json& Part(const ordered_json& json, std::size_t index) {
+    return json.is_array() && index < json.size() ? json[index] : Refuse();
+  }
+  const ordered_json& List(const ordered_json& json) { return json.is_array() ? json : Refuse(); }
+  std::string Text(const ordered_json& json) {
+    if (json.is_string()) return json.get<std::string>();
+    Refuse();
+    return {};
+  }
+  std::uint64_t Number(const ordered_json& json, std::uint64_t below = ~std::uint64_t{0}) {
+    const bool whole = json.is_number_unsigned() || (json.is_number_integer() && json.get<std::int64_t>() >= 0);
+    if (whole && json.get<std::uint64_t>() < below) return json.get<std::uint64_t>();
+    Refuse();
+    return 0;
+  }
+  std::uint32_t Index(const ordered_json& json, std::size_t below) { return static_cast<std::uint32_t>(Number(json, below)); }
+  std::optional<std::uint32_t> IndexOrNone(const ordered_json& json, std::size_t below) {
+    if (json.is_number_integer() && json == -1) return std::nullopt;
+    return Index(json, below);
+  }
+  std::vector<std::uint32_t> Indices(const ordered_json& json, std::size_t below) {
+    std::vector<std::uint32_t> numbers;
+    for (const ordered_json& one : List(json)) numbers.push_back(Index(one, below));
+    return numbers;
+  }
+  template <typename E>
+  E Named(const ordered_json& json) {
+    const std::optional<E> found = words::Named<E>(Text(json));
+    if (!found) Refuse();
+    return found.value_or(E{});
+  }
+
+ private:
+  const ordered_json& Refuse() {
+    static const ordered_json nothing = ordered_json::array();
+    ok_ = false;
+    return nothing;
+  }
+
+  bool ok_ = true;
+};
+
+}  // namespace
+
+ordered_json SequenceToJson(const Sequence& sequence) {
+  ordered_json places = ordered_json::array();
+  for (const CallPlace& place : sequence.places) {
+    places.push_back(ordered_json::array({place.call}));
+    if (place.at)
+      places.back().insert(places.back().end(), {place.at->module, place.at->function, place.at->file, place.at->line, place.at->offset});
+  }
+  ordered_json calls = ordered_json::array();
+  for (const MadeCall& call : sequence.calls) calls.push_back(ordered_json::array({call.place, call.phase, call.cycle}));
+  TextTable faults;
+  TextTable verdicts;
+  ordered_json trials = ordered_json::array();
+  for (const TriedCall& trial : sequence.trials) {
+    ordered_json texts = ordered_json::array();
+    for (const std::string& fault : trial.faults) texts.push_back(faults.Of(fault));
+    ordered_json then = ordered_json::array();
+    for (const std::optional<std::uint32_t>& place : trial.then) then.push_back(OrNone(place));
+    trials.push_back(ordered_json::array(
+        {OrNone(trial.call), verdicts.Of(std::string(words::Name(trial.verdict))), std::move(texts), std::move(then), trial.defects}));
+  }
+  return ordered_json{{"places", std::move(places)},
+                      {"calls", std::move(calls)},
+                      {"more", sequence.more},
+                      {"faults", faults.Rows()},
+                      {"verdicts", verdicts.Rows()},
+                      {"trials", std::move(trials)},
+                      {"more_trials", sequence.more_trials}};
+}
+
+ordered_json UnwindingToJson(const Unwinding& unwinding) {
+  ordered_json steps = ordered_json::array();
+  for (const StepBack& step : unwinding.steps) steps.push_back(ordered_json::array({step.place, step.result}));
+  return ordered_json{{"faults", unwinding.faults},
+                      {"steps", std::move(steps)},
+                      {"more", unwinding.more},
+                      {"held", unwinding.held},
+                      {"missing", unwinding.missing}};
+}
+
+std::optional<Sequence> SequenceFromJson(const ordered_json& json, std::size_t defects) {
+  Reader read;
+  Sequence sequence;
+  for (const ordered_json& row : read.List(read.Member(json, "places"))) {
+    CallPlace place;
+    place.call = read.Text(read.Part(row, 0));
+    if (row.is_array() && row.size() > 1) {
+      Frame& at = place.at.emplace();
+      at.module = read.Text(read.Part(row, 1));
+      at.function = read.Text(read.Part(row, 2));
+      at.file = read.Text(read.Part(row, 3));
+      at.line = static_cast<int>(read.Number(read.Part(row, 4), std::uint64_t{1} << 31U));
+      at.offset = read.Number(read.Part(row, 5));
+    }
+    sequence.places.push_back(std::move(place));
+  }
+  const std::size_t places = sequence.places.size();
+  for (const ordered_json& row : read.List(read.Member(json, "calls"))) {
+    sequence.calls.push_back({read.Index(read.Part(row, 0), places), read.Text(read.Part(row, 1)),
+                              static_cast<std::uint32_t>(read.Number(read.Part(row, 2), std::uint64_t{1} << 32U))});
+  }
+  sequence.more = read.Number(read.Member(json, "more"));
+  std::vector<std::string> faults;
+  for (const ordered_json& text : read.List(read.Member(json, "faults"))) faults.push_back(read.Text(text));
+  std::vector<Verdict> verdicts;
+  for (const ordered_json& name : read.List(read.Member(json, "verdicts"))) verdicts.push_back(read.Named<Verdict>(name));
+  for (const ordered_json& row : read.List(read.Member(json, "trials"))) {
+    TriedCall trial;
+    trial.call = read.IndexOrNone(read.Part(row, 0), sequence.calls.size());
+    const std::uint32_t verdict = read.Index(read.Part(row, 1), verdicts.size());
+    const std::vector<std::uint32_t> texts = read.Indices(read.Part(row, 2), faults.size());
+    for (const ordered_json& place : read.List(read.Part(row, 3))) trial.then.push_back(read.IndexOrNone(place, places));
+    trial.defects = read.Indices(read.Part(row, 4), defects);
+    if (!read.ok()) return std::nullopt;
+    trial.verdict = verdicts[verdict];
+    for (const std::uint32_t text : texts) trial.faults.push_back(faults[text]);
+    sequence.trials.push_back(std::move(trial));
+  }
+  sequence.more_trials = read.Number(read.Member(json, "more_trials"));
+  return read.ok() ? std::optional<Sequence>(std::move(sequence)) : std::nullopt;
+}
+
+std::optional<Unwinding> UnwindingFromJson(const ordered_json& json, const Sequence& sequence) {
+  Reader read;
+  Unwinding unwinding;
+  for (const ordered_json& text : read.List(read.Member(json, "faults"))) unwinding.faults.push_back(read.Text(text));
+  for (const ordered_json& row : read.List(read.Member(json, "steps"))) {
+    unwinding.steps.push_back({read.Index(read.Part(row, 0), sequence.places.size()), read.Text(read.Part(row, 1))});
+  }
+  unwinding.more = read.Number(read.Member(json, "more"));
+  unwinding.held = read.Indices(read.Member(json, "held"), sequence.calls.size());
+  unwinding.missing = read.Indices(read.Member(json, "missing"), sequence.calls.size());
+  return read.ok() ? std::optional<Unwinding>(std::move(unwinding)) : std::nullopt;
 }
 
 }  // namespace cuaudit::report

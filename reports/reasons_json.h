@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-// reasons_json.h: reasons and the parts of a message as JSON by the ids of reports/words, and back.
+// reasons_json.h: reasons, the parts of a message, the calls of a sweep and the way back of a defect as JSON, and back.
+// reports/schema/report.schema.json has their form.
 //
 //   Errors    an id that this version does not know fails at its JsonNode.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "reports/json_node.h"
@@ -32,5 +35,19 @@ std::map<Ran, std::uint64_t> IsolationFromJson(const JsonNode& node);
 // What the message of a report says, each part under its own key. An object without keys: the outcome says all.
 nlohmann::ordered_json MessageToJson(const Message& message);
 Message MessageFromJson(const JsonNode& node);
+
+// The calls of a sweep and the way back of a defect as JSON, and back. reports/schema/report.schema.json has their form.
+//
+//   Errors    what cannot be read is refused whole: nothing.
+//
+// Places, faults and verdicts stand once and are named by number, so that a sweep of thousands of trials stays small.
+
+nlohmann::ordered_json SequenceToJson(const Sequence& sequence);
+nlohmann::ordered_json UnwindingToJson(const Unwinding& unwinding);
+
+// `defects` is the number of defects of the report: trials name them.
+std::optional<Sequence> SequenceFromJson(const nlohmann::ordered_json& json, std::size_t defects);
+// The numbers in it are those of `sequence`.
+std::optional<Unwinding> UnwindingFromJson(const nlohmann::ordered_json& json, const Sequence& sequence);
 
 }  // namespace cuaudit::report

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "reports/defect_steps.h"
+#include "reports/defect_words.h"
 #include "reports/escape.h"
 
 namespace cuaudit::report::sarif {

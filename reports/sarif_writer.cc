@@ -11,13 +11,10 @@
 #include <vector>
 
 #include "reports/audit_defects.h"
-#include "reports/defect_steps.h"
 #include "reports/defect_words.h"
 #include "reports/escape.h"
 #include "reports/json_text.h"
-#include "reports/markdown.h"
 #include "reports/message.h"
-#include "reports/result_guid.h"
 #include "reports/sarif_places.h"
 
 namespace cuaudit::report {

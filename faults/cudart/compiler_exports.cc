@@ -5,7 +5,6 @@
 
 #include "faults/cudart/devices.h"
 #include "faults/cudart/exports.h"
-#include "faults/cudart/kernels.h"
 #include "faults/cudart/registry.h"
 
 namespace cuaudit::cudart {

@@ -11,6 +11,8 @@
 //             context and makes it current; a context that the program made current itself is used unchanged.
 #pragma once
 
+#include <span>
+
 #include "faults/cudart/process.h"
 
 namespace cuaudit::cudart {
@@ -35,5 +37,20 @@ bool Bound(const Thread& thread) noexcept;
 bool EverReset(int ordinal) noexcept;
 // At exit: releases every retained primary context.
 void ReleaseDevices(DriverRef driver) noexcept;
+
+// Fills a cudaDeviceProp of any version from the driver's attributes.
+//
+//   Errors    those of the driver.
+//   Faults    calls the driver: DeviceGetName, DeviceGetUuid, DeviceTotalMem, DeviceGetAttribute.
+//   Source    CUDA Runtime API 13.0 and 12.4: the fields up to totalGlobalMem have the same offsets in both.
+
+struct Property {
+  unsigned short offset;
+  bool wide;  // the field is a size_t, else an int
+  CUdevice_attribute attribute;
+};
+
+// The caller zeroes `properties`.
+cudaError_t ReadProperties(DriverRef driver, CUdevice device, std::span<const Property> fields, void* properties) noexcept;
 
 }  // namespace cuaudit::cudart

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What a kernel needs and how it may be launched: attributes, occupancy, names, handles.
+
 #include "faults/cudart/calls.h"
 #include "faults/cudart/devices.h"
-#include "faults/cudart/kernels.h"
+#include "faults/cudart/registry.h"
 #include "faults/cudart/twins.h"
 
 namespace cuaudit::cudart {
@@ -162,6 +163,127 @@ cudaError_t OccupancyMaxActiveClusters(DriverRef driver, int* numClusters, const
   if (const cudaError_t error = ResolveFunction(driver, func, &function)) return error;
   const CUlaunchConfig config = PlanLaunch(*launchConfig);
   return From(driver.OccupancyMaxActiveClusters(numClusters, function, &config));
+}
+
+// Libraries that a program loads itself, and what is in them.
+
+namespace {
+
+cudaError_t OfSymbol(CUresult result) noexcept { return result == CUDA_ERROR_NOT_FOUND ? cudaErrorSymbolNotFound : FromDriver(result); }
+
+}  // namespace
+
+cudaError_t LibraryLoadData(DriverRef driver, cudaLibrary_t* library, const void* code, enum cudaJitOption* jitOptions,
+                            void** jitOptionsValues, unsigned int numJitOptions, enum cudaLibraryOption* libraryOptions,
+                            void** libraryOptionValues, unsigned int numLibraryOptions) noexcept {
+  return From(driver.LibraryLoadData(library, code, As(jitOptions), jitOptionsValues, numJitOptions, As(libraryOptions),
+                                     libraryOptionValues, numLibraryOptions));
+}
+
+cudaError_t LibraryLoadFromFile(DriverRef driver, cudaLibrary_t* library, const char* fileName, enum cudaJitOption* jitOptions,
+                                void** jitOptionsValues, unsigned int numJitOptions, enum cudaLibraryOption* libraryOptions,
+                                void** libraryOptionValues, unsigned int numLibraryOptions) noexcept {
+  return From(driver.LibraryLoadFromFile(library, fileName, As(jitOptions), jitOptionsValues, numJitOptions, As(libraryOptions),
+                                         libraryOptionValues, numLibraryOptions));
+}
+
+// Forget the kernels first: another thread's load may get the same addresses.
+cudaError_t LibraryUnload(DriverRef driver, cudaLibrary_t library) noexcept {
+  if (library != nullptr) ForgetKernelsOf(library);
+  return From(driver.LibraryUnload(library));
+}
+
+cudaError_t LibraryGetKernel(DriverRef driver, cudaKernel_t* pKernel, cudaLibrary_t library, const char* name) noexcept {
+  const CUresult result = driver.LibraryGetKernel(pKernel, library, name);
+  return result == CUDA_SUCCESS ? NoteKernel(*pKernel, library) : OfSymbol(result);
+}
+
+cudaError_t LibraryGetKernelCount(DriverRef driver, unsigned int* count, cudaLibrary_t lib) noexcept {
+  return From(driver.LibraryGetKernelCount(count, lib));
+}
+
+cudaError_t LibraryEnumerateKernels(DriverRef driver, cudaKernel_t* kernels, unsigned int numKernels, cudaLibrary_t lib) noexcept {
+  unsigned count = 0;
+  if (const CUresult result = driver.LibraryGetKernelCount(&count, lib)) return From(result);
+  if (const CUresult result = driver.LibraryEnumerateKernels(kernels, numKernels, lib)) return From(result);
+  for (unsigned i = 0; i < numKernels && i < count; ++i) {
+    if (const cudaError_t error = NoteKernel(kernels[i], lib)) return error;
+  }
+  return cudaSuccess;
+}
+
+cudaError_t LibraryGetGlobal(DriverRef driver, void** dptr, size_t* bytes, cudaLibrary_t library, const char* name) noexcept {
+  return OfSymbol(driver.LibraryGetGlobal(reinterpret_cast<CUdeviceptr*>(dptr), bytes, library, name));
+}
+
+cudaError_t LibraryGetManaged(DriverRef driver, void** dptr, size_t* bytes, cudaLibrary_t library, const char* name) noexcept {
+  return OfSymbol(driver.LibraryGetManaged(reinterpret_cast<CUdeviceptr*>(dptr), bytes, library, name));
+}
+
+cudaError_t LibraryGetUnifiedFunction(DriverRef driver, void** fptr, cudaLibrary_t library, const char* symbol) noexcept {
+  return OfSymbol(driver.LibraryGetUnifiedFunction(fptr, library, symbol));
+}
+
+namespace {
+
+CUfunction Launchable(CUkernel kernel) noexcept { return reinterpret_cast<CUfunction>(kernel); }  // the driver's launches accept both
+
+cudaError_t Launch(DriverRef driver, CUkernel kernel, dim3 grid, dim3 block, void** arguments, size_t shared_bytes, cudaStream_t stream,
+                   bool cooperative) noexcept {
+  const unsigned bytes = static_cast<unsigned>(shared_bytes);
+  return From(
+      cooperative
+          ? driver.LaunchCooperativeKernel(Launchable(kernel), grid.x, grid.y, grid.z, block.x, block.y, block.z, bytes, stream, arguments)
+          : driver.LaunchKernel(Launchable(kernel), grid.x, grid.y, grid.z, block.x, block.y, block.z, bytes, stream, arguments, nullptr));
+}
+
+}  // namespace
+
+CUlaunchConfig PlanLaunch(const cudaLaunchConfig_t& config) noexcept {
+  static_assert(sizeof(cudaLaunchAttribute) == sizeof(CUlaunchAttribute));
+  CUlaunchConfig launch{};
+  launch.gridDimX = config.gridDim.x;
+  launch.gridDimY = config.gridDim.y;
+  launch.gridDimZ = config.gridDim.z;
+  launch.blockDimX = config.blockDim.x;
+  launch.blockDimY = config.blockDim.y;
+  launch.blockDimZ = config.blockDim.z;
+  launch.sharedMemBytes = static_cast<unsigned>(config.dynamicSmemBytes);
+  launch.hStream = config.stream;
+  launch.attrs = reinterpret_cast<CUlaunchAttribute*>(config.attrs);
+  launch.numAttrs = config.numAttrs;
+  return launch;
+}
+
+cudaError_t LaunchRegistered(DriverRef driver, Function* function, dim3 grid, dim3 block, void** arguments, size_t shared_bytes,
+                             cudaStream_t stream, bool cooperative) noexcept {
+  if (function != nullptr && !IsFunction(function)) function = FindFunction(function);
+  if (function == nullptr) return cudaErrorInvalidDeviceFunction;
+  CUkernel kernel = nullptr;
+  if (const cudaError_t error = KernelOf(driver, function, &kernel)) return error;
+  return Launch(driver, kernel, grid, block, arguments, shared_bytes, stream, cooperative);
+}
+
+cudaError_t LaunchKernel(DriverRef driver, const void* func, dim3 gridDim, dim3 blockDim, void** args, size_t sharedMem,
+                         cudaStream_t stream) noexcept {
+  CUkernel kernel = nullptr;
+  if (const cudaError_t error = ResolveKernel(driver, func, &kernel)) return error;
+  return Launch(driver, kernel, gridDim, blockDim, args, sharedMem, stream, false);
+}
+
+cudaError_t LaunchCooperativeKernel(DriverRef driver, const void* func, dim3 gridDim, dim3 blockDim, void** args, size_t sharedMem,
+                                    cudaStream_t stream) noexcept {
+  CUkernel kernel = nullptr;
+  if (const cudaError_t error = ResolveKernel(driver, func, &kernel)) return error;
+  return Launch(driver, kernel, gridDim, blockDim, args, sharedMem, stream, true);
+}
+
+cudaError_t LaunchKernelExC(DriverRef driver, const cudaLaunchConfig_t* config, const void* func, void** args) noexcept {
+  if (config == nullptr) return cudaErrorInvalidValue;
+  CUkernel kernel = nullptr;
+  if (const cudaError_t error = ResolveKernel(driver, func, &kernel)) return error;
+  const CUlaunchConfig launch = PlanLaunch(*config);
+  return From(driver.LaunchKernelEx(&launch, Launchable(kernel), args, nullptr));
 }
 
 }  // namespace cuaudit::cudart

@@ -2,13 +2,13 @@
 // node_plan.h: converts parameters of graph nodes between the runtime's structures and the driver's.
 //
 //   Units     those of the structures. In cudaMemcpy3DParms, x counts elements if either side is an array; the driver always counts bytes.
-//   Errors    those of copy_plan.h and kernels.h; cudaErrorInvalidValue for a null structure.
-//   Faults    calls the driver: CtxGetCurrent, Array3DGetDescriptor, and the calls of kernels.h.
+//   Errors    those of descriptions.h and registry.h; cudaErrorInvalidValue for a null structure.
+//   Faults    calls the driver: CtxGetCurrent, Array3DGetDescriptor, and the calls of registry.h.
 //   Source    CUDA Runtime API 13.0, Graph Management.
 #pragma once
 
-#include "faults/cudart/copy_plan.h"
-#include "faults/cudart/kernels.h"
+#include "faults/cudart/descriptions.h"
+#include "faults/cudart/registry.h"
 #include "faults/cudart/twins.h"
 
 namespace cuaudit::cudart {

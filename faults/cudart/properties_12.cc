@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "faults/cudart/devices.h"
-#include "faults/cudart/properties.h"
 
 namespace cuaudit::cudart {
 namespace {

@@ -2,7 +2,7 @@
 // properties_12.h: cudaDeviceProp with the layout of CUDA 12.x.
 //
 //   Errors    cudaErrorInvalidValue for null, cudaErrorInvalidDevice; else the driver's error.
-//   Faults    makes the driver calls of properties.h.
+//   Faults    makes the driver calls of devices.h.
 //   Source    CUDA Runtime API 12.4. CUDA 13.0 removed fields, which moved those behind them.
 #pragma once
 

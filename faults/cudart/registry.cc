@@ -32,7 +32,12 @@ void Hold() { pthread_mutex_lock(&lock); }
 void Drop() { pthread_mutex_unlock(&lock); }
 
 struct Locked {
-  Locked() noexcept { Hold(); }
+  Locked() noexcept {
+    Hold();
+    if (fork_safe) return;  // else a forked child may inherit the lock held by a thread that does not exist there
+    pthread_atfork(&Hold, &Drop, &Drop);
+    fork_safe = true;
+  }
   ~Locked() { Drop(); }
   Locked(const Locked&) = delete;
   Locked& operator=(const Locked&) = delete;
@@ -44,10 +49,6 @@ Binary* RegisterBinary(const void* wrapper) noexcept {
   Wrapper record;
   memcpy(&record, wrapper, sizeof(record));
   const Locked locked;
-  if (!fork_safe) {  // else a forked child may inherit the lock held by a thread that does not exist there
-    pthread_atfork(&Hold, &Drop, &Drop);
-    fork_safe = true;
-  }
   Binary* const binary = binary_slots.New();
   if (binary == nullptr) return nullptr;
   binary->image = record.magic == kWrapperMagic ? record.fatbin : wrapper;
@@ -222,6 +223,78 @@ cudaError_t InitialiseManaged(DriverRef driver, Binary* binary) noexcept {
     if (const cudaError_t error = AddressOf(driver, variable, &address, &bytes)) return error;
     *variable->managed = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
   }
+  return cudaSuccess;
+}
+
+namespace {
+
+struct Loaded {
+  CUkernel kernel;
+  CUlibrary library;
+  Loaded* next;
+};
+
+constinit Slots<Loaded> loaded_slots;
+constinit PointerMap by_kernel;
+constinit Loaded* all_loaded = nullptr;
+
+bool IsLoaded(const void* kernel) noexcept {
+  const Locked locked;
+  return by_kernel.Find(kernel) != nullptr;
+}
+
+Function* Registered(const void* address) noexcept {
+  if (Function* const function = FindFunction(address)) return function;
+  return IsFunction(address) ? static_cast<Function*>(const_cast<void*>(address)) : nullptr;
+}
+
+}  // namespace
+
+cudaError_t ResolveKernel(DriverRef driver, const void* address, CUkernel* kernel) noexcept {
+  if (address == nullptr) return cudaErrorInvalidDeviceFunction;
+  if (Function* const function = Registered(address)) return KernelOf(driver, function, kernel);
+  if (!IsLoaded(address)) return cudaErrorInvalidResourceHandle;  // the genuine runtime takes an unknown address for a handle, too
+  *kernel = static_cast<CUkernel>(const_cast<void*>(address));
+  return cudaSuccess;
+}
+
+cudaError_t ResolveFunction(DriverRef driver, const void* address, CUfunction* function) noexcept {
+  CUkernel kernel = nullptr;
+  if (const cudaError_t error = ResolveKernel(driver, address, &kernel)) return error;
+  return FromDriver(driver.KernelGetFunction(function, kernel));
+}
+
+cudaError_t NoteKernel(CUkernel kernel, CUlibrary library) noexcept {
+  const Locked locked;
+  if (by_kernel.Find(kernel) != nullptr) return cudaSuccess;
+  Loaded* const loaded = loaded_slots.New();
+  if (loaded == nullptr || !by_kernel.Put(kernel, loaded)) return cudaErrorMemoryAllocation;
+  *loaded = {kernel, library, all_loaded};
+  all_loaded = loaded;
+  return cudaSuccess;
+}
+
+void ForgetKernelsOf(CUlibrary library) noexcept {
+  const Locked locked;
+  for (Loaded** link = &all_loaded; *link != nullptr;) {
+    Loaded* const loaded = *link;
+    if (loaded->library != library) {
+      link = &loaded->next;
+      continue;
+    }
+    *link = loaded->next;
+    by_kernel.Remove(loaded->kernel);
+    loaded_slots.Delete(loaded);
+  }
+}
+
+cudaError_t Locate(DriverRef driver, const void* symbol, size_t offset, size_t count, CUdeviceptr* address) noexcept {
+  Variable* const variable = FindVariable(symbol);
+  if (variable == nullptr) return cudaErrorInvalidSymbol;
+  size_t bytes = 0;
+  if (const cudaError_t error = AddressOf(driver, variable, address, &bytes)) return error;
+  if (offset > bytes || count > bytes - offset) return cudaErrorInvalidValue;
+  *address += offset;
   return cudaSuccess;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// registry.h: the fat binaries, kernels and variables that nvcc's constructors registered.
+// registry.h: the fat binaries, kernels and variables that nvcc's constructors registered, and the driver's kernel or address behind each.
 //
 //   Owns      one CUlibrary for each fat binary, from its first use until it is unregistered.
 //   Threads   safe. If two threads load one library at the same time, the second thread unloads its copy.
@@ -62,5 +62,41 @@ cudaError_t KernelOf(DriverRef driver, Function* function, CUkernel* kernel) noe
 cudaError_t AddressOf(DriverRef driver, Variable* variable, CUdeviceptr* address, size_t* bytes) noexcept;
 // Writes the addresses of the binary's __managed__ variables to where generated code reads them.
 cudaError_t InitialiseManaged(DriverRef driver, Binary* binary) noexcept;
+
+// Finds the driver's kernel behind each of the three values that a program may pass as a kernel.
+//
+//   Owns      the list of kernels that cudaLibraryGetKernel and cudaLibraryEnumerateKernels returned.
+//   Errors    cudaErrorInvalidDeviceFunction for null, cudaErrorInvalidResourceHandle for an address that is not a kernel.
+//   Faults    calls the driver: KernelGetFunction, and those of AddressOf.
+//   Source    CUDA Runtime API 13.0: a kernel is the address of its host stub, a cudaKernel_t of cudaGetKernel, or one of a library.
+
+cudaError_t ResolveKernel(DriverRef driver, const void* address, CUkernel* kernel) noexcept;
+// The kernel as a CUfunction, which the driver's launches and queries accept.
+cudaError_t ResolveFunction(DriverRef driver, const void* address, CUfunction* function) noexcept;
+// Records a kernel of a library that the program loaded itself.
+cudaError_t NoteKernel(CUkernel kernel, CUlibrary library) noexcept;
+void ForgetKernelsOf(CUlibrary library) noexcept;
+
+// Launches a registered kernel, for <<<...>>> and cudaLaunchKernel alike.
+//
+//   Streams   queued on `stream`.
+//   Errors    cudaErrorInvalidDeviceFunction for a kernel that was never registered; else the driver's error.
+//   Faults    calls the driver: LibraryLoadData and LibraryGetKernel at the first launch, then LaunchKernel or LaunchCooperativeKernel.
+//   Source    CUDA Runtime API 13.0, Execution Control.
+
+cudaError_t LaunchRegistered(DriverRef driver, Function* function, dim3 grid, dim3 block, void** arguments, size_t shared_bytes,
+                             cudaStream_t stream, bool cooperative) noexcept;
+
+// Converts the launch configuration. The attributes have the same layout in both, so the result points to the caller's.
+CUlaunchConfig PlanLaunch(const cudaLaunchConfig_t& config) noexcept;
+
+// Finds the device address of a variable that is one side of a copy.
+//
+//   Units     bytes.
+//   Errors    cudaErrorInvalidSymbol for an address that was never registered, cudaErrorInvalidValue for a range beyond the variable.
+//   Faults    makes the driver calls of AddressOf.
+//   Source    CUDA Runtime API 13.0, cudaMemcpyToSymbol and the calls beside it.
+
+cudaError_t Locate(DriverRef driver, const void* symbol, size_t offset, size_t count, CUdeviceptr* address) noexcept;
 
 }  // namespace cuaudit::cudart

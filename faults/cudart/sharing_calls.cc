@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Memory and synchronisation shared with other processes and other interfaces.
-#include "faults/cudart/array_plan.h"
 #include "faults/cudart/calls.h"
+#include "faults/cudart/descriptions.h"
 #include "faults/cudart/twins.h"
 
 namespace cuaudit::cudart {

@@ -3,7 +3,7 @@
 // the runtime to the driver's type.
 //
 //   Errors    a pair that differs in size or alignment does not compile.
-//   Source    driver_types.h and cuda.h of 13.0, compared field by field. node_plan.h and array_plan.h convert the types that differ.
+//   Source    driver_types.h and cuda.h of 13.0, compared field by field. node_plan.h and descriptions.h convert the types that differ.
 #pragma once
 
 #include <cuda_runtime_api.h>

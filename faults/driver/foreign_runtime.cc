@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "faults/driver/runtime_file.h"
-
 namespace cuaudit::driver {
 namespace {
 

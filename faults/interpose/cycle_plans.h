@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cycle_plans.h: the faults of each cycle, when the tool gave one trial to each cycle (faults/plan/cycle_file.h).
+// cycle_plans.h: the faults of each cycle, when the tool gave one trial to each cycle (faults/plan/fork_file.h).
 //
 // Open maps the file while the program is loaded; the mapping stays for the rest of the process. Open returns null or a static phrase
 // that says what is wrong.
@@ -7,7 +7,7 @@
 
 #include <cstddef>
 
-#include "faults/plan/cycle_file.h"
+#include "faults/plan/fork_file.h"
 #include "faults/plan/plan.h"
 
 namespace cuaudit::faults {

@@ -10,7 +10,6 @@
 
 #include <tuple>
 
-#include "faults/interpose/diversion.h"
 #include "faults/interpose/process.h"
 #include "faults/interpose/resolving_driver.h"
 

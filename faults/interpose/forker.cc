@@ -19,7 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "faults/interpose/attendant.h"
+#include "faults/interpose/sim_host.h"
 #include "faults/shim/stop_watch.h"
 
 namespace cuaudit::faults {

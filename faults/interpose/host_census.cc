@@ -18,7 +18,7 @@
 #include <atomic>
 
 #include "faults/interpose/host_watch.h"
-#include "faults/journal/host_detail.h"
+#include "faults/journal/record.h"
 
 namespace cuaudit::faults {
 namespace {

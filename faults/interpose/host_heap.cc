@@ -17,8 +17,8 @@
 #include "faults/interpose/host_oom.h"
 #include "faults/interpose/host_owner.h"
 #include "faults/interpose/host_state.h"
+#include "faults/interpose/host_tables.h"
 #include "faults/interpose/host_watch.h"
-#include "faults/interpose/mutex_table.h"
 
 extern "C" {
 void* __libc_malloc(size_t);

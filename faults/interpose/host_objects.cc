@@ -1,15 +1,165 @@
 // SPDX-License-Identifier: MIT
-// dlopen references and mutexes. Source: pthread_mutex_t::__data.__lock for "locked".
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "faults/interpose/host_objects.h"
+
 #include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
-#include "faults/interpose/host_dlopen.h"
+#include <cstddef>
+
 #include "faults/interpose/host_state.h"
-#include "faults/interpose/mutex_table.h"
+#include "faults/interpose/host_tables.h"
+
+namespace cuaudit::faults {
+namespace {
+
+using Dlopen = void* (*)(const char*, int);
+using Dlmopen = void* (*)(Lmid_t, const char*, int);
+using Dlclose = int (*)(void*);
+
+Dlopen NextDlopen() noexcept {
+  static Dlopen next = nullptr;
+  if (next == nullptr) next = reinterpret_cast<Dlopen>(dlsym(RTLD_NEXT, "dlopen"));
+  return next;
+}
+
+Dlmopen NextDlmopen() noexcept {
+  static Dlmopen next = nullptr;
+  if (next == nullptr) next = reinterpret_cast<Dlmopen>(dlsym(RTLD_NEXT, "dlmopen"));
+  return next;
+}
+
+// Value of LD_LIBRARY_PATH when the loader read it.
+char library_path[2 * PATH_MAX];
+
+struct SearchPaths {
+  const char* r_path = nullptr;  // used only when there is no run_path
+  const char* run_path = nullptr;
+};
+
+SearchPaths PathsOf(const link_map& map) noexcept {
+  const char* strings = nullptr;
+  ElfW(Xword) run_path = 0;
+  ElfW(Xword) r_path = 0;
+  for (const ElfW(Dyn)* row = map.l_ld; row->d_tag != DT_NULL; ++row) {
+    if (row->d_tag == DT_STRTAB) strings = reinterpret_cast<const char*>(row->d_un.d_ptr);
+    if (row->d_tag == DT_RUNPATH) run_path = row->d_un.d_val;
+    if (row->d_tag == DT_RPATH) r_path = row->d_un.d_val;
+  }
+  SearchPaths paths;
+  if (strings == nullptr) return paths;
+  if (run_path != 0) paths.run_path = strings + run_path;
+  if (run_path == 0 && r_path != 0) paths.r_path = strings + r_path;
+  return paths;
+}
+
+// Builds the path of `file` in `directory`. "$ORIGIN" and "${ORIGIN}" stand for the object's directory. False when the result does not
+// fit.
+bool Expand(const char* directory, std::size_t length, const char* origin, const char* file, char* out, std::size_t capacity) noexcept {
+  std::size_t used = 0;
+  const auto put = [&](const char* text, std::size_t bytes) {
+    if (used + bytes >= capacity) return false;
+    memcpy(out + used, text, bytes);
+    used += bytes;
+    return true;
+  };
+  if (length == 0 && !put(".", 1)) return false;  // an empty entry is the current directory
+  const char* slash = strrchr(origin, '/');
+  const std::size_t origin_length = slash == nullptr ? 0 : static_cast<std::size_t>(slash - origin);
+  for (std::size_t i = 0; i < length;) {
+    const std::size_t token = strncmp(directory + i, "${ORIGIN}", 9) == 0 ? 9 : strncmp(directory + i, "$ORIGIN", 7) == 0 ? 7 : 0;
+    if (!(token != 0 ? put(origin, origin_length) : put(directory + i, 1))) return false;
+    i += token != 0 ? token : 1;
+  }
+  return put("/", 1) && put(file, strlen(file) + 1);
+}
+
+// Calls `visit` with the path of `file` in each directory of `list`, until it returns true.
+template <typename Visit>
+bool AnyIn(const char* list, const char* separators, const char* origin, const char* file, const Visit& visit) noexcept {
+  for (const char* at = list; *at != '\0';) {
+    const std::size_t length = strcspn(at, separators);
+    char path[PATH_MAX];
+    if (Expand(at, length, origin, file, path, sizeof(path)) && access(path, R_OK) == 0 && visit(path)) return true;
+    at += length;
+    if (*at != '\0') ++at;
+  }
+  return false;
+}
+
+}  // namespace
+
+void RememberLibraryPath() noexcept {
+  const char* value = getenv("LD_LIBRARY_PATH");
+  // A longer LD_LIBRARY_PATH is ignored here; the loader still follows it, after the caller's own path.
+  if (value != nullptr && strlen(value) < sizeof(library_path)) strcpy(library_path, value);
+}
+
+// `next` opens a path with the C library's function. `loaded` finds the object that is loaded under a name, or returns null.
+template <typename Next, typename Loaded>
+static void* Open(const char* file, int flags, const void* caller, const Next& next, const Loaded& loaded) noexcept {
+  Dl_info info;
+  void* found = nullptr;
+  if (file == nullptr || file[0] == '\0' || strchr(file, '/') != nullptr || dladdr1(caller, &info, &found, RTLD_DL_LINKMAP) == 0 ||
+      found == nullptr) {
+    return next(file, flags);
+  }
+  const link_map& map = *static_cast<const link_map*>(found);
+  const SearchPaths paths = PathsOf(map);
+  if (paths.r_path == nullptr && paths.run_path == nullptr) return next(file, flags);
+  if (void* const there = loaded(file, flags | RTLD_NOLOAD)) return there;
+  char executable[PATH_MAX];
+  const ssize_t length = readlink("/proc/thread-self/exe", executable, sizeof(executable) - 1);
+  executable[length > 0 ? length : 0] = '\0';
+  const char* origin = map.l_name == nullptr || map.l_name[0] == '\0' ? executable : map.l_name;
+  void* handle = nullptr;
+  const auto open = [&](const char* path) { return (handle = next(path, flags)) != nullptr; };
+  const auto is_there = [](const char*) { return true; };
+  if (paths.r_path != nullptr && AnyIn(paths.r_path, ":", origin, file, open)) return handle;
+  if (paths.run_path != nullptr && !AnyIn(library_path, ":;", executable, file, is_there) &&
+      AnyIn(paths.run_path, ":", origin, file, open)) {
+    return handle;
+  }
+  return next(file, flags);
+}
+
+void* OpenAsCaller(const char* file, int flags, const void* caller) noexcept {
+  return Open(file, flags, caller, NextDlopen(), NextDlopen());
+}
+
+void* OpenAsCaller(std::int64_t space, const char* file, int flags, const void* caller) noexcept {
+  const auto next = [space](const char* path, int how) { return NextDlmopen()(static_cast<Lmid_t>(space), path, how); };
+  const auto loaded = [&](const char* path, int how) { return space == LM_ID_NEWLM ? nullptr : next(path, how); };
+  return Open(file, flags, caller, next, loaded);
+}
+
+bool IsTheProgram(void* handle) noexcept {
+  const auto& map = *static_cast<const link_map*>(handle);
+  return map.l_prev == nullptr && map.l_name != nullptr && map.l_name[0] == '\0';
+}
+
+int NextDlclose(void* handle) noexcept {
+  static Dlclose next = nullptr;
+  if (next == nullptr) next = reinterpret_cast<Dlclose>(dlsym(RTLD_NEXT, "dlclose"));
+  return next(handle);
+}
+
+std::uint64_t LoadedObjectOf(const void* caller) noexcept {
+  Dl_info info;
+  return dladdr(caller, &info) == 0 ? 0 : reinterpret_cast<std::uint64_t>(info.dli_fbase);
+}
+
+}  // namespace cuaudit::faults
+
+// dlopen references and mutexes. Source: pthread_mutex_t::__data.__lock for "locked".
 
 using namespace cuaudit::faults;
 

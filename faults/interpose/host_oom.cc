@@ -12,7 +12,7 @@
 
 #include <atomic>
 
-#include "faults/driver/runtime_file.h"
+#include "faults/driver/foreign_runtime.h"
 #include "faults/interpose/host_state.h"
 #include "faults/interpose/host_watch.h"
 

@@ -14,7 +14,7 @@
 #include <atomic>
 
 #include "faults/interpose/host_census.h"
-#include "faults/interpose/host_dlopen.h"
+#include "faults/interpose/host_objects.h"
 #include "faults/interpose/host_owner.h"
 #include "faults/interpose/host_watch.h"
 #include "faults/interpose/options.h"

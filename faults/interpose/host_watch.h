@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "faults/interpose/block_table.h"
+#include "faults/interpose/host_tables.h"
 #include "faults/journal/journal.h"
 #include "faults/journal/stack_table.h"
 #include "faults/plan/plan.h"

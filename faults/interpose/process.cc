@@ -12,16 +12,15 @@
 #include <unistd.h>
 #include <unwind.h>
 
-#include "faults/driver/find_driver.h"
 #include "faults/driver/foreign_runtime.h"
-#include "faults/interpose/attendant.h"
+#include "faults/driver/genuine_driver.h"
 #include "faults/interpose/cycle_plans.h"
+#include "faults/interpose/fork_check.h"
 #include "faults/interpose/forker.h"
-#include "faults/interpose/host_kernels.h"
+#include "faults/interpose/libc_calls.h"
 #include "faults/interpose/options.h"
 #include "faults/interpose/resolving_driver.h"
-#include "faults/interpose/running_threads.h"
-#include "faults/interpose/signal_calls.h"
+#include "faults/interpose/sim_host.h"
 #include "faults/shim/stop_watch.h"
 #include "faults/sim/world.h"
 

@@ -1,19 +1,49 @@
 // SPDX-License-Identifier: MIT
-// interpreted_stack.h: one call stack from the native and the Python frames of a thread.
+// interpreted_stack.h: the Python functions of a journal, and one call stack from the native and the Python frames of a thread.
 //
-// Python frames take the place of the native frames that interpret them, and the interpreter's other frames are left out, with libffi and
-// ctypes: they say how Python calls C, not what the program does. Frames of C extensions stay where they are. The interpreter's
-// innermost frame stays when the interpreter itself makes the call, for example to load an extension.
+//   Owns      a cache of the places that were last met. Borrows the journal.
+//   Threads   safe and lock-free, also between processes.
+//   Errors    a full table raises kModulesDropped; the frame then has no row, and is Python of an unknown name.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "faults/journal/journal.h"
-#include "faults/journal/python_table.h"
+#include "faults/python/interpreter.h"
 
 namespace cuaudit::faults {
+
+class PythonTable {
+ public:
+  void Attach(Journal* journal) noexcept { journal_ = journal; }
+  // The function and the line as a frame (layout.h).
+  std::uint64_t Encode(const python::Function& function, int line) noexcept;
+
+  // What Remember was told of this place, if it is still kept. Reading a name and a line takes far longer.
+  bool Recall(const python::Identity& identity, std::uint64_t* frame) const noexcept;
+  void Remember(const python::Identity& identity, std::uint64_t frame) noexcept;
+
+ private:
+  // Two words that are written one by one, by any thread: they belong together when their difference is the key.
+  struct Met {
+    std::atomic<std::uint64_t> frame{0};
+    std::atomic<std::uint64_t> mixed{0};  // the key, exclusive or the frame
+  };
+  static constexpr std::size_t kMet = 1024;
+
+  Met met_[kMet];
+  Journal* journal_ = nullptr;
+  PageGuard<kMaxPythonFunctions * sizeof(PythonRow)> pages_;
+};
+
+// One call stack from the native and the Python frames of a thread.
+//
+// Python frames take the place of the native frames that interpret them, and the interpreter's other frames are left out, with libffi and
+// ctypes: they say how Python calls C, not what the program does. Frames of C extensions stay where they are. The interpreter's
+// innermost frame stays when the interpreter itself makes the call, for example to load an extension.
 
 struct NativeStack {
   std::span<const std::uint64_t> frames;   // innermost first, as in the journal

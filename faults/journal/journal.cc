@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "faults/journal/journal.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,7 +12,6 @@
 #include <atomic>
 
 #include "faults/driver/call_id.h"
-#include "faults/journal/page_guard.h"
 #include "faults/journal/recording.h"
 
 namespace cuaudit::faults {
@@ -154,6 +154,24 @@ Record* Journal::BeginInRing(Ring* ring) noexcept {
   header_->dropped.fetch_add(1, std::memory_order_relaxed);
   header_->flags.fetch_or(kRecordsDropped, std::memory_order_relaxed);
   return nullptr;
+}
+
+}  // namespace cuaudit::faults
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+namespace cuaudit::faults {
+
+bool Populate(void* address, std::size_t bytes) noexcept {
+  constexpr std::uintptr_t kPage = 4096;
+  const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(address) / kPage * kPage;
+  const std::uintptr_t end = (reinterpret_cast<std::uintptr_t>(address) + bytes + kPage - 1) / kPage * kPage;
+  const int saved = errno;
+  const bool done = madvise(reinterpret_cast<void*>(first), end - first, MADV_POPULATE_WRITE) == 0 || errno == EINVAL || errno == ENOSYS;
+  errno = saved;
+  return done;
 }
 
 }  // namespace cuaudit::faults

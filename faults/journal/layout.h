@@ -45,7 +45,7 @@ enum JournalFlag : std::uint32_t {
   kHeapLeftOut = 512,           // the host drop-in without heap blocks was loaded, because heap blocks were not asked for
   kHostStopped = 1024,          // the host drop-in's records reached half of the capacity, and it stopped writing
   kDescriptorsDisputed = 2048,  // some descriptors could not be told from those that concurrent calls were opening or closing
-  kTellsStops = 4096,           // the program answers a request for the places of its threads (stop_request.h)
+  kTellsStops = 4096,           // the program answers a request for the places of its threads (record.h)
   kRecording = 8192,            // the records lie in slots with checks, and the oldest make room (recording.h)
   kPacked = 16384,              // a recording that was cut down to what it holds; nobody appends to it
   kCountsUnknown = 32768,       // it was packed first by a cuaudit that kept no counts of torn and damaged records

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "faults/journal/journal.h"
@@ -44,6 +45,15 @@ class MemoryJournal {
   Journal journal_;
   std::vector<std::uint64_t> under_way_;  // slots below looked_at_ that were not complete; all other slots below it are empty
   std::uint64_t looked_at_ = 0;
+};
+
+// A cache of keys of places, shared by all journals that share their tables of modules and call stacks. It saves work: a key
+// walks a call stack and hashes the build id of each module on it.
+//
+// A KeyMemo is used by one thread. A call stack that was not completely written has no entry.
+
+struct KeyMemo {
+  std::unordered_map<std::uint64_t, std::uint64_t> site_keys;  // by call stack, call and kind of record
 };
 
 }  // namespace cuaudit::faults

@@ -14,7 +14,6 @@
 #include <cstdint>
 
 #include "faults/journal/journal.h"
-#include "faults/journal/page_guard.h"
 #include "faults/python/interpreter.h"
 
 struct dl_phdr_info;

@@ -7,6 +7,7 @@
 // bytes.
 #pragma once
 
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -130,5 +131,23 @@ struct Record {
 static_assert(sizeof(Record) == 128);
 static_assert(std::is_trivially_copyable_v<Record>);
 inline constexpr std::size_t kRecordArguments = 9;
+
+// Values with a special meaning in the second argument of a host record.
+
+// In a DescriptorClose record: the kernel declined the close, because the number was not open.
+inline constexpr std::uint64_t kNotOpen = ~std::uint64_t{0};
+
+// Which kernel arguments can be told from plain numbers.
+
+// A driver may count its texture and surface objects from 1. Then an argument of that value may as well be a length or a flag, so a smaller
+// handle proves nothing.
+constexpr bool IsDistinctive(std::uint64_t handle) noexcept { return handle >= std::uint64_t{1} << 20U; }
+
+// How the harness asks a process that missed its deadline for the places of its threads: by this signal, sent by sigqueue
+// with this number. The process writes RecordKind::Stop for each thread and kills itself. It may be asked only while its journal has the
+// flag kTellsStops, because otherwise the signal means nothing to it, or something else.
+
+inline constexpr int kStopRequest = 0x63756174;
+inline int StopRequestSignal() noexcept { return SIGRTMAX - 3; }
 
 }  // namespace cuaudit::faults

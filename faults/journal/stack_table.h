@@ -13,9 +13,9 @@
 #include <cstdint>
 #include <string_view>
 
+#include "faults/journal/interpreted_stack.h"
+#include "faults/journal/journal.h"
 #include "faults/journal/module_table.h"
-#include "faults/journal/page_guard.h"
-#include "faults/journal/python_table.h"
 #include "faults/python/interpreter.h"
 
 namespace cuaudit::faults {

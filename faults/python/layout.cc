@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "faults/python/layout.h"
 
+#include <elf.h>
+#include <link.h>
 #include <string.h>
 
 namespace cuaudit::python {
@@ -133,6 +138,121 @@ bool ChooseLayout(std::uint32_t version, std::uintptr_t runtime, SafeMemory* mem
     if (groups.minor == minor) return OfItself(groups, version, runtime, memory, layout);
   }
   return false;
+}
+
+namespace {
+
+std::uint32_t GnuHash(const char* name) noexcept {
+  std::uint32_t hash = 5381;
+  for (; *name != '\0'; ++name) hash = hash * 33 + static_cast<unsigned char>(*name);
+  return hash;
+}
+
+}  // namespace
+
+LoadedSymbols::LoadedSymbols(const dl_phdr_info& object) noexcept : base_(object.dlpi_addr) {
+  const ElfW(Dyn)* entry = nullptr;
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): an address in the object
+    if (object.dlpi_phdr[i].p_type == PT_DYNAMIC) entry = reinterpret_cast<const ElfW(Dyn)*>(base_ + object.dlpi_phdr[i].p_vaddr);
+  }
+  for (; entry != nullptr && entry->d_tag != DT_NULL; ++entry) {
+    // glibc relocates these entries in place, but not where the section is read-only, as in the vDSO.
+    const std::uintptr_t address = entry->d_un.d_ptr < base_ ? base_ + entry->d_un.d_ptr : entry->d_un.d_ptr;
+    const void* const table = reinterpret_cast<const void*>(address);  // NOLINT(performance-no-int-to-ptr)
+    if (entry->d_tag == DT_GNU_HASH) hash_ = static_cast<const std::uint32_t*>(table);
+    if (entry->d_tag == DT_SYMTAB) symbols_ = table;
+    if (entry->d_tag == DT_STRTAB) names_ = static_cast<const char*>(table);
+  }
+}
+
+std::uintptr_t LoadedSymbols::Find(const char* name) const noexcept {
+  if (hash_ == nullptr || symbols_ == nullptr || names_ == nullptr) return 0;
+  const std::uint32_t buckets = hash_[0];
+  const std::uint32_t first_hashed = hash_[1];
+  const std::uint32_t words = hash_[2];
+  const std::uint32_t shift = hash_[3];
+  if (buckets == 0 || words == 0) return 0;
+  const auto* const filter = reinterpret_cast<const ElfW(Addr)*>(hash_ + 4);
+  const auto* const bucket = reinterpret_cast<const std::uint32_t*>(filter + words);
+  const std::uint32_t* const chain = bucket + buckets;
+  const auto* const symbols = static_cast<const ElfW(Sym)*>(symbols_);
+  const std::uint32_t hash = GnuHash(name);
+  constexpr std::uint32_t kBits = 8 * sizeof(ElfW(Addr));
+  const ElfW(Addr) bits = (ElfW(Addr){1} << hash % kBits) | (ElfW(Addr){1} << (hash >> shift) % kBits);
+  if ((filter[hash / kBits % words] & bits) != bits) return 0;
+  std::uint32_t at = bucket[hash % buckets];
+  if (at < first_hashed) return 0;
+  for (;; ++at) {
+    const std::uint32_t held = chain[at - first_hashed];
+    const bool same = (held | 1) == (hash | 1) && symbols[at].st_shndx != SHN_UNDEF && strcmp(names_ + symbols[at].st_name, name) == 0;
+    if (same) return base_ + symbols[at].st_value;
+    if ((held & 1) != 0) return 0;
+  }
+}
+
+namespace {
+
+constexpr std::size_t kType = 8;  // in every object
+constexpr std::uint32_t kMostBytes = 4;
+
+// Appends the character in UTF-8. A surrogate stands for a byte that is no text, and becomes a question mark.
+std::size_t Append(std::uint32_t character, char* to) noexcept {
+  const auto part = [character](unsigned shift) { return static_cast<char>(0x80 | ((character >> shift) & 0x3f)); };
+  if (character < 0x80) {
+    to[0] = static_cast<char>(character);
+    return 1;
+  }
+  if (character < 0x800) {
+    to[0] = static_cast<char>(0xc0 | character >> 6);
+    to[1] = part(0);
+    return 2;
+  }
+  if ((character >= 0xd800 && character < 0xe000) || character > 0x10ffff) {
+    to[0] = '?';
+    return 1;
+  }
+  if (character < 0x10000) {
+    to[0] = static_cast<char>(0xe0 | character >> 12);
+    to[1] = part(6);
+    to[2] = part(0);
+    return 3;
+  }
+  to[0] = static_cast<char>(0xf0 | character >> 18);
+  to[1] = part(12);
+  to[2] = part(6);
+  to[3] = part(0);
+  return 4;
+}
+
+}  // namespace
+
+bool CopyText(SafeMemory* memory, const Layout& layout, std::uintptr_t type, std::uintptr_t text, char* to, std::size_t room) noexcept {
+  std::uintptr_t held = 0;
+  std::uint64_t length = 0;
+  std::uint32_t state = 0;
+  if (text == 0 || !memory->Read(text + kType, &held) || held != type) return false;
+  if (!memory->Read(text + layout.text_length, &length) || !memory->Read(text + layout.text_state, &state)) return false;
+  const std::uint32_t width = (state >> layout.text_kind_shift) & 7;
+  const bool compact = ((state >> (layout.text_kind_shift + 3)) & 1) != 0;
+  const bool ascii = ((state >> (layout.text_kind_shift + 4)) & 1) != 0;
+  if (!compact || (width != 1 && width != 2 && width != 4) || length > (std::uint64_t{1} << 32)) return false;
+  const std::uint64_t most = (room - 1) / (ascii ? 1 : width == 1 ? 2 : width == 2 ? 3 : kMostBytes);
+  const std::uint64_t count = length < most ? length : most;
+  std::uintptr_t from = text + (ascii ? layout.ascii_characters : layout.other_characters) + (length - count) * width;
+  std::size_t written = 0;
+  if (ascii) {
+    if (!memory->Read(from, to, count)) return false;
+    written = count;
+  } else {
+    for (std::uint64_t i = 0; i < count; ++i, from += width) {
+      std::uint32_t character = 0;  // least significant byte first, as this machine has them
+      if (!memory->Read(from, &character, width)) return false;
+      written += Append(character, to + written);
+    }
+  }
+  to[written] = '\0';
+  return true;
 }
 
 }  // namespace cuaudit::python

@@ -5,9 +5,12 @@
 // of the headers; they are the same in all builds of a version that keep the object headers as they are.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "faults/python/safe_memory.h"
+
+struct dl_phdr_info;
 
 namespace cuaudit::python {
 
@@ -52,5 +55,28 @@ inline constexpr std::uint32_t kFrameBytes = 80;
 
 // Fills in the layout of the interpreter whose _PyRuntime lies at `runtime`. `version` is Py_Version. False: that version is not read.
 [[nodiscard]] bool ChooseLayout(std::uint32_t version, std::uintptr_t runtime, SafeMemory* memory, Layout* layout) noexcept;
+
+// Copies the characters of a Python str, as UTF-8. Writes the end of the text where there is not enough room for all of it, and a
+// terminating zero. False: it cannot be read. `type` is the address of PyUnicode_Type.
+[[nodiscard]] bool CopyText(SafeMemory* memory, const Layout& layout, std::uintptr_t type, std::uintptr_t text, char* to,
+                            std::size_t room) noexcept;
+
+// Finds exported symbols of one loaded object by name, without the loader.
+//
+// dlsym is no help: it does not see an interpreter that was loaded with RTLD_LOCAL, and a failing search allocates memory.
+
+class LoadedSymbols {
+ public:
+  // `object` is as dl_iterate_phdr gives it, and stays loaded while this is used.
+  explicit LoadedSymbols(const dl_phdr_info& object) noexcept;
+  // Address of the symbol; 0: the object does not define it, or has no GNU hash table.
+  std::uintptr_t Find(const char* name) const noexcept;
+
+ private:
+  std::uintptr_t base_ = 0;
+  const std::uint32_t* hash_ = nullptr;
+  const void* symbols_ = nullptr;
+  const char* names_ = nullptr;
+};
 
 }  // namespace cuaudit::python

@@ -15,8 +15,8 @@
 #include <sys/types.h>
 
 #include "faults/journal/journal.h"
+#include "faults/journal/record.h"
 #include "faults/journal/stack_table.h"
-#include "faults/journal/stop_request.h"
 
 namespace cuaudit::faults {
 

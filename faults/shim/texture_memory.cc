@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "faults/driver/kinds.h"
-#include "faults/journal/launch_words.h"
+#include "faults/journal/record.h"
 #include "faults/shim/told_objects.h"
 
 namespace cuaudit::faults {

@@ -13,17 +13,16 @@
 #include <system_error>
 #include <utility>
 
-#include "harness/cli/audit_base.h"
-#include "harness/cli/audit_sum.h"
 #include "harness/cli/case_runs.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/comparison.h"
 #include "harness/cli/driver_choice.h"
 #include "harness/cli/session.h"
 #include "harness/cli/test_cases.h"
-#include "harness/options/budget.h"
 #include "harness/options/report_files.h"
-#include "harness/process/environment.h"
+#include "harness/options/sweep_settings.h"
 #include "harness/process/process.h"
+#include "harness/process/program.h"
 #include "harness/project/project.h"
 #include "reports/escape.h"
 

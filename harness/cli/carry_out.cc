@@ -6,9 +6,8 @@
 #include <optional>
 #include <utility>
 
-#include "harness/cycle/counts.h"
 #include "harness/cycle/cycles.h"
-#include "harness/process/shell_quote.h"
+#include "harness/process/shell.h"
 #include "harness/sweep/plan/fault_text.h"
 #include "harness/sweep/runners/make_runner.h"
 #include "harness/sweep/sweep_digest.h"

@@ -88,4 +88,20 @@ void KeepCommon(const std::vector<std::string>& other, std::vector<std::string>*
 // The worse of two exit codes of an audit: a failure of cuaudit, then findings, then what proves nothing.
 Exit Worse(Exit a, Exit b);
 
+// What all cases of an audit come to.
+//
+//   Errors    none.
+
+struct AuditSum {
+  Exit exit = Exit::Clean;  // the worst of the cases
+  std::string line;         // "3 cases: 2 defects in 1, 1 clean, 1 cut short by the budget"
+};
+
+// Of the cases that are `selected`.
+AuditSum SumOf(const std::vector<bool>& selected, const std::vector<CaseSeen>& seen);
+
+// Entries of --suppressions that fit no defect of any case. Those of a file are known when all cases that take the file were carried out to
+// their end.
+std::vector<std::string> UnusedSuppressions(const std::vector<ProjectCase>& cases, const std::vector<CaseSeen>& seen);
+
 }  // namespace cuaudit::harness

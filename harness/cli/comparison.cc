@@ -4,14 +4,19 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <sstream>
+#include <system_error>
+#include <utility>
 
 #include "harness/cli/session.h"
+#include "harness/compare/result_files.h"
 #include "harness/options/report_files.h"
 #include "harness/process/files.h"
-#include "reports/comparison_text.h"
+#include "reports/comparison_writer.h"
 #include "reports/message.h"
+#include "reports/run.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -60,6 +65,80 @@ Status WriteComparison(const report::Audit& audit, const Output& output) {
                                                      : report::WriteComparisonText(audit, text, output.file.empty() && WantsColour());
   if (!written) return {Exit::Failure, "the comparison could not be written"};
   return output.file.empty() ? WriteAll(STDOUT_FILENO, text.str(), "stdout") : WriteFile(output.file, text.str(), Exit::Failure);
+}
+
+namespace {
+
+// The same file or folder has the same path, whatever links and dots the user wrote.
+std::filesystem::path Real(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  std::filesystem::path real = std::filesystem::weakly_canonical(absolute, error);
+  if (error) real = absolute.lexically_normal();
+  return real.has_filename() ? real : real.parent_path();
+}
+
+bool IsWithin(const std::filesystem::path& inner, const std::filesystem::path& outer) {
+  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
+}
+
+// An audit that writes over its base would be compared with itself, and what is new in it would be old for the next one.
+Status CheckApart(const std::string& base, const std::string& out) {
+  const std::filesystem::path from = Real(base);
+  const std::filesystem::path to = Real(out);
+  if (!IsWithin(from, to) && !IsWithin(to, from)) return {};
+  return {Exit::Usage,
+          "--base: " + base + ": expected a result that is not in --out " + out + ", nor around it, because the audit writes there"};
+}
+
+}  // namespace
+
+Result<AuditBase> AuditBase::Read(const Options& options) {
+  Result<std::set<report::Change>> policy = ReadPolicy(options.fail_on);
+  if (!policy.ok()) return policy.status();
+  if (const Status apart = CheckApart(options.base, options.out); !apart.ok()) return apart;
+  Result<Base> base = ReadBase(options.base);
+  if (!base.ok()) return Status(base.status().exit(), "--base: " + base.status().message());
+  return AuditBase(std::move(*base), std::move(*policy));
+}
+
+TriedBefore AuditBase::TriedIn(const std::string& case_name) const {
+  TriedBefore tried;
+  const auto is_meant = [&](const std::string& name) { return name.empty() || name == case_name; };
+  if (!base_.audit.has_value()) {
+    for (const KnownDefect& defect : base_.defects) {
+      if (!is_meant(defect.case_name) || defect.mode != report::Mode::Sweep) continue;
+      for (const FailingWay& way : defect.failing) {
+        if (!way.unwinding) tried.Add(way.call, way.function, 0);
+      }
+    }
+    return tried;
+  }
+  for (const report::Case& one : base_.audit->cases) {
+    if (!is_meant(one.name)) continue;
+    for (const report::Run& run : one.runs) {
+      if (run.mode != report::Mode::Sweep || !run.coverage.has_value()) continue;
+      for (const report::Tried& way : run.coverage->tried) {
+        if (!way.unwinding) tried.Add(way.call, way.function, way.places);
+      }
+    }
+  }
+  return tried;
+}
+
+Exit AuditBase::Compare(const std::string& directory, Exit of_the_audit) const {
+  Result<report::Audit> head = ReadResult(directory);
+  if (!head.ok()) return Refuse(head.status());
+  CompareWith(base_, &*head);
+  for (const Output& output : {Output{Format::Json, directory + "/comparison.json"}, Output{}}) {
+    const Status written = WriteComparison(*head, output);
+    if (!written.ok()) return Refuse(written);
+  }
+  const Exit compared = PolicyExit(policy_, *head);
+  // Old defects are no reason for a status of 1, but what failed or proved nothing is never clean.
+  const bool proved = of_the_audit == Exit::Clean || of_the_audit == Exit::Findings;
+  if (proved || (compared == Exit::Findings && of_the_audit == Exit::Environment)) return compared;
+  return of_the_audit;
 }
 
 }  // namespace cuaudit::harness

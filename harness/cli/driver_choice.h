@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// driver_choice.h: finds out what the machine offers and chooses the driver of a run.
+// driver_choice.h: finds out what the machine offers and chooses the driver of a run, and the GPUs that CTest has reserved for it.
 //
 //   Threads   one thread.
 //   Errors    Status: a genuine driver was asked for and is missing, or the drop-in libraries are not installed beside the tool.
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "harness/options/options.h"
-#include "harness/process/environment.h"
+#include "harness/process/program.h"
 #include "harness/process/status.h"
 
 namespace cuaudit::harness {
@@ -36,5 +36,13 @@ struct ChosenDriver {
   std::string why;
 };
 Result<ChosenDriver> ChooseDriver(const std::string& wish, const Machine& machine);
+
+// The GPUs that CTest has reserved for this test (RESOURCE_GROUPS and ctest --resource-spec-file).
+//
+//   Errors    one line that names the variable.
+//   Sources   ctest(1), "Resource Allocation": CTEST_RESOURCE_GROUP_COUNT, CTEST_RESOURCE_GROUP_<n>, CTEST_RESOURCE_GROUP_<n>_GPUS.
+
+// The value for CUDA_VISIBLE_DEVICES: "0,2". Empty when CTest has reserved none.
+Result<std::string> ReservedGpus();
 
 }  // namespace cuaudit::harness

@@ -10,7 +10,7 @@
 #include "harness/cli/case_runs.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
-#include "harness/cli/shard_cases.h"
+#include "harness/cli/shard_work.h"
 #include "harness/options/report_files.h"
 #include "harness/options/sweep_settings.h"
 #include "harness/sweep/trial_rows.h"

@@ -23,13 +23,11 @@
 #include "harness/cli/driver_choice.h"
 #include "harness/cli/session.h"
 #include "harness/ledger/facts.h"
-#include "harness/options/budget.h"
+#include "harness/options/sweep_settings.h"
 #include "harness/process/files.h"
-#include "harness/process/shell_lines.h"
-#include "harness/process/shell_quote.h"
+#include "harness/process/shell.h"
 #include "harness/recording/pack.h"
 #include "harness/recording/recording.h"
-#include "harness/recording/writers.h"
 
 namespace cuaudit::harness {
 namespace {

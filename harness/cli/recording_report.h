@@ -7,6 +7,8 @@
 // nothing is called a leak that may have been released out of sight.
 #pragma once
 
+#include <string>
+
 #include "harness/options/options.h"
 #include "harness/process/status.h"
 #include "harness/sweep/run/observation.h"
@@ -27,5 +29,12 @@ bool AllReachedTheirEnd(const Observation& seen);
 
 // One line when the file is shorter than its header says.
 Status CheckWhole(const Observation& seen);
+
+// What text says of a recording before its report: what it has and lacks, how its processes ended, what died with them.
+
+std::string RecordingPage(const Observation& seen, SiteTexts* sites);
+
+// The object files whose functions could not be named here; empty when there are none.
+std::string NotFoundPage(const SiteTexts& sites);
 
 }  // namespace cuaudit::harness

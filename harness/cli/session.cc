@@ -20,8 +20,8 @@
 
 #include "faults/interpose/world_options.h"
 #include "faults/plan/fault.h"
-#include "harness/cli/test_resources.h"
-#include "harness/process/shell_quote.h"
+#include "harness/cli/driver_choice.h"
+#include "harness/process/shell.h"
 #include "reports/escape.h"
 #include "reports/message.h"
 

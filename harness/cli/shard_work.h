@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// shard_work.h: the parts of a sweep that many machines share: planning a round, carrying out a shard of it, and going on from all shards.
+// shard_work.h: what the commands plan, run-shard and merge do together: the cases of a shard file, planning a round, carrying out a shard
+// of it, and going on from all shards.
 //
 //   Threads   one thread.
 //   Errors    Status: the program, its files or its fault-free run are not those of the plan.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,7 +14,11 @@
 #include "harness/cli/carry_out.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/session.h"
+#include "harness/options/options.h"
+#include "harness/process/status.h"
 #include "harness/shards/run_digest.h"
+#include "harness/shards/shard_file.h"
+#include "harness/shards/shard_plan.h"
 #include "harness/sweep/sweep_engine.h"
 
 namespace cuaudit::harness {
@@ -54,5 +60,33 @@ Result<std::vector<PlannedTrial>> PlanNextRound(const Session& session, const Sw
 // The report of a sweep whose trials are those of the shards. Trials that no round has are run here: those that all shards together show to
 // be needed. With gaps nothing is run, and the report is never clean.
 CarriedOut CarryOutMerge(const Session& session, const SweepOptions& sweep, const PlannedSubject& of, FromShards found, Progress* progress);
+
+// What the commands plan, run-shard and merge have in common.
+//
+//   Errors    one line.
+
+// Whether there is a plan among the operands, and no more of them than `most`.
+Status CheckOperands(const Options& options, std::size_t most);
+
+// The options of the sweep of a case, with a work directory; empty: a fresh one.
+Options SweepOf(const ShardPlan& plan, const PlannedCase& one, const Options& command, const std::string& work_dir);
+
+PlannedSubject SubjectOf(const PlanFolder& folder, const PlannedCase& one);
+
+// The plans of all rounds of a directory; at least one.
+Result<Rounds> ReadRounds(const PlanFolder& folder);
+
+// The shards of operands behind the plan, or those in its directory.
+ShardSet ShardsOf(const Options& options, const PlanFolder& folder, const Rounds& rounds);
+
+// Whether the shard carries out the cycles of the case.
+bool HasCycles(const ShardPlan& plan, std::uint64_t number, std::size_t in_case);
+
+// The trials that the shards have of one case, and which shards with trials of the case are not there.
+Result<FromShards> TrialsOf(const ShardSet& shards, const Rounds& rounds, std::size_t in_case);
+
+// GoogleTest's variables say which shard of the audit this is. An audited program with GoogleTest must not see them: each machine would
+// audit other tests.
+void HideGoogleTestShard();
 
 }  // namespace cuaudit::harness

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "harness/cli/session.h"
-#include "harness/process/environment.h"
 #include "harness/process/process.h"
 #include "harness/process/program.h"
 #include "harness/process/work_dir.h"

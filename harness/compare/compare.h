@@ -11,7 +11,7 @@
 // A run of the base that the new audit does not have is not run, whether the base has a defect in it or not.
 //
 // Who is blamed may change with a wrapper around a release, so that one defect becomes two or two become one. What is lost in the same way
-// as before, and no more of it, is neither new nor fixed (parts.h).
+// as before, and no more of it, is neither new nor fixed (similarity.h).
 #pragma once
 
 #include <optional>
@@ -21,6 +21,7 @@
 
 #include "harness/compare/known_defect.h"
 #include "reports/audit.h"
+#include "reports/run.h"
 
 namespace cuaudit::harness {
 
@@ -36,5 +37,17 @@ Base BaseOf(std::string name, report::Audit audit);
 
 // Sets Defect::change and `was` of each defect of `head`, and head->comparison.
 void CompareWith(Base base, report::Audit* head);
+
+// Whether two audits ran the same program under settings that show the same.
+
+// How the command of `now`, or the environment that it was given, differs from that of `before`, in words. Empty: it does not, or one of
+// them is unknown. A program counts by its file name, and so does any other absolute path, for releases lie in folders of their own.
+std::string OtherCommand(const report::Run& before, const report::Run& now);
+
+// Of the settings of a run those that decide which defects it shows, in order.
+std::vector<std::string> SettingsThatShow(const report::Run& run);
+
+// Which setting of `now` hides the defect, or lacks it and would show it, in words. Empty: none.
+std::string HidingSetting(const KnownDefect& defect, const report::Run& now);
 
 }  // namespace cuaudit::harness

@@ -7,9 +7,9 @@
 #include <tuple>
 #include <utility>
 
-#include "harness/compare/conditions.h"
+#include "harness/compare/compare.h"
 #include "harness/defect/blame.h"
-#include "harness/defect/defect_fingerprint.h"
+#include "harness/defect/defects.h"
 #include "reports/audit_defects.h"
 #include "reports/defect_words.h"
 #include "reports/message.h"

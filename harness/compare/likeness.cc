@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "harness/defect/blame.h"
-#include "harness/defect/defect_fingerprint.h"
+#include "harness/defect/defects.h"
 
 namespace cuaudit::harness {
 namespace {

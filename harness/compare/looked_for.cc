@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "harness/compare/conditions.h"
+#include "harness/compare/compare.h"
 #include "harness/defect/blame.h"
-#include "harness/defect/defect_fingerprint.h"
-#include "reports/comparison_text.h"
+#include "harness/defect/defects.h"
+#include "reports/comparison_writer.h"
 #include "reports/message.h"
 
 namespace cuaudit::harness {

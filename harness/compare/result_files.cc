@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "harness/compare/suppressions.h"
-#include "reports/audit_reader.h"
+#include "reports/audit_json.h"
 
 namespace cuaudit::harness {
 namespace {

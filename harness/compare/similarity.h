@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// similarity.h: which defect of one release is which of another one, when the program was rewritten in between.
+// similarity.h: which defect of one release is which of another one, when the program was rewritten in between, and which are parts of
+// one.
 //
 //   Errors    none.
 //
@@ -7,13 +8,14 @@
 // acquiring function, blamed function, failing calls and the functions around count with weights (likeness.h). A function counts as renamed
 // only when its old name is gone from the new report and its new name is not in the old one. Defects of two functions that are on both
 // sides are never taken for one another, however alike they are otherwise (Likeness::MayBeOne). Pairs are made best first, each defect
-// once, down to kAlike. What is left over may still be a part of another one: parts.h.
+// once, down to kAlike. What is left over may still be a part of another one.
 //
 // Of more than kMostPairs possible pairs with one call, each defect is compared only with those next to it in the order of the reports, and
 // with those next to it among the ones that share a function with it, kNear of each on either side.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -22,6 +24,20 @@
 #include "harness/compare/likeness.h"
 
 namespace cuaudit::harness {
+
+// Which defects of one release are parts of one of the other.
+//
+//
+// Who is blamed may change with a wrapper around a release, and then one defect becomes two, or two become one. A part loses nothing but
+// what the whole loses, and only what no other defect accounts for: the pair of the whole is subtracted from it, and each of its parts. So
+// a whole that is there as it was has no parts, and the same mistake in one more function is new.
+
+using Index = std::optional<std::size_t>;
+
+// For each of `parts` the first of `wholes` that it is a part of. `pairs` has for each of `parts` its pair among the wholes; those that
+// have one are no parts. `are_parts`: these wholes are parts themselves. `parts_are_before`: they are of the earlier report.
+std::vector<Index> WholesOf(std::span<const KnownDefect> parts, std::span<const KnownDefect> wholes, const std::vector<Index>& pairs,
+                            const std::vector<bool>& are_parts, bool parts_are_before, const FunctionNames& names);
 
 inline constexpr std::size_t kMostPairs = std::size_t{1} << 20U;
 inline constexpr std::size_t kNear = 16;

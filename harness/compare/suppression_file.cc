@@ -15,7 +15,7 @@
 #include "faults/probes/host_reading.h"
 #include "harness/compare/suppressions.h"
 #include "harness/process/files.h"
-#include "harness/process/nearest.h"
+#include "harness/process/status.h"
 #include "harness/process/toml_file.h"
 #include "reports/escape.h"
 

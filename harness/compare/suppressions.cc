@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "harness/defect/blame.h"
-#include "harness/defect/defect_fingerprint.h"
+#include "harness/defect/defects.h"
 #include "reports/defect_words.h"
 #include "reports/escape.h"
 

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <utility>
 
-#include "harness/cycle/counts.h"
+#include "harness/cycle/cycles.h"
 #include "harness/ledger/rules.h"
 #include "harness/sweep/findings/fingerprint.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// growth.h: decides whether a count or a noisy meter grows from cycle to cycle, and how small a leak the meter would have detected.
+// growth.h: decides whether a count or a noisy meter grows from cycle to cycle, and tells a leak from a cache that fills and stops.
 //
 //   Units     those of the meter (bytes); growth and bounds per cycle.
 //   Errors    none. With too few readings `enough` is false, and nothing is certified.
@@ -15,7 +15,34 @@
 #include <span>
 #include <vector>
 
+#include "harness/ledger/rules.h"
+#include "reports/run.h"
+
 namespace cuaudit::harness {
+
+// Tells a leak from a cache that fills and stops, by how an exact count went on from cycle to cycle.
+//
+//   Units     cycles; objects alive after so many cycles.
+//   Errors    none. What the counts cannot tell is Trend::Undecided.
+//
+// A count that grew is `bounded` once it has stood still for as many cycles as it took to get there. It must stand still for seven times
+// as many when it fell in between, or rose between two counts only, which may be the first loss of a rare leak. It is `growth` while each
+// doubling of the cycles adds objects about as fast as the one before. README.md has the argument.
+
+// `cycles` increases, and `live` holds the count after each of them. A single doubling (two counts) shows growth when the last count is the
+// highest.
+report::Course JudgeCourse(std::span<const std::uint64_t> cycles, std::span<const std::uint64_t> live);
+
+// For counts at the end of each cycle. The first one is from before the first cycle.
+report::Course JudgeEachCycle(std::span<const std::uint64_t> live);
+
+// The rule that reports this trend. The trend must not be Steady.
+Rule RuleOf(report::Trend trend);
+
+// True while more cycles could show something else: a count that still grows may be that of a cache that is not full.
+inline bool IsOpen(const report::Course& course) {
+  return course.trend == report::Trend::Growth || course.trend == report::Trend::Undecided;
+}
 
 // Of an exact count at increasing moments. Two or three moments show growth when the last count is above the first. More do when the count
 // never falls and ends higher, or when the later half never comes down to the level of the earlier half: a cache that is emptied every

@@ -6,11 +6,11 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "harness/cycle/course.h"
+#include "harness/cycle/growth.h"
 #include "harness/ledger/kept_contexts.h"
 #include "harness/ledger/rules.h"
 #include "harness/sweep/findings/fingerprint.h"
-#include "reports/course_words.h"
+#include "reports/message.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -12,7 +12,7 @@
 #include <tuple>
 #include <utility>
 
-#include "harness/defect/defect_fingerprint.h"
+#include "harness/defect/defects.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -20,7 +20,7 @@
 #include <span>
 #include <vector>
 
-#include "harness/defect/activation.h"
+#include "harness/defect/blame.h"
 
 namespace cuaudit::harness {
 

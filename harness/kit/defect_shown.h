@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// defect_shown.h: what a CallList shows on the simulated driver, judged by the engine that judges programs and lifecycles.
+// defect_shown.h: what a CallList shows on the simulated driver, judged by the engine that judges programs and lifecycles; and the defect
+// of a result that it is to show.
 //
 //   Owns      the names of places, which all lists share.
 //   Threads   one thread.
@@ -17,6 +18,8 @@
 #include "harness/process/status.h"
 #include "harness/sweep/run/site_text.h"
 #include "harness/verdict/judge.h"
+#include "reports/audit.h"
+#include "reports/run.h"
 
 namespace cuaudit::harness {
 
@@ -53,5 +56,36 @@ class DefectJudge {
   SiteTexts sites_;
   std::size_t looks_ = 0;
 };
+
+// The defect of a result that is to be reduced, and what of it driver calls alone can show.
+//
+//   Owns      plain values and a share of the report.
+//   Errors    Status: no such defect, or one that no driver call shows; Exit::Usage.
+
+struct WantedDefect {
+  report::Run run;  // the report that has it
+  report::Defect defect;
+  report::Finding root;  // the finding that shows it with the fewest faults
+  std::vector<std::string> faults;
+  std::vector<Wrong> wanted;          // Together, with counts of one trial; what a run without faults leaves is LeftAtExit
+  std::vector<std::string> left_out;  // "host_heap 2: ..."
+};
+
+Result<WantedDefect> FindDefect(const report::Audit& audit, const std::string& fingerprint, const std::string& source);
+
+// Takes the counts of this one trial: a finding of a sweep has the most of all its trials. An error when `replayed` lacks one.
+Status TakeCounts(const report::Run& replayed, WantedDefect* defect);
+
+// What a report shows under these faults, in the same form.
+std::vector<Wrong> WrongIn(const report::Run& run, const std::vector<std::string>& faults);
+
+// What grows is LeftAtExit in `wanted` and has its own rule in a report.
+Rule RuleInReport(const WantedDefect& defect, const Wrong& wrong);
+
+// True when a rule of the defect compares places: what code gives back must be what the same code took.
+bool IsByPlace(const WantedDefect& defect);
+
+// "leak 1 stream, deficit 1 context_stack_entry"
+std::string InWords(const WantedDefect& defect, const std::vector<Wrong>& wrong);
 
 }  // namespace cuaudit::harness

@@ -7,9 +7,9 @@
 
 #include "faults/journal/recording.h"
 #include "harness/kit/reducer_text.h"
-#include "harness/process/shell_quote.h"
+#include "harness/process/shell.h"
 #include "reports/defect_words.h"
-#include "reports/markdown.h"
+#include "reports/escape.h"
 
 namespace cuaudit::harness {
 namespace {

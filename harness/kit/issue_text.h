@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/kit/defect_shown.h"
 #include "harness/kit/reduce_calls.h"
-#include "harness/kit/wanted_defect.h"
 
 namespace cuaudit::harness {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// lift_calls.h: the driver calls of recorded runs as a CallList.
+// lift_calls.h: the driver calls of recorded runs as a CallList, and how a run is recorded.
 //
 //   Owns      plain values; the runs may go away afterwards.
 //   Threads   one thread.
@@ -16,10 +16,13 @@
 #pragma once
 
 #include <span>
+#include <string>
+#include <vector>
 
 #include "harness/kit/call_list.h"
 #include "harness/kit/defect_shown.h"
 #include "harness/process/status.h"
+#include "harness/process/work_dir.h"
 #include "harness/sweep/run/observation.h"
 #include "harness/sweep/run/site_text.h"
 
@@ -31,5 +34,14 @@ Result<CallList> LiftCalls(std::span<const Observation> runs, std::span<const fa
 
 // Number of processes that call the driver.
 std::size_t CallingProcesses(const Observation& run);
+
+// Runs a program under the faults of one trial, one more each time, and keeps what was seen.
+//
+//   Owns      the observations; the journals are removed.
+//   Errors    Status: the program cannot be run, or a run is unfit (observation.h).
+
+// The first run has no faults, the last one all of them. Host resources are not watched. `interrupted` is the signal that ended it, or 0.
+Result<std::vector<Observation>> RecordTrial(const Subject& subject, const WorkDir& dir, const std::vector<std::string>& faults,
+                                             int* interrupted);
 
 }  // namespace cuaudit::harness

@@ -11,7 +11,6 @@
 #include "faults/driver/effects.h"
 #include "faults/driver/shape.h"
 #include "harness/kit/parameters.h"
-#include "harness/kit/structures.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// replay_calls.h: makes the calls of a CallList through a driver.
+// replay_calls.h: makes the calls of a CallList through a driver, any entry point with arguments as words.
 //
 //   Owns      the memory that stands for the program's own.
 //   Threads   one thread at a time. Calls that were made by several threads are made by this one.
@@ -14,6 +14,14 @@
 #include "harness/kit/call_list.h"
 
 namespace cuaudit::harness {
+
+// Calls any entry point of a driver with arguments as words.
+//
+//   Threads   safe.
+//   Errors    the driver's result.
+
+// `words` has a word per parameter: the value, or for a structure that is passed by value its address (0: all zero).
+CUresult MakeCall(driver::DriverRef driver, driver::CallId call, const std::uint64_t* words) noexcept;
 
 class CallReplay {
  public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Host records: heap blocks, dlopen references, mutexes, descriptors, threads and mappings. Resources acquired before the probes started
 // have no record, so the release of an unknown one is no violation here.
-#include "faults/journal/host_detail.h"
+#include "faults/journal/record.h"
 #include "harness/ledger/host_deed.h"
 #include "harness/ledger/process_fold.h"
 

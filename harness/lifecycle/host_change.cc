@@ -5,9 +5,8 @@
 #include <atomic>
 #include <string_view>
 
-#include "harness/cycle/course.h"
 #include "harness/cycle/growth.h"
-#include "reports/course_words.h"
+#include "reports/message.h"
 
 extern "C" [[gnu::weak]] void __asan_init();
 
@@ -47,7 +46,7 @@ std::string_view KindOf(HostMeter meter) {
 
 bool IsBytes(HostMeter meter) { return faults::Row(meter).unit == faults::MeterUnit::Bytes; }
 
-MeterFinding Found(Rule rule, HostMeter meter, std::uint64_t amount, std::string detail) {
+MeterFinding MeterFound(Rule rule, HostMeter meter, std::uint64_t amount, std::string detail) {
   MeterFinding finding{rule, std::move(detail)};
   finding.kind = KindOf(meter);
   (IsBytes(meter) ? finding.bytes : finding.count) = amount;
@@ -166,7 +165,7 @@ std::vector<MeterFinding> HostExcess::Findings() const {
     const std::string repeats = std::to_string(repeats_) + " repeats";
     const std::string again = "kept by the faulted cycle, beyond what a good one keeps, and by " +
                               (one.unseen == 0 ? "each of " : std::to_string(repeats_ - one.unseen) + " of ") + repeats;
-    findings.push_back(Found(Rule::Leak, one.meter, static_cast<std::uint64_t>(one.least), again));
+    findings.push_back(MeterFound(Rule::Leak, one.meter, static_cast<std::uint64_t>(one.least), again));
   }
   return findings;
 }
@@ -189,9 +188,9 @@ HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_u
       for (std::uint64_t& sum : sums) sum -= least;
       const report::Course course = JudgeEachCycle(sums);
       if (IsOpen(course)) {
-        growth.findings.push_back(Found(Rule::Growth, meter, sums.back() - sums.front(), "more after each cycle, or most of them"));
+        growth.findings.push_back(MeterFound(Rule::Growth, meter, sums.back() - sums.front(), "more after each cycle, or most of them"));
       } else if (course.trend == report::Trend::Bounded) {
-        growth.findings.push_back(Found(Rule::Bounded, meter, sums.back() - sums.front(), report::Describe(course)));
+        growth.findings.push_back(MeterFound(Rule::Bounded, meter, sums.back() - sums.front(), report::Describe(course)));
       }
       continue;
     }
@@ -214,8 +213,8 @@ HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_u
       static_assert(kBlocks == 10);  // the text of the reason says ten
       growth.unmetered.push_back(Words(Reason::NeedsCycles, name));
     } else if (judged.grows) {
-      growth.findings.push_back(Found(Rule::Growth, meter, static_cast<std::uint64_t>(judged.per_cycle),
-                                      "grows in every cycle after the warm-up; bytes per cycle"));
+      growth.findings.push_back(MeterFound(Rule::Growth, meter, static_cast<std::uint64_t>(judged.per_cycle),
+                                           "grows in every cycle after the warm-up; bytes per cycle"));
     } else {
       growth.certificate.append(growth.certificate.empty() ? "" : ", ").append(std::to_string(judged.detectable) + " of " + name);
     }

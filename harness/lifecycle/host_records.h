@@ -25,7 +25,7 @@
 #include "harness/ledger/host_deed.h"
 #include "harness/ledger/ledger.h"
 #include "harness/ledger/rules.h"
-#include "harness/probes/host_watch.h"
+#include "harness/probes/host_meters.h"
 
 namespace cuaudit::harness {
 

@@ -19,7 +19,7 @@
 #include "harness/lifecycle/host_change.h"
 #include "harness/lifecycle/host_loss.h"
 #include "harness/lifecycle/isolation.h"
-#include "harness/lifecycle/stop_signals.h"
+#include "harness/lifecycle/own_process.h"
 #include "harness/lifecycle/trial_evidence.h"
 #include "harness/lifecycle/trial_world.h"
 #include "harness/sweep/run/rehearsal.h"
@@ -58,7 +58,6 @@ class InProcessRunner final : public Runner {
   Result<Ending> Execute(const faults::Plan& plan, Stacks stacks);
   Result<Ending> ExecuteForked(const faults::Plan& plan, Stacks stacks);
 
-  // Defined in in_process_host.cc.
   Status KnowGoodByPlace();
   Status FindFaultFreeHost(std::vector<TrialFindingText>* findings);
   Status RepeatByMeters(bool balanced, std::vector<MeterFinding>* meters);

@@ -13,8 +13,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "faults/journal/stop_request.h"
-#include "harness/lifecycle/stop_signals.h"
+#include "faults/journal/record.h"
+#include "harness/lifecycle/own_process.h"
 #include "harness/process/files.h"
 
 namespace cuaudit::harness {

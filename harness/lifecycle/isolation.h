@@ -34,7 +34,7 @@ class SharedBytes {
 
 // Only writes of `body` to shared memory are visible here. No stdio is flushed and no exit handler runs. Whenever `deadline_ms` has passed
 // without an end, `still_going` decides whether to wait as long again. A child that hangs is asked where its threads are when `answers`
-// says that it can tell (faults/journal/stop_request.h).
+// says that it can tell (faults/journal/record.h).
 Result<Ending> RunForked(const std::function<void()>& body, std::uint32_t deadline_ms, const std::function<bool()>& still_going,
                          const std::function<bool()>& answers);
 

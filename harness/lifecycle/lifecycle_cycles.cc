@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "harness/lifecycle/lifecycle_cycles.h"
-
 #include <algorithm>
 #include <span>
 #include <string>
@@ -8,17 +6,16 @@
 #include <utility>
 
 #include "faults/driver/result.h"
-#include "harness/cycle/course.h"
+#include "harness/cycle/growth.h"
 #include "harness/cycle/snapshot.h"
 #include "harness/lifecycle/audit_report.h"
 #include "harness/lifecycle/chosen_driver.h"
-#include "harness/lifecycle/diversion.h"
 #include "harness/lifecycle/host_change.h"
-#include "harness/lifecycle/host_growth.h"
 #include "harness/lifecycle/host_loss.h"
+#include "harness/lifecycle/sweep_lifecycle.h"
 #include "harness/lifecycle/trial_world.h"
 #include "harness/verdict/surplus.h"
-#include "reports/course_words.h"
+#include "reports/message.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -12,7 +12,6 @@
 #include <cstdint>
 
 #include "harness/probes/host_meters.h"
-#include "harness/probes/host_watch.h"
 #include "harness/verdict/steps.h"
 
 namespace cuaudit::harness {

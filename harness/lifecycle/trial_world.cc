@@ -19,10 +19,9 @@
 #include "faults/sim/world.h"
 #include "harness/ledger/ledger.h"
 #include "harness/lifecycle/chosen_driver.h"
-#include "harness/lifecycle/diversion.h"
 #include "harness/lifecycle/give_back.h"
 #include "harness/lifecycle/host_records.h"
-#include "harness/lifecycle/own_object.h"
+#include "harness/lifecycle/own_process.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -17,8 +17,8 @@
 #include "faults/shim/gate.h"
 #include "harness/ledger/folding.h"
 #include "harness/lifecycle/audit_report.h"
-#include "harness/lifecycle/diversion.h"
-#include "harness/lifecycle/own_object.h"
+#include "harness/lifecycle/chosen_driver.h"
+#include "harness/lifecycle/own_process.h"
 #include "harness/verdict/surplus.h"
 
 namespace cuaudit {

@@ -15,9 +15,8 @@
 
 #include "harness/process/files.h"
 #include "reports/audit_defects.h"
+#include "reports/code_host_writers.h"
 #include "reports/escape.h"
-#include "reports/github_writer.h"
-#include "reports/gitlab_writer.h"
 #include "reports/html/html_writer.h"
 #include "reports/json_writer.h"
 #include "reports/junit_writer.h"

@@ -4,11 +4,14 @@
 //   Errors    one line that names the option and what was expected.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "harness/options/options.h"
+#include "harness/process/status.h"
 #include "harness/sweep/findings/benign.h"
 #include "harness/sweep/sweep_engine.h"
 
@@ -18,5 +21,12 @@ Result<SweepOptions> SweepOptionsOf(const Options& options);
 
 // Adds each declaration that is not there yet. An error names `source`.
 Status AddBenign(const std::vector<std::string>& texts, std::string_view source, std::vector<Benign>* declared);
+
+// The time that --budget allows.
+//
+//   Units     seconds.
+
+// Reads "90s", "10min" or "2h"; no time for an empty text.
+Result<std::optional<std::chrono::seconds>> ParseBudget(const std::string& text);
 
 }  // namespace cuaudit::harness

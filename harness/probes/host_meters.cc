@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "harness/probes/host_meters.h"
 
+#include <dlfcn.h>
 #include <sched.h>
 #include <time.h>
 
@@ -37,6 +38,13 @@ HostChange CycleMeters::End() noexcept {
     after_ = ReadHost(wanted_);
   }
   return Change(before_, after_);
+}
+
+const HostWatchCalls* FindHostWatch(std::uint64_t digest) noexcept {
+  using Ask = const HostWatchCalls* (*)();
+  const auto ask = reinterpret_cast<Ask>(dlsym(RTLD_DEFAULT, faults::kHostWatchName));
+  const HostWatchCalls* const calls = ask == nullptr ? nullptr : ask();
+  return calls != nullptr && calls->digest == digest ? calls : nullptr;
 }
 
 }  // namespace cuaudit::harness

@@ -17,7 +17,7 @@
 #include <string_view>
 
 #include "faults/journal/layout.h"
-#include "faults/journal/stop_request.h"
+#include "faults/journal/record.h"
 #include "faults/plan/fork_file.h"
 #include "harness/process/left_behind.h"
 

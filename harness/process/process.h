@@ -5,7 +5,7 @@
 //   Threads   one thread. While a pool lives, it takes SIGINT, SIGTERM, SIGHUP and SIGCHLD (SignalsTaken).
 //   Units     milliseconds of CLOCK_MONOTONIC; 0 means no deadline.
 //   Errors    Status: cannot fork, the file cannot be executed. A process that misses its deadline is killed and ends as timed_out. One
-//             whose journal says that it can is first asked where its threads are (faults/journal/stop_request.h).
+//             whose journal says that it can is first asked where its threads are (faults/journal/record.h).
 //
 // When a process with its own group ends, the group is killed, and so are processes that left the group (left_behind.h), so that nothing
 // writes its journal later. A process in the foreground stays in the process group of cuaudit, and nothing is killed after it.

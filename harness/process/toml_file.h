@@ -7,7 +7,9 @@
 //   Source    toml++, which only toml_file.cc includes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,5 +52,16 @@ Result<TomlValue> ReadToml(const std::string& path);
 
 // The same of a text. `name` stands in errors in the place of the file.
 Result<TomlValue> ParseToml(std::string_view text, const std::string& name);
+
+// Finds keys of a TOML text that are nested too deep for toml++, which recurses once for each dot of a key.
+//
+//   Units     lines are counted from 1.
+//   Errors    none: any bytes are a text.
+
+inline constexpr std::size_t kMostDotsInKey = 64;
+inline constexpr std::string_view kExpectedDots = "expected at most 64 dots in a key";
+
+// The first line with more dots in a key or in a [header]. The keys of an inline table and of those inside it count together.
+std::optional<std::uint32_t> LineOfDeepKey(std::string_view text);
 
 }  // namespace cuaudit::harness

@@ -11,12 +11,12 @@
 #include <utility>
 
 #include "harness/cycle/certificate.h"
-#include "harness/cycle/counts.h"
+#include "harness/cycle/cycles.h"
 #include "harness/options/sweep_settings.h"
-#include "harness/process/nearest.h"
 #include "harness/process/program.h"
-#include "harness/project/inputs.h"
-#include "harness/project/split_words.h"
+#include "harness/process/shell.h"
+#include "harness/process/status.h"
+#include "harness/project/finished_case.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <fmt/core.h>
 
-#include "harness/cycle/counts.h"
+#include "harness/cycle/cycles.h"
 #include "reports/escape.h"
 
 namespace cuaudit::harness {

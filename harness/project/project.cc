@@ -7,8 +7,8 @@
 #include <system_error>
 #include <utility>
 
-#include "harness/process/nearest.h"
 #include "harness/process/program.h"
+#include "harness/process/status.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// recording.h: reads the slots of a recording (`cuaudit record`): which records are whole, and from when on none is missing.
+// recording.h: reads a recording (`cuaudit record`): which records are whole, what the program held before it, and who still writes to it.
 //
 //   Units     tickets of the journal's clock; times are hundredths of a second since JournalHeader::started.
 //   Errors    none: whatever the slots hold, records that do not have their check are left out and counted.
@@ -8,10 +8,17 @@
 // still have some of it.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "faults/driver/kinds.h"
 #include "faults/journal/journal_view.h"
+#include "harness/ledger/ledger.h"
 
 namespace cuaudit::harness {
 
@@ -37,5 +44,24 @@ inline bool IsRecording(const faults::JournalView& journal) { return (journal.he
 
 // `journal` is a recording that was opened. `window` in hundredths of a second, in place of the recording's own; 0: that one.
 Recording ReadRecording(const faults::JournalView& journal, std::uint32_t window = 0);
+
+// Objects that a program held before a recording begins, as far as the recording shows them: it saw their release.
+
+// Releases that succeeded and that ended no object of the ledger, by kind. They say how much of what a kind gained was only its
+// replacement.
+std::map<driver::Kind, std::uint64_t> HeldBefore(const faults::JournalView& journal, const Ledger& ledger);
+
+// Removes the violations that a ledger can only tell when it has seen everything: counts of references and of the context stack.
+void DropWhatNeedsTheBeginning(Ledger* ledger);
+
+// Removes what only a process that ends by itself can do wrong: a context stack that it had no time to empty.
+void DropWhatNeedsTheEnd(Ledger* ledger);
+
+// Processes that still write into a recording.
+//
+//   Errors    none: a process that cannot be looked into counts when the recording names it and has no end of it.
+
+// A living process, other than this one, that has the file mapped in order to write to it; nothing when there is none.
+std::optional<pid_t> WriterOf(const std::string& path, const Recording& recording);
 
 }  // namespace cuaudit::harness

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "harness/process/shell_quote.h"
+#include "harness/process/shell.h"
 
 namespace cuaudit::harness {
 

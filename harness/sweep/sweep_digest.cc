@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "harness/sweep/sweep_digest.h"
 
-#include "harness/process/environment.h"
 #include "harness/process/files.h"
+#include "harness/process/program.h"
 #include "harness/sweep/plan/plan_file.h"
 #include "harness/sweep/run/subject_content.h"
 

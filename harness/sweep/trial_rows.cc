@@ -6,7 +6,7 @@
 
 #include "harness/process/files.h"
 #include "harness/verdict/death.h"
-#include "reports/plus.h"
+#include "reports/audit.h"
 
 namespace cuaudit::harness {
 namespace {

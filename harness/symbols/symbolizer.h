@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "faults/driver/kinds.h"
 #include "faults/journal/journal_view.h"
 #include "reports/run.h"
 
@@ -59,5 +60,19 @@ bool IsStartCode(const report::Frame& frame);
 // Removes functions of the C and C++ runtime at the inner end, in which a program merely stops: raise, abort, memcpy, pthread_mutex_lock.
 // Their names depend on the processor and on what is installed. A stack of nothing else is returned whole.
 std::vector<report::Frame> WithoutRuntime(std::vector<report::Frame> frames);
+
+// Tells what a CUDA runtime acquired for itself from what a program acquired through it.
+//
+//   Threads   one thread.
+//   Errors    none: a stack without names or modules is the program's.
+//
+// A runtime retains the primary context for itself and never gives the program a reference. It loads the modules of the program's kernels
+// when they are first needed. A library that the program loads by cudaLibraryLoadData or cudaLibraryLoadFromFile is the program's.
+
+// True for kinds that a runtime acquires for itself.
+bool MayBeOfRuntime(driver::Kind kind);
+
+// `stack` is that of the acquiring call, whole, innermost frame first.
+bool IsOfRuntime(driver::Kind kind, const std::vector<report::Frame>& stack);
 
 }  // namespace cuaudit::harness

@@ -7,7 +7,7 @@
 #include <span>
 #include <utility>
 
-#include "faults/journal/host_detail.h"
+#include "faults/journal/record.h"
 #include "harness/verdict/driver_owned.h"
 #include "harness/verdict/site_keys.h"
 

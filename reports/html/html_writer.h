@@ -5,7 +5,7 @@
 //
 // The report is one JSON element in the page, and page/*.js draws it. Whatever bytes a name has, it stays inside that element and reaches
 // the page as text. Lines of source files below the root are taken along when the files are still where the debug information says
-// (source_lines.h), so the same audit gives the same bytes as long as those files do not change. An audit from an archive was made with
+// (place_table.h), so the same audit gives the same bytes as long as those files do not change. An audit from an archive was made with
 // the files of another machine, and has none.
 #pragma once
 

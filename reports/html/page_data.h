@@ -6,12 +6,27 @@
 // changes with them. Programs read --format json.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "reports/audit.h"
+#include "reports/html/place_table.h"
+#include "reports/run.h"
 #include "reports/source_root.h"
 
 namespace cuaudit::report::html {
+
+// One report, and its findings, as the JSON that the page draws.
+
+using Json = nlohmann::ordered_json;
+
+// [call, stack]; null when nothing is known of the place.
+Json PlaceOf(const Acquired& place, PlaceTable* places);
+
+Json FindingOf(const Finding& finding, PlaceTable* places);
+
+// Without its defects and findings.
+Json RunOf(const Run& run, PlaceTable* places);
 
 // Source lines are taken from below `root`; null: none are.
 std::string PageData(const Audit& audit, const SourceRoot* root);

@@ -3,7 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <optional>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "reports/text_writer.h"
@@ -50,6 +58,50 @@ std::size_t PlaceTable::Stack(const std::vector<Frame>& stack) {
     if (TakeSource(shown[i], rows[i])) break;
   }
   return known->second;
+}
+
+namespace {
+
+constexpr int kContext = 2;  // lines before and after
+constexpr std::size_t kLongestLine = 300;
+constexpr std::uintmax_t kLargestFile = std::uintmax_t{4} << 20U;
+constexpr std::size_t kMostLines = 200000;
+constexpr std::array<std::string_view, 17> kExtensions = {".c",   ".cc",  ".cpp", ".cxx", ".cu", ".h",  ".hh",  ".hpp", ".hxx",
+                                                          ".cuh", ".inl", ".ipp", ".py",  ".rs", ".go", ".f90", ".jl"};
+
+}  // namespace
+
+bool IsSourceName(const std::string& file) {
+  const std::string extension = std::filesystem::path(file).extension().string();
+  return std::find(kExtensions.begin(), kExtensions.end(), extension) != kExtensions.end();
+}
+
+const std::vector<std::string>& SourceLines::Read(const std::string& file) {
+  const auto [known, fresh] = files_.try_emplace(file);
+  std::vector<std::string>& lines = known->second;
+  if (!fresh) return lines;
+  std::error_code error;
+  const std::string path = root_->FileOf(file);
+  if (!IsSourceName(path) || !std::filesystem::is_regular_file(path, error)) return lines;
+  if (std::filesystem::file_size(path, error) > kLargestFile) return lines;
+  std::ifstream text(path, std::ios::binary);
+  for (std::string line; lines.size() < kMostLines && std::getline(text, line);) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    line.resize(std::min(line.size(), kLongestLine));
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+std::optional<Snippet> SourceLines::Around(const std::string& file, int line) {
+  if (root_ == nullptr || line <= 0 || file.empty() || file.find('\0') != std::string::npos || file.starts_with("/usr/") ||
+      !IsSourceName(file))
+    return std::nullopt;
+  const std::vector<std::string>& lines = Read(file);
+  if (static_cast<std::size_t>(line) > lines.size()) return std::nullopt;
+  const int first = std::max(1, line - kContext);
+  const int last = std::min(static_cast<int>(lines.size()), line + kContext);
+  return Snippet{first, {lines.begin() + first - 1, lines.begin() + last}};
 }
 
 }  // namespace cuaudit::report::html

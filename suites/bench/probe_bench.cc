@@ -8,7 +8,6 @@
 #include "faults/driver/call_id.h"
 #include "faults/journal/memory_journal.h"
 #include "harness/probes/host_meters.h"
-#include "harness/probes/host_watch.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -12,8 +12,7 @@
 
 #include "harness/defect/defects.h"
 #include "include/cuaudit/fuzz_input.h"
-#include "reports/github_writer.h"
-#include "reports/gitlab_writer.h"
+#include "reports/code_host_writers.h"
 #include "reports/html/html_writer.h"
 #include "reports/json_reader.h"
 #include "reports/json_writer.h"

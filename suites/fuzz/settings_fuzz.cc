@@ -9,7 +9,7 @@
 #include "harness/compare/baseline.h"
 #include "harness/compare/suppressions.h"
 #include "harness/cycle/certificate.h"
-#include "harness/cycle/counts.h"
+#include "harness/cycle/cycles.h"
 #include "harness/sweep/findings/benign.h"
 #include "harness/sweep/plan/make_plan.h"
 #include "include/cuaudit/fuzz_input.h"

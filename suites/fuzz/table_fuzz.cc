@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "faults/driver/call_id.h"
-#include "faults/driver/find_driver.h"
+#include "faults/driver/genuine_driver.h"
 #include "faults/interpose/cycle_plans.h"
 #include "faults/journal/layout.h"
 #include "include/cuaudit/fuzz_input.h"

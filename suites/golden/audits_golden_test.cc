@@ -5,9 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "reports/comparison_text.h"
-#include "reports/github_writer.h"
-#include "reports/gitlab_writer.h"
+#include "reports/code_host_writers.h"
+#include "reports/comparison_writer.h"
 #include "reports/junit_writer.h"
 #include "reports/markdown_writer.h"
 #include "reports/sarif_writer.h"

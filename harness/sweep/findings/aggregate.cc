@@ -6,9 +6,9 @@
 
 #include "faults/driver/result.h"
 #include "faults/plan/fault.h"
-#include "harness/defect/defect_fingerprint.h"
+#include "harness/defect/defects.h"
 #include "harness/ledger/rules.h"
-#include "harness/process/shell_quote.h"
+#include "harness/process/shell.h"
 #include "harness/sweep/findings/shrink.h"
 #include "harness/sweep/plan/plan_file.h"
 

@@ -11,7 +11,7 @@
 
 #include "faults/driver/kinds.h"
 #include "harness/defect/blame.h"
-#include "harness/defect/defect_fingerprint.h"
+#include "harness/defect/defects.h"
 #include "harness/process/files.h"
 
 namespace cuaudit::harness {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "harness/defect/blame.h"
-#include "harness/defect/defect_fingerprint.h"
+#include "harness/defect/defects.h"
 #include "harness/sweep/plan/plan_file.h"
 
 namespace cuaudit::harness {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "faults/driver/effects.h"
-#include "harness/defect/activation.h"
 #include "harness/defect/blame.h"
 #include "harness/sweep/run/trial.h"
 

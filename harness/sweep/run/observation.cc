@@ -9,8 +9,7 @@
 
 #include "faults/driver/foreign_runtime.h"
 #include "faults/journal/journal_file.h"
-#include "harness/process/shell_quote.h"
-#include "harness/recording/held_before.h"
+#include "harness/process/shell.h"
 #include "harness/recording/recording.h"
 #include "harness/verdict/driver_owned.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "faults/driver/call_id.h"
-#include "harness/symbols/runtime_owned.h"
+#include "harness/symbols/symbolizer.h"
 #include "harness/verdict/death.h"
 #include "harness/verdict/judge.h"
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "faults/plan/cycle_file.h"
+#include "faults/plan/fork_file.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -19,7 +19,7 @@
 #include <string_view>
 
 #include "faults/driver/call_id.h"
-#include "faults/journal/key_memo.h"
+#include "faults/journal/memory_journal.h"
 #include "harness/verdict/driver_owned.h"
 
 namespace cuaudit::harness {

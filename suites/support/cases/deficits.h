@@ -6,7 +6,7 @@
 #pragma once
 
 #include "faults/driver/effects.h"
-#include "faults/journal/host_detail.h"
+#include "faults/journal/record.h"
 #include "suites/support/cases/case.h"
 #include "suites/support/journal_image.h"
 

@@ -10,8 +10,7 @@
 #include <string>
 
 #include "harness/cli/driver_choice.h"
-#include "harness/cli/test_resources.h"
-#include "harness/options/budget.h"
+#include "harness/options/sweep_settings.h"
 #include "harness/process/files.h"
 #include "suites/support/temporary_dir.h"
 

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "harness/compare/compare.h"
-#include "reports/comparison_text.h"
+#include "reports/audit_defects.h"
+#include "reports/comparison_writer.h"
 #include "reports/defect_words.h"
 #include "reports/json_reader.h"
 #include "reports/json_writer.h"
 #include "reports/message.h"
-#include "reports/result_guid.h"
 #include "suites/unit/compare/small_audits.h"
 
 namespace cuaudit::harness::fixed_test {

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "harness/compare/parts.h"
 #include "harness/compare/similarity.h"
 #include "suites/unit/compare/small_audits.h"
 

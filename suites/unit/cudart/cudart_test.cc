@@ -14,8 +14,8 @@
 #include <string_view>
 
 #include "faults/cudart/arena.h"
-#include "faults/cudart/array_plan.h"
 #include "faults/cudart/calls.h"
+#include "faults/cudart/descriptions.h"
 #include "faults/cudart/node_plan.h"
 
 namespace cuaudit::cudart::cudart_test {

@@ -8,8 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "harness/defect/defect_fingerprint.h"
-
 namespace cuaudit::harness::defects_test {
 namespace {
 

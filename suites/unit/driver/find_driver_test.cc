@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Which libcuda a process has, and whose CUDA runtime.
-#include "faults/driver/find_driver.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +9,7 @@
 #include <vector>
 
 #include "faults/driver/foreign_runtime.h"
-#include "faults/driver/runtime_file.h"
+#include "faults/driver/genuine_driver.h"
 
 namespace cuaudit::driver::find_driver_test {
 namespace {

@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
+#include "faults/journal/interpreted_stack.h"
 #include "faults/journal/module_table.h"
-#include "faults/journal/python_table.h"
 #include "faults/journal/stack_table.h"
 #include "suites/support/temporary_journal.h"
 

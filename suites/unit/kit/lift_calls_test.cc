@@ -16,7 +16,6 @@
 #include "harness/kit/issue_text.h"
 #include "harness/kit/parameters.h"
 #include "harness/kit/reducer_text.h"
-#include "harness/kit/structures.h"
 #include "suites/support/temporary_dir.h"
 #include "suites/unit/kit/kit_lists.h"
 #include "suites/unit/sweep/journal_builder.h"

@@ -8,9 +8,9 @@
 #include <string>
 #include <utility>
 
+#include "harness/kit/defect_shown.h"
 #include "harness/kit/issue_text.h"
 #include "harness/kit/reducer_text.h"
-#include "harness/kit/wanted_defect.h"
 #include "suites/unit/kit/kit_lists.h"
 
 namespace cuaudit::harness::reduce_calls_test {

@@ -10,7 +10,6 @@
 
 #include <cstring>
 
-#include "harness/process/environment.h"
 #include "harness/process/files.h"
 #include "suites/support/temporary_dir.h"
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Words and variables written for shells, read back by these shells.
+#include "harness/process/shell.h"
+
 #include <gtest/gtest.h>
 #include <stdio.h>
 
 #include <string>
 #include <vector>
-
-#include "harness/process/shell_lines.h"
-#include "harness/process/shell_quote.h"
 
 namespace cuaudit::harness::shell_test {
 namespace {

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "harness/process/files.h"
-#include "harness/process/nearest.h"
-#include "harness/project/split_words.h"
+#include "harness/process/shell.h"
+#include "harness/process/status.h"
 #include "suites/support/temporary_dir.h"
 
 namespace cuaudit::harness::project_test {

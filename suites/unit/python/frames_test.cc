@@ -15,11 +15,9 @@
 #include <string>
 #include <vector>
 
+#include "faults/python/interpreter.h"
 #include "faults/python/layout.h"
-#include "faults/python/line_table.h"
-#include "faults/python/loaded_symbols.h"
 #include "faults/python/safe_memory.h"
-#include "faults/python/text.h"
 #include "suites/support/pythons.h"
 
 namespace cuaudit::python::frames_test {

@@ -13,7 +13,7 @@
 
 #include "faults/journal/stack_key.h"
 #include "faults/journal/stack_table.h"
-#include "harness/recording/writers.h"
+#include "harness/recording/recording.h"
 #include "suites/unit/recording/recorded_file.h"
 
 namespace cuaudit::harness::recording_test {

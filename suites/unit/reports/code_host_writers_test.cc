@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the writers for code hosts say of an audit: which defects, where, and in which order.
+#include "reports/code_host_writers.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,11 +14,8 @@
 #include "reports/audit_defects.h"
 #include "reports/defect_words.h"
 #include "reports/escape.h"
-#include "reports/github_writer.h"
-#include "reports/gitlab_writer.h"
 #include "reports/html/html_writer.h"
 #include "reports/junit_writer.h"
-#include "reports/markdown.h"
 #include "reports/markdown_writer.h"
 #include "reports/sarif_writer.h"
 #include "suites/support/sample_runs.h"

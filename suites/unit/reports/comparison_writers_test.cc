@@ -9,16 +9,15 @@
 #include <string>
 #include <utility>
 
-#include "reports/comparison_text.h"
+#include "reports/audit_defects.h"
+#include "reports/code_host_writers.h"
+#include "reports/comparison_writer.h"
 #include "reports/defect_words.h"
-#include "reports/github_writer.h"
-#include "reports/gitlab_writer.h"
 #include "reports/html/html_writer.h"
 #include "reports/json_reader.h"
 #include "reports/json_writer.h"
 #include "reports/junit_writer.h"
 #include "reports/markdown_writer.h"
-#include "reports/result_guid.h"
 #include "reports/sarif_writer.h"
 #include "suites/support/sample_runs.h"
 

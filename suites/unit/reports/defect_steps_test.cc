@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // How a defect came about, step by step, the same as a code flow of SARIF, and the sequence of calls in JSON.
-#include "reports/defect_steps.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,9 +8,10 @@
 #include <sstream>
 #include <string>
 
+#include "reports/defect_words.h"
 #include "reports/json_writer.h"
+#include "reports/reasons_json.h"
 #include "reports/sarif_writer.h"
-#include "reports/sequence_json.h"
 #include "suites/support/sample_runs.h"
 
 namespace cuaudit::report::defect_steps_test {

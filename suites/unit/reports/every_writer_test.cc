@@ -14,10 +14,9 @@
 #include <string_view>
 #include <vector>
 
-#include "reports/comparison_text.h"
+#include "reports/code_host_writers.h"
+#include "reports/comparison_writer.h"
 #include "reports/escape.h"
-#include "reports/github_writer.h"
-#include "reports/gitlab_writer.h"
 #include "reports/html/html_writer.h"
 #include "reports/json_writer.h"
 #include "reports/junit_writer.h"

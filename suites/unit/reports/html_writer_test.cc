@@ -10,7 +10,7 @@
 #include <sstream>
 #include <string>
 
-#include "reports/html/source_lines.h"
+#include "reports/html/place_table.h"
 #include "suites/support/sample_runs.h"
 
 namespace cuaudit::suites::html_writer_test {

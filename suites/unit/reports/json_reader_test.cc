@@ -12,7 +12,7 @@
 #include <sstream>
 #include <string>
 
-#include "reports/audit_reader.h"
+#include "reports/audit_json.h"
 #include "reports/json_writer.h"
 #include "reports/text_writer.h"
 #include "suites/support/sample_runs.h"

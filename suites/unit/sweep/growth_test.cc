@@ -11,8 +11,6 @@
 #include <random>
 #include <vector>
 
-#include "harness/cycle/course.h"
-
 namespace cuaudit::harness::growth_test {
 namespace {
 

@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/cycle/counts.h"
 #include "harness/cycle/cycles.h"
 #include "suites/unit/sweep/journal_builder.h"
 

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "harness/symbols/runtime_owned.h"
 #include "harness/symbols/symbolizer.h"
 
 namespace cuaudit::harness::trim_test {

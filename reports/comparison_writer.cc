@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: MIT
+#include "reports/comparison_writer.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "reports/defect_words.h"
+#include "reports/escape.h"
+#include "reports/json_reader.h"
+#include "reports/message.h"
+#include "reports/text_page.h"
+#include "reports/text_writer.h"
+
+namespace cuaudit::report {
+namespace {
+
+// "player, sweep: "
+std::string Within(const std::string& case_name, Mode mode) {
+  std::string within = case_name;
+  if (mode != Mode::Unknown) within += (within.empty() ? "" : ", ") + std::string(Name(mode));
+  return ForTerminal(within);
+}
+
+void AppendCompared(const Run& run, const Defect& defect, const std::string& within, std::size_t number, Page* page) {
+  const Finding& root = RootOf(run, defect);
+  const std::string amount = AmountOf(run, defect);
+  page->Line("");
+  page->Line("{:>3}. {} {}{} ({})", number, page->Paint(kRed, words::Row(defect.change).title), RulesOf(run, defect),
+             amount.empty() ? "" : ": " + ForTerminal(amount), within);
+  const bool seen = root.acquired.call.empty();
+  const Acquired place = seen ? Acquired{root.where, root.where_stack} : root.acquired;
+  if (!place.call.empty()) {
+    const std::string origin = DescribeOrigin(place.stack);
+    page->Line("     {} {}{}", seen ? "seen at" : "acquired by", ForTerminal(place.call),
+               origin.empty() ? "" : " < " + ForTerminal(origin));
+  }
+  if (const std::string blame = BlameOf(run, defect); !blame.empty()) page->Line("     {}", page->Paint(kBold, ForTerminal(blame)));
+  if (!defect.was.empty()) page->Line("     was: {}", ForTerminal(defect.was));
+  for (const TakenFor& one : defect.taken_for) page->Line("     {}", ForTerminal(Describe(run, defect, one)));
+  if (defect.suppressed) {
+    const Suppressed& one = *defect.suppressed;
+    page->Line("     {}", ForTerminal(one.expired ? fmt::format("its suppression expired on {}: {}, {} ({})", one.until, one.owner,
+                                                                one.reason, one.entry)
+                                                  : SuppressionOf(defect)));
+  }
+  if (!root.reproduce.empty()) page->Line("     reproduce {}", ForTerminal(root.reproduce));
+  if (!defect.fingerprint.empty()) page->Line("     {}", page->Paint(kDim, "fingerprint " + ForTerminal(defect.fingerprint)));
+}
+
+void AppendChanged(const Audit& audit, Change change, std::size_t* number, Page* page) {
+  for (const Case& one : audit.cases) {
+    for (const Run& run : one.runs) {
+      for (const Defect& defect : run.defects) {
+        if (defect.change == change && !IsSuppressed(defect)) AppendCompared(run, defect, Within(one.name, run.mode), ++*number, page);
+      }
+    }
+  }
+}
+
+// Those that are told already are new or changed.
+void AppendExpired(const Audit& audit, std::size_t* number, Page* page) {
+  for (const Case& one : audit.cases) {
+    for (const Run& run : one.runs) {
+      for (const Defect& defect : run.defects) {
+        const bool told = defect.change == Change::New || defect.change == Change::Changed;
+        if (!told && defect.suppressed && defect.suppressed->expired) {
+          AppendCompared(run, defect, Within(one.name, run.mode), ++*number, page);
+        }
+      }
+    }
+  }
+}
+
+// Numbers for each case, as in the first line. One case has that line for its own.
+void AppendCounts(const std::vector<CaseChanges>& cases, Page* page) {
+  constexpr std::size_t kNameBytes = 40;
+  if (cases.size() < 2) return;
+  std::size_t width = 4;
+  for (const CaseChanges& one : cases) width = std::max(width, std::min(one.case_name.size(), kNameBytes));
+  page->Line("");
+  page->Line("  {:<{}}  {:>6}  {:>7}  {:>7}  {:>6}  {:>9}  {:>10}  {:>7}", "case", width, "new", "changed", "not run", "fixed", "unchanged",
+             "suppressed", "expired");
+  for (const CaseChanges& one : cases) {
+    const auto number = [&one](Change change) {
+      const auto found = one.changes.defects.find(change);
+      return found == one.changes.defects.end() ? 0 : found->second;
+    };
+    page->Line("  {:<{}}  {:>6}  {:>7}  {:>7}  {:>6}  {:>9}  {:>10}  {:>7}", Shortened(one.case_name, kNameBytes), width,
+               number(Change::New), number(Change::Changed), number(Change::NotRun), number(Change::Fixed), number(Change::Unchanged),
+               one.changes.suppressed, one.changes.expired);
+  }
+}
+
+void AppendGone(const Comparison& comparison, const std::vector<NotProved>& not_proved, Page* page) {
+  const bool some =
+      std::any_of(comparison.gone.begin(), comparison.gone.end(), [](const Gone& gone) { return gone.change == Change::NotRun; });
+  if (!some && not_proved.empty()) return;
+  page->Line("");
+  page->Line("{}:", page->Paint(kYellow, words::Row(Change::NotRun).title));
+  for (const NotProved& one : not_proved) page->Line("  {}: {}", Within(one.case_name, one.mode), ForTerminal(one.why));
+  for (const Gone& gone : comparison.gone) {
+    if (gone.change != Change::NotRun) continue;
+    page->Line("  {}: {}", Within(gone.case_name, gone.mode), ForTerminal(gone.title));
+    page->Line("     {}", ForTerminal(gone.because));
+    page->Line("     {}", page->Paint(kDim, "fingerprint " + ForTerminal(gone.fingerprint)));
+  }
+}
+
+// Unchanged defects are only counted, but for those that are known by a guess: a person can check it.
+void AppendTaken(const Audit& audit, Page* page) {
+  constexpr std::size_t kMost = 20;
+  std::size_t count = 0;
+  for (const Case& one : audit.cases) {
+    for (const Run& run : one.runs) {
+      for (const Defect& defect : run.defects) {
+        const bool told = defect.change != Change::Unchanged || (defect.suppressed && defect.suppressed->expired);
+        if (told || defect.taken_for.empty() || ++count > kMost) continue;
+        if (count == 1) page->Line("");
+        if (count == 1) page->Line("unchanged, by another fingerprint:");
+        page->Line("  {}: {} {}", Within(one.name, run.mode), ForTerminal(Headline(run, defect)),
+                   page->Paint(kDim, ForTerminal(defect.fingerprint)));
+        for (const TakenFor& base : defect.taken_for) page->Line("     {}", ForTerminal(Describe(run, defect, base)));
+      }
+    }
+  }
+  if (count > kMost) page->Line("  … and {} more (--format json has all)", count - kMost);
+}
+
+void AppendFixed(const Comparison& comparison, Page* page) {
+  constexpr std::size_t kMost = 20;
+  std::size_t count = 0;
+  for (const Gone& gone : comparison.gone) {
+    if (gone.change != Change::Fixed || ++count > kMost) continue;
+    if (count == 1) page->Line("");
+    if (count == 1) page->Line("{}:", page->Paint(kGreen, words::Row(Change::Fixed).title));
+    page->Line("  {}: {}", Within(gone.case_name, gone.mode), ForTerminal(gone.title));
+  }
+  if (count > kMost) page->Line("  … and {} more", count - kMost);
+}
+
+}  // namespace
+
+std::string WhyNothingProved(const Run& run) {
+  if (run.outcome == Outcome::Clean || run.outcome == Outcome::Findings || run.outcome == Outcome::Left) return {};
+  std::string what(OutcomeName(run));
+  std::replace(what.begin(), what.end(), '_', ' ');
+  const std::string line = MessageLine(run);
+  if (line.starts_with(what)) return line;
+  return what + (what.empty() || line.empty() ? "" : ": ") + (what.empty() && line.empty() ? "the report has no outcome" : line);
+}
+
+std::vector<NotProved> Missing(const Audit& audit) {
+  std::vector<NotProved> missing;
+  if (!audit.comparison) return missing;
+  std::set<std::string_view> told;
+  for (const NotProved& one : audit.comparison->not_run) {
+    const bool is_there =
+        std::any_of(audit.cases.begin(), audit.cases.end(), [&one](const Case& now) { return now.name == one.case_name; });
+    // A report of one program has no name that could stand for it.
+    if (is_there || one.case_name.empty()) missing.push_back(one);
+    else if (told.insert(one.case_name).second) missing.push_back({one.case_name, Mode::Unknown, one.why});
+  }
+  return missing;
+}
+
+std::vector<NotProved> NothingProved(const Audit& audit) {
+  std::vector<NotProved> all;
+  for (const Case& one : audit.cases) {
+    if (!one.not_run.empty()) all.push_back({one.name, Mode::Unknown, one.not_run});
+    for (const Run& run : one.runs) {
+      std::string why = WhyNothingProved(run);
+      const bool said = !one.not_run.empty() && why.ends_with(one.not_run);
+      if (!why.empty() && !said) all.push_back({one.name, run.mode, std::move(why)});
+    }
+  }
+  for (NotProved& one : Missing(audit)) all.push_back(std::move(one));
+  return all;
+}
+
+Changes CountChanges(const Audit& audit) {
+  Changes all;
+  for (const CaseChanges& one : CountChangesOfCases(audit)) {
+    for (const auto& [change, count] : one.changes.defects) all.defects[change] += count;
+    all.suppressed += one.changes.suppressed;
+    all.expired += one.changes.expired;
+  }
+  return all;
+}
+
+std::vector<CaseChanges> CountChangesOfCases(const Audit& audit) {
+  std::vector<CaseChanges> cases;
+  std::map<std::string_view, std::size_t> places;
+  const auto of = [&](const std::string& name) -> CaseChanges& {
+    const auto [place, fresh] = places.try_emplace(name, cases.size());
+    if (fresh) cases.push_back({name, {}, 0});
+    return cases[place->second];
+  };
+  for (const Case& one : audit.cases) {
+    CaseChanges& mine = of(one.name);
+    for (const Run& run : one.runs) {
+      for (const Defect& defect : run.defects) {
+        if (IsSuppressed(defect)) ++mine.changes.suppressed;
+        else ++mine.changes.defects[defect.change];
+        if (defect.suppressed && defect.suppressed->expired) ++mine.changes.expired;
+      }
+    }
+  }
+  std::set<std::pair<std::string_view, Mode>> nothing_proved;
+  const std::vector<NotProved> not_proved = NothingProved(audit);
+  if (audit.comparison) {
+    for (const Gone& gone : audit.comparison->gone) of(gone.case_name);
+  }
+  for (const NotProved& one : not_proved) {
+    nothing_proved.emplace(one.case_name, one.mode);
+    CaseChanges& mine = of(one.case_name);
+    ++mine.not_proved;
+    ++mine.changes.defects[Change::NotRun];
+  }
+  if (audit.comparison) {
+    for (const Gone& gone : audit.comparison->gone) {
+      const bool counted = gone.change == Change::NotRun && (nothing_proved.contains({gone.case_name, Mode::Unknown}) ||
+                                                             nothing_proved.contains({gone.case_name, gone.mode}));
+      if (!counted) ++of(gone.case_name).changes.defects[gone.change];
+    }
+  }
+  return cases;
+}
+
+bool WriteComparisonText(const Audit& audit, std::ostream& out, bool colour) {
+  Page page;
+  page.colour = colour;
+  const Comparison none;
+  const Comparison& comparison = audit.comparison ? *audit.comparison : none;
+  const Changes changes = CountChanges(audit);
+  const std::vector<NotProved> not_proved = NothingProved(audit);
+  std::string counts;
+  for (const Change change : {Change::New, Change::Changed, Change::NotRun, Change::Fixed, Change::Unchanged}) {
+    const auto found = changes.defects.find(change);
+    const std::uint64_t count = found == changes.defects.end() ? 0 : found->second;
+    counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, words::Row(change).title);
+  }
+  if (changes.suppressed != 0) counts += fmt::format(", {} suppressed", changes.suppressed);
+  if (changes.expired != 0)
+    counts += fmt::format(", {} {} expired", changes.expired, changes.expired == 1 ? "suppression has" : "suppressions have");
+  page.Line("cuaudit compare: {}", counts);
+  page.Line("  base     {}", ForTerminal(comparison.base));
+  for (const std::string& warning : comparison.warnings) page.Line("  warning  {}", ForTerminal(warning));
+  AppendCounts(CountChangesOfCases(audit), &page);
+  std::size_t number = 0;
+  AppendChanged(audit, Change::New, &number, &page);
+  AppendChanged(audit, Change::Changed, &number, &page);
+  AppendExpired(audit, &number, &page);
+  AppendGone(comparison, not_proved, &page);
+  AppendFixed(comparison, &page);
+  AppendTaken(audit, &page);
+  out.write(page.text.data(), static_cast<std::streamsize>(page.text.size()));
+  out.flush();
+  return out.good();
+}
+
+namespace {
+
+using Ordered = nlohmann::ordered_json;
+
+Ordered CountsOf(const Changes& changes, std::uint64_t not_proved) {
+  Ordered counts = Ordered::object();
+  for (const Change change : {Change::New, Change::Changed, Change::Unchanged, Change::Fixed, Change::NotRun}) {
+    const auto found = changes.defects.find(change);
+    counts[std::string(words::Name(change))] = found == changes.defects.end() ? 0 : found->second;
+  }
+  counts["suppressed"] = changes.suppressed;
+  counts["expired"] = changes.expired;
+  counts["not_proved"] = not_proved;
+  return counts;
+}
+
+Ordered Compared(const std::string& case_name, const Run& run, const Defect& defect) {
+  const Finding& root = RootOf(run, defect);
+  const bool seen = root.acquired.call.empty();
+  Ordered json{{"change", words::Name(defect.change)},
+               {"case", case_name},
+               {"mode", Name(run.mode)},
+               {"fingerprint", defect.fingerprint},
+               {"rule", words::Name(root.rule)},
+               {"amount", AmountOf(run, defect)},
+               {"call", seen ? root.where : root.acquired.call},
+               {"place", DescribeOrigin(seen ? root.where_stack : root.acquired.stack)},
+               {"blame", BlameOf(run, defect)},
+               {"reproduce", root.reproduce}};
+  if (!defect.was.empty()) json["was"] = defect.was;
+  if (!defect.taken_for.empty()) json["taken_for"] = TakenForToJson(defect.taken_for);
+  if (const auto& one = defect.suppressed) {
+    json["suppressed"] =
+        Ordered{{"reason", one->reason}, {"owner", one->owner}, {"until", one->until}, {"expired", one->expired}, {"entry", one->entry}};
+  }
+  return json;
+}
+
+Ordered OfGone(const Gone& gone) {
+  Ordered json{{"change", words::Name(gone.change)}};
+  if (!gone.because.empty()) json["because"] = gone.because;
+  json["case"] = gone.case_name;
+  json["mode"] = Name(gone.mode);
+  json["fingerprint"] = gone.fingerprint;
+  json["rule"] = words::Name(gone.rule);
+  json["title"] = gone.title;
+  return json;
+}
+
+}  // namespace
+
+bool WriteComparisonJson(const Audit& audit, std::ostream& out) {
+  const std::vector<NotProved> not_proved = NothingProved(audit);
+  Ordered json{{"schema", kComparisonSchema}, {"base", audit.comparison ? audit.comparison->base : ""}};
+  json["counts"] = CountsOf(CountChanges(audit), not_proved.size());
+  json["cases"] = Ordered::array();
+  for (const CaseChanges& one : CountChangesOfCases(audit)) {
+    json["cases"].push_back({{"case", one.case_name}, {"counts", CountsOf(one.changes, one.not_proved)}});
+  }
+  json["fail_on"] = Ordered::array();
+  if (audit.comparison) {
+    for (const Change change : audit.comparison->fail_on) json["fail_on"].push_back(words::Name(change));
+  }
+  json["defects"] = Ordered::array();
+  for (const Case& one : audit.cases) {
+    for (const Run& run : one.runs) {
+      for (const Defect& defect : run.defects) json["defects"].push_back(Compared(one.name, run, defect));
+    }
+  }
+  json["gone"] = Ordered::array();
+  if (audit.comparison) {
+    for (const Gone& gone : audit.comparison->gone) json["gone"].push_back(OfGone(gone));
+  }
+  if (audit.comparison && !audit.comparison->warnings.empty()) json["warnings"] = audit.comparison->warnings;
+  json["not_proved"] = Ordered::array();
+  for (const NotProved& one : not_proved) {
+    json["not_proved"].push_back(Ordered{{"case", one.case_name}, {"mode", Name(one.mode)}, {"why", one.why}});
+  }
+  json["header"] = Ordered{{"generated", audit.generated}, {"tool_version", audit.tool_version}};
+  out << json.dump(2, ' ', false, Ordered::error_handler_t::replace) << "\n";
+  out.flush();
+  return out.good();
+}
+
+}  // namespace cuaudit::report
