@@ -11,15 +11,6 @@
 
 namespace cuaudit::alloc {
 
-// What a thread must be like for a driver call: the right context current, and permission to make calls that a capture
-// in the usual mode forbids.
-//
-//   Owns      one entry of the thread's context stack, or the thread's capture mode, until Leave.
-//   Threads   the constructing one.
-//   Errors    result() of entering; Leave answers the error of the way back, tried again when that is safe. The destructor leaves if
-//             nobody did.
-//   Faults    CurrentContext: CtxGetCurrent, and unless it is current CtxPushCurrent, CtxPopCurrent.
-//             RelaxedCapture: ThreadExchangeStreamCaptureMode. With a LastChance neither the question nor the mode is needed.
 // While a thread closes its allocator: what is not given back now is lost. So a context is made current though the driver does not tell
 // which one is, and calls are made though the mode could not be set, which matters only while a capture is open.
 class LastChance {
@@ -41,6 +32,15 @@ class LastChance {
   CUresult error_ = CUDA_SUCCESS;
 };
 
+// What a thread must be like for a driver call: the right context current, and permission to make calls that a capture
+// in the usual mode forbids.
+//
+//   Owns      one entry of the thread's context stack, or the thread's capture mode, until Leave.
+//   Threads   the constructing one.
+//   Errors    result() of entering; Leave answers the error of the way back, tried again when that is safe. The destructor leaves if
+//             nobody did.
+//   Faults    CurrentContext: CtxGetCurrent, and unless it is current CtxPushCurrent, CtxPopCurrent.
+//             RelaxedCapture: ThreadExchangeStreamCaptureMode. With a LastChance neither the question nor the mode is needed.
 class CurrentContext {
  public:
   // `any`: another one will do as well, as long as there is one.

@@ -88,6 +88,7 @@ class OwnedBlock {
 //   Errors    none: nobody could hear them. A use that cannot be recorded is waited for; when that fails too the block is lost rather than
 //             given to somebody else too early.
 //   Faults    as the backend's RecordUse and Free; StreamSynchronize.
+//
 // A recorded use of the block's own stream is nothing, so nobody has to remember which that was.
 inline void FreeBehind(Backend* backend, driver::DriverRef driver, void* pointer, CUstream stream) noexcept {
   const CUdeviceptr address = reinterpret_cast<CUdeviceptr>(pointer);

@@ -31,6 +31,7 @@ std::vector<std::pair<std::string, std::int64_t>> ListStatistics(const Statistic
 //   Errors    throw bad_alloc; the form with a buffer needs no memory and cuts the text when it is too small.
 //   Faults    makes no driver calls: the allocator asked the driver.
 //   Source    what PyTorch's message says, and what its users ask for beside it: pending uses, the largest free block, the ladder's counts.
+
 // "512 B", "20.00 MiB".
 std::string FormatBytes(std::size_t bytes);
 

@@ -3,9 +3,8 @@
 //
 //   Owns      nothing; borrows what the document points to.
 //   Threads   values; a history may go on recording meanwhile.
-//   Errors    FormatSnapshot: false when the host has no memory, `out` is empty then. SaveSnapshot: what went wrong, as text; the file is
-//   there
-//             whole or not at all.
+//   Errors    FormatSnapshot: false when the host has no memory, `out` is empty then. SaveSnapshot: what went wrong, as text; the file
+//             is there whole or not at all.
 //   Faults    makes no driver calls.
 //   Source    fields and actions of PyTorch's torch.cuda.memory._snapshot. Ours beside them, which its viewer passes over: a block's
 //             `pending_uses`, `in_thread_cache` and `last_stream`; the actions use_recorded, use_waited and use_elided; `backend`,

@@ -3,13 +3,12 @@
 //
 //   Owns      nothing; borrows the backend, which must outlive every copy. Two are equal when they have the same backend and device.
 //   Threads   as the backend.
-//   Streams   allocate_async and allocate(stream, …): in the order of that stream. Given back on another stream than it was allocated for,
-//   a
-//             block gets a RecordUse of that stream first. Without a stream, allocate waits until the memory is free of earlier work.
+//   Streams   allocate_async and allocate(stream, …): in the order of that stream. Given back on another stream than it was allocated
+//             for, a block gets a RecordUse of that stream first. Without a stream, allocate waits until the memory is free of earlier
+//             work.
 //   Units     bytes; alignment up to 256, which every block has.
-//   Errors    throws, as CCCL's resources do: std::bad_alloc when memory ran out, std::invalid_argument for an alignment that is no power
-//   of
-//             two or more than 256, std::runtime_error with the backend's words else. Deallocation never throws.
+//   Errors    throws, as CCCL's resources do: std::bad_alloc when memory ran out, std::invalid_argument for an alignment that is no
+//             power of two or more than 256, std::runtime_error with the backend's words else. Deallocation never throws.
 //   Faults    as the backend's; the forms without a stream also StreamSynchronize.
 //   Source    CCCL 3.0 (resource: allocate; async_resource: allocate_async) and from 3.1 on (synchronous_resource: allocate_sync; resource:
 //             allocate with the stream first). One class has both, so it compiles with either; what a toolkit calls it is a test's

@@ -11,15 +11,6 @@
 
 namespace cuaudit::alloc {
 
-// Physical pages of free memory that serve another arena, or other addresses of the same one, in place of new ones.
-//
-//   Owns      nothing. Blocks that it has taken out of their arenas are in nobody's set until Settle or Leave.
-//   Threads   Device::releasing is held from Gather to Settle or Leave. An arena's lock is taken by itself, never across a driver call.
-//   Streams   a page moves when all work on it is known to be over, and nothing is waited for. With trust_stream_handles a stream that
-//             freed pages is recorded on, until it is retired; others are never touched.
-//   Units     bytes; pages of the range that they lie in.
-//   Errors    CUresult as the driver gave it.
-//   Faults    Gather: EventQuery, StreamIsCapturing, EventCreate, EventRecord, and what CurrentContext calls. Leave: MemUnmap.
 // Whole pages of free blocks, linked by Block::link, as one row of physical handles.
 class PageLots {
  public:
@@ -63,6 +54,15 @@ class PageLots {
   std::size_t pages_ = 0;
 };
 
+// Physical pages of free memory that serve another arena, or other addresses of the same one, in place of new ones.
+//
+//   Owns      nothing. Blocks that it has taken out of their arenas are in nobody's set until Settle or Leave.
+//   Threads   Device::releasing is held from Gather to Settle or Leave. An arena's lock is taken by itself, never across a driver call.
+//   Streams   a page moves when all work on it is known to be over, and nothing is waited for. With trust_stream_handles a stream that
+//             freed pages is recorded on, until it is retired; others are never touched.
+//   Units     bytes; pages of the range that they lie in.
+//   Errors    CUresult as the driver gave it.
+//   Faults    Gather: EventQuery, StreamIsCapturing, EventCreate, EventRecord, and what CurrentContext calls. Leave: MemUnmap.
 class PageMover {
  public:
   PageMover(Environment& environment, ArenaTable& arenas, ThreadCaches& caches, Search& search) noexcept

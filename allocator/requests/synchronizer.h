@@ -6,13 +6,6 @@
 
 namespace cuaudit::alloc {
 
-// Streams of the allocator's own that wait for events of KeepAliveUntil.
-//
-//   Owns      the streams, per device one for each of the calls and captures that it met at once, until DestroyAll.
-//   Threads   any thread. A keeper's `in_use` is held across driver calls, and nobody waits for it.
-//   Errors    CUresult as the driver gave it; OUT_OF_MEMORY when host memory ran out.
-//   Faults    Wait: StreamCreate, StreamGetId, StreamDestroy, StreamIsCapturing, StreamWaitEvent, and a recording. LookAt:
-//             StreamGetCaptureInfo.
 struct Keeper {
   CUstream stream = nullptr;
   StreamRecord* record = nullptr;
@@ -20,6 +13,13 @@ struct Keeper {
   Keeper* next = nullptr;
 };
 
+// Streams of the allocator's own that wait for events of KeepAliveUntil.
+//
+//   Owns      the streams, per device one for each of the calls and captures that it met at once, until DestroyAll.
+//   Threads   any thread. A keeper's `in_use` is held across driver calls, and nobody waits for it.
+//   Errors    CUresult as the driver gave it; OUT_OF_MEMORY when host memory ran out.
+//   Faults    Wait: StreamCreate, StreamGetId, StreamDestroy, StreamIsCapturing, StreamWaitEvent, and a recording. LookAt:
+//             StreamGetCaptureInfo.
 class Keepers {
  public:
   Keepers(Environment& environment, StreamTable& streams) noexcept : env_(environment), streams_(streams) {}

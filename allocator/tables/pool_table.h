@@ -15,14 +15,6 @@
 
 namespace cuaudit::alloc {
 
-// The pools of one allocator, and which of them a stream's allocations go to.
-//
-//   Owns      the records of pools and all options they ever had, kept until it is destroyed. A record without users and without memory
-//             becomes another pool's.
-//   Threads   any thread. Pools are added at the head and stay. `lock_` guards who uses a pool and what was captured from it; an arena's
-//             lock is only tried under it. A device's routes are under its routes_lock. Filters are called with no lock held.
-//   Errors    INVALID_VALUE, ILLEGAL_STATE, OUT_OF_MEMORY as allocator.h says.
-//   Faults    makes no driver calls.
 // Of pools that are or were. Never changed, and kept until the allocator is destroyed: who holds a pool's record may read its options while
 // the record becomes another pool's.
 struct KnownOptions {
@@ -51,6 +43,14 @@ struct Pool {
   static constexpr PoolOptions kPlainOptions{};
 };
 
+// The pools of one allocator, and which of them a stream's allocations go to.
+//
+//   Owns      the records of pools and all options they ever had, kept until it is destroyed. A record without users and without memory
+//             becomes another pool's.
+//   Threads   any thread. Pools are added at the head and stay. `lock_` guards who uses a pool and what was captured from it; an arena's
+//             lock is only tried under it. A device's routes are under its routes_lock. Filters are called with no lock held.
+//   Errors    INVALID_VALUE, ILLEGAL_STATE, OUT_OF_MEMORY as allocator.h says.
+//   Faults    makes no driver calls.
 class PoolTable {
  public:
   PoolTable(Environment& environment, Devices& devices, StreamTable& streams) noexcept

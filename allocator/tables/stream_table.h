@@ -40,6 +40,8 @@ class WordPages {
   Page* pages_ = nullptr;  // under lock_
 };
 
+bool IsDefaultStream(CUstream stream) noexcept;
+
 // The streams that an allocator has seen, and which captures they take part in.
 //
 //   Owns      the records of streams, kept until it is destroyed; the events and words that they record with; the table of captures.
@@ -48,8 +50,6 @@ class WordPages {
 //   Streams   a handle is used only in the calls that name it.
 //   Errors    CUresult as the driver gave it; OUT_OF_MEMORY when host memory ran out.
 //   Faults    Make: WordPages'. LookAt: Captures'.
-bool IsDefaultStream(CUstream stream) noexcept;
-
 class StreamTable {
  public:
   StreamTable(Environment& environment, const Devices& devices) noexcept : words(environment), env_(environment), devices_(devices) {}

@@ -25,6 +25,7 @@ namespace cuaudit::alloc {
 //   Units     keys are rounded sizes in units of 512 bytes.
 //   Errors    none; a magazine that host memory cannot make is done without.
 //   Faults    makes no driver calls.
+
 inline constexpr std::size_t kSlots = 16;
 
 // A magazine that keeps missing is passed by: blocks go to and from the arena at once, and the magazine only remembers what it would have

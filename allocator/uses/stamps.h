@@ -17,6 +17,8 @@
 
 namespace cuaudit::alloc {
 
+struct StreamRecord;
+
 // The uses of a live block by the streams that it is mostly used on, so that one more of them takes one lock, the stream's.
 //
 //   Owns      nothing. A slot stays its stream's from one life of the block to the next, and from one block of the record to another, until
@@ -27,8 +29,6 @@ namespace cuaudit::alloc {
 //   Errors    none. A call that is late, on a block that has been freed, leaves a use that the record's next block waits for: later than
 //             needed, never earlier.
 //   Faults    makes no driver calls.
-struct StreamRecord;
-
 struct alignas(64) UseSlots {
   static constexpr std::size_t kCount = 4;
 
@@ -43,23 +43,6 @@ struct alignas(64) UseSlots {
   }
 };
 
-// What one stream was given until when, and how much of it is known to be over.
-//
-//   Owns      the list of recordings that are not known to be over, each with an event of the stream's context (from EventPool).
-//   Threads   any thread. The events are recorded, queried and waited for with no lock held; one in use is pinned, so that it is not
-//             recorded anew.
-//   Streams   StreamRecord is a stream's identity; `handle` is used only while the stream lives: in calls that name it, and at Free for
-//             RecordStream.
-//   Units     a sequence counts the recordings begun on a stream; a use (stream, n) is over when all recordings up to n are.
-//   Errors    CUresult as the driver gave it; OUT_OF_MEMORY when host memory ran out. A recording that failed leaves no trace,
-//             save that its write may still come: SynchronizeWord waits for that.
-//   Faults    Record: EventCreate (in the pool), EventRecord or StreamWriteValue64. Poll: EventQuery. WaitOn: StreamWaitEvent.
-//             Synchronize: EventSynchronize, CtxSynchronize.
-//   Source    ours. CUDA 13.0: a wait takes the state of the event at the call, whatever is recorded later.
-//
-// Recordings of two threads on one stream may begin in one order and reach the stream in the other. So each stamp remembers the newest one
-// that had returned before it began (`settled`): only those are known to be over when it is. Stamps are given up for newer ones when
-// there are too many, the older for the next that has it settled: later than needed, never earlier.
 struct Arena;
 struct Device;
 
@@ -104,6 +87,23 @@ struct StampCounts {
   std::atomic<std::uint64_t> polls{0};
 };
 
+// What one stream was given until when, and how much of it is known to be over.
+//
+//   Owns      the list of recordings that are not known to be over, each with an event of the stream's context (from EventPool).
+//   Threads   any thread. The events are recorded, queried and waited for with no lock held; one in use is pinned, so that it is not
+//             recorded anew.
+//   Streams   StreamRecord is a stream's identity; `handle` is used only while the stream lives: in calls that name it, and at Free for
+//             RecordStream.
+//   Units     a sequence counts the recordings begun on a stream; a use (stream, n) is over when all recordings up to n are.
+//   Errors    CUresult as the driver gave it; OUT_OF_MEMORY when host memory ran out. A recording that failed leaves no trace,
+//             save that its write may still come: SynchronizeWord waits for that.
+//   Faults    Record: EventCreate (in the pool), EventRecord or StreamWriteValue64. Poll: EventQuery. WaitOn: StreamWaitEvent.
+//             Synchronize: EventSynchronize, CtxSynchronize.
+//   Source    ours. CUDA 13.0: a wait takes the state of the event at the call, whatever is recorded later.
+//
+// Recordings of two threads on one stream may begin in one order and reach the stream in the other. So each stamp remembers the newest one
+// that had returned before it began (`settled`): only those are known to be over when it is. Stamps are given up for newer ones when
+// there are too many, the older for the next that has it settled: later than needed, never earlier.
 struct StreamRecord {
   // Set once.
   std::uint64_t id = 0;
