@@ -200,7 +200,7 @@ def main():
             arguments = "".join(f", {name}" for name in names)
             kinds = "".join(f", {kind}" for kind, _ in declarations)
             rows["methods"].append(
-                f"[[nodiscard]] CUresult {base[2:]}({listed}) const noexcept {{\n"
+                f"[[nodiscard, gnu::always_inline]] CUresult {base[2:]}({listed}) const noexcept {{\n"
                 f"  return reinterpret_cast<CUresult (*)(void*{kinds})>(table->entry[Index(CallId::{now[2:]})])(self{arguments});\n}}")
     codes = documented_codes(options.include)
     results = re.findall(r"^\s*(CUDA_SUCCESS|CUDA_ERROR_\w+)\s*=\s*(\d+)", (options.include / "cuda.h").read_text(errors="replace"), re.M)

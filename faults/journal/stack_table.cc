@@ -27,6 +27,7 @@ struct Walk {
   std::size_t limit = 0;
   std::uintptr_t start = 0;   // 0: walk to the end
   std::uintptr_t within = 0;  // 0: from the innermost frame
+  std::size_t callers = 0;    // frames around it that are left out
   bool cut = false;           // there are frames further out
   // Python frames that the native ones interpret: the walk ends where enough of them were passed.
   const python::Frames* python = nullptr;
@@ -52,6 +53,10 @@ _Unwind_Reason_Code Step(_Unwind_Context* context, void* state) {
   if (walk.start != 0 && lowest > walk.start) return _URC_END_OF_STACK;
   walk.cut = false;
   if (lowest <= walk.within) return _URC_NO_REASON;
+  if (walk.callers != 0) {
+    --walk.callers;
+    return _URC_NO_REASON;
+  }
   if (walk.python != nullptr) {
     const python::Frames& python = *walk.python;
     while (walk.passed < python.count && python.frame[walk.passed].native < lowest) ++walk.passed;
@@ -77,15 +82,22 @@ void StackTable::Attach(Journal* journal, bool skip_own_object) noexcept {
   modules_.Attach(journal);
   functions_.Attach(journal);
   modules_.Refresh(&python_);
-  const std::uintptr_t own = reinterpret_cast<std::uintptr_t>(&Step);
-  std::uint64_t frame = 0;
-  modules_.Encode(&own, 1, &frame);
-  if (skip_own_object) own_module_ = FrameModule(frame);
+  const std::uint64_t own = ModuleOf(reinterpret_cast<const void*>(&Step));
+  if (skip_own_object) own_module_ = own;
   // The unwinder's first walk sets up a mutex and caches. Done here, they are not taken for the program's.
   if (journal_->header().stack_depth.load(std::memory_order_relaxed) != 0) (void)Capture();
 }
 
-std::uint32_t StackTable::Capture(const void* within) noexcept {
+std::uint64_t StackTable::ModuleOf(const void* code) noexcept {
+  const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(code);
+  std::uint64_t frame = 0;
+  modules_.Encode(&address, 1, &frame);
+  return FrameModule(frame);
+}
+
+void StackTable::LeaveOut(const void* code) noexcept { drop_in_ = code == nullptr ? std::uint64_t{kNoModule} : ModuleOf(code); }
+
+std::uint32_t StackTable::Capture(const void* within, std::size_t callers) noexcept {
   const std::size_t depth = journal_->header().stack_depth.load(std::memory_order_relaxed);
   if (depth == 0) return 0;
   modules_.Refresh(&python_);
@@ -95,7 +107,7 @@ std::uint32_t StackTable::Capture(const void* within) noexcept {
   } else if (python_.present()) {
     python::SafeMemory memory;
     const std::uintptr_t thread = python_.ThisThread(&memory);
-    if (thread != 0) return CaptureInterpreted(&memory, thread, reinterpret_cast<std::uintptr_t>(within), most);
+    if (thread != 0) return CaptureInterpreted(&memory, thread, reinterpret_cast<std::uintptr_t>(within), callers, most);
   }
   std::uintptr_t address[kMaxFrames + kOwnFrames];
   Walk walk;
@@ -103,6 +115,7 @@ std::uint32_t StackTable::Capture(const void* within) noexcept {
   walk.limit = most + kOwnFrames;
   walk.start = StartOfThisThread();
   walk.within = reinterpret_cast<std::uintptr_t>(within);
+  walk.callers = callers;
   _Unwind_Backtrace(&Step, &walk);
   std::uint64_t frames[kMaxFrames + kOwnFrames];
   modules_.Encode(walk.address, walk.count, frames);
@@ -111,7 +124,7 @@ std::uint32_t StackTable::Capture(const void* within) noexcept {
   return count == 0 ? 0 : Intern(frames + first, count);
 }
 
-std::uint32_t StackTable::CaptureInterpreted(python::SafeMemory* memory, std::uintptr_t thread, std::uintptr_t within,
+std::uint32_t StackTable::CaptureInterpreted(python::SafeMemory* memory, std::uintptr_t thread, std::uintptr_t within, std::size_t callers,
                                              std::size_t depth) noexcept {
   python::Frames python;
   python_.Walk(memory, thread, &python);
@@ -123,6 +136,7 @@ std::uint32_t StackTable::CaptureInterpreted(python::SafeMemory* memory, std::ui
   walk.limit = kInterpretedFrames;
   walk.start = StartOfThisThread();
   walk.within = within;
+  walk.callers = callers;
   walk.python = &python;
   walk.enough = 2 * depth;  // some of them are left out
   _Unwind_Backtrace(&Step, &walk);
@@ -147,7 +161,8 @@ std::uintptr_t StackTable::StartOfThisThread() const noexcept {
 
 std::size_t StackTable::OwnFrames(const std::uint64_t* frames, std::size_t count) const noexcept {
   std::size_t own = 0;
-  while (own < count && own_module_ != kNoModule && FrameModule(frames[own]) == own_module_) ++own;
+  const auto is_own = [this](std::uint64_t module) { return module != kNoModule && (module == own_module_ || module == drop_in_); };
+  while (own < count && is_own(FrameModule(frames[own]))) ++own;
   return own;
 }
 

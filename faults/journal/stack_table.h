@@ -39,9 +39,11 @@ class StackTable {
   // Ends stacks of the calling thread at the function of `frame` (from __builtin_frame_address), until the next StartAt; null: no end.
   // Stacks of one place are then equal, whatever called the code that runs the steps.
   void StartAt(const void* frame) noexcept;
+  // The drop-in that contains `code` sends calls to this code, so its frames are left out, too.
+  void LeaveOut(const void* code) noexcept;
   // Takes the stack of the calling thread and returns its id. Given the frame of a function (__builtin_frame_address), that function and
-  // what it calls are left out, so that a stack does not depend on the line from which it is taken.
-  std::uint32_t Capture(const void* within = nullptr) noexcept;
+  // what it calls are left out, so that a stack does not depend on the line from which it is taken. So are `callers` frames around it.
+  std::uint32_t Capture(const void* within = nullptr, std::size_t callers = 0) noexcept;
   // The stack of the code that a signal interrupted, called by the signal's handler with its third argument. `fault`: the address that
   // could not be accessed, or null. Takes no lock where the loader has _dl_find_object.
   std::uint32_t CaptureInterrupted(void* context, Interruption how, const void* fault) noexcept;
@@ -54,8 +56,10 @@ class StackTable {
 
  private:
   // As Capture, of a thread whose state in the interpreter is known.
-  std::uint32_t CaptureInterpreted(python::SafeMemory* memory, std::uintptr_t thread, std::uintptr_t within, std::size_t depth) noexcept;
+  std::uint32_t CaptureInterpreted(python::SafeMemory* memory, std::uintptr_t thread, std::uintptr_t within, std::size_t callers,
+                                   std::size_t depth) noexcept;
   std::uintptr_t StartOfThisThread() const noexcept;
+  std::uint64_t ModuleOf(const void* code) noexcept;
   std::size_t OwnFrames(const std::uint64_t* frames, std::size_t count) const noexcept;
 
   Journal* journal_ = nullptr;
@@ -64,6 +68,7 @@ class StackTable {
   PythonTable functions_;
   PageGuard<kMaxStacks * sizeof(StackRow)> pages_;
   std::uint64_t own_module_ = kNoModule;
+  std::uint64_t drop_in_ = kNoModule;
   std::atomic<std::uintptr_t> start_{0};
   std::atomic<std::uintptr_t> start_thread_{0};
 };

@@ -124,10 +124,11 @@ void Gate::Enter(Passage* passage) noexcept {
     passage->child = ChildOf(*passage);
   }
   const void* const within = thread_state.own != nullptr ? thread_state.own : __builtin_frame_address(0);
+  const std::size_t callers = thread_state.own != nullptr ? 0 : 1;  // the function that Run is inlined into
   std::uint64_t site = 0;
   std::uint32_t stack = 0;
   if (stacks_ != nullptr && !nested && plan_.NamesSite(row.base)) {
-    stack = stacks_->Capture(within);
+    stack = stacks_->Capture(within, callers);
     site = stacks_->KeyOf(driver::Name(row.base), stack);
   }
   if (plan_.size() != 0 || lost_.any()) Decide(passage, nested, site);
@@ -137,7 +138,7 @@ void Gate::Enter(Passage* passage) noexcept {
   } else if (record != nullptr && stacks_ != nullptr) {
     const bool object = driver::IsAcquire(row.effect) || driver::IsRelease(row.effect) || passage->injected != CUDA_SUCCESS;
     if (object || (journal_->header().flags.load(std::memory_order_relaxed) & kStacksOfObjectsOnly) == 0)
-      record->stack = stacks_->Capture(within);
+      record->stack = stacks_->Capture(within, callers);
   }
   if (record != nullptr && passage->forward) {
     record->flags |= kForwarded;

@@ -85,6 +85,7 @@ std::int64_t Account::Open(Object object, const faults::Record& record, HandleEn
   entry.top = index;
   entry.last = index;
   entry.borrowed = false;
+  if (!lent_.empty()) lent_.erase({driver::FamilyOf(object.kind), object.handle});
   if (object.kind == Kind::Mapping) mappings_[object.handle] = index;
   if (HasRange(object.kind)) {
     // The length of imported memory is unknown. Dead memory that lay there before has been replaced.
@@ -151,7 +152,18 @@ std::int64_t Account::ReferenceToRelease(const HandleEntry& entry) const {
   return entry.top;
 }
 
+// Answers true when the handle is known to belong to somebody else.
+bool Account::ReleasesLent(Kind kind, std::uint64_t handle, const faults::Record& record, Outcome outcome) {
+  const auto loan = lent_.find({driver::FamilyOf(kind), handle});
+  if (loan == lent_.end() || outcome == Outcome::Refused || outcome == Outcome::TornDown) return false;
+  if (!loan->second.sure && (outcome != Outcome::Failed || Inherited(driver::FamilyOf(kind), handle))) return false;
+  books_->Violate(Rule::LentReleased, kind, record, handle, -1);
+  books_->ledger.violations.back().other = loan->second.by;
+  return true;
+}
+
 void Account::ReleaseNothing(Kind kind, HandleEntry* entry, std::uint64_t handle, const faults::Record& record, Outcome outcome) {
+  if (!lent_.empty() && ReleasesLent(kind, handle, record, outcome)) return;
   if (entry != nullptr && entry->borrowed) return;
   if (entry == nullptr || entry->last < 0) {
     if (IsHost(kind) || Inherited(driver::FamilyOf(kind), handle)) return;
@@ -259,10 +271,18 @@ void Account::Borrow(Family family, std::uint64_t handle, std::uint64_t bytes) {
   if (entry.top < 0) entry.borrowed = true;
 }
 
+void Account::Lend(Kind kind, std::uint64_t handle, const Site& by, bool sure) {
+  const Family family = driver::FamilyOf(kind);
+  const HandleEntry* const entry = Find(family, handle);
+  if (entry != nullptr && (entry->top >= 0 || (!sure && entry->last >= 0))) return;  // the program's own, or it once was
+  lent_.try_emplace({family, handle}, Loan{by, sure});
+}
+
 void Account::AcquireUnowned(Family family, std::uint64_t handle, std::uint64_t bytes) {
   if (family == Family::None || handle == 0) return;
   HandleEntry& entry = Entry(family, handle);
   entry.borrowed = true;
+  if (!lent_.empty()) lent_.erase({family, handle});
   while (entry.top >= 0) Close(entry.top, State::Released, Site{});
   if (family == Family::Pointer || family == Family::HostPointer || family == Family::Mapping) space_.ForgetDead(handle, bytes);
 }

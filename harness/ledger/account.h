@@ -72,6 +72,9 @@ class Account {
   void OrphanKind(driver::Kind kind, std::uint64_t context, std::uint64_t heir, const Site& site);
   // A query answered `handle`, so it is valid now. `bytes` is the length of the memory at an address, or 0 when unknown.
   void Borrow(driver::Family family, std::uint64_t handle, std::uint64_t bytes = 0);
+  // The call `by` answered a handle that belongs to somebody else (lent.h): a release by the program is a violation, or one that the driver
+  // declines when it is not `sure`.
+  void Lend(driver::Kind kind, std::uint64_t handle, const Site& by, bool sure);
   // The driver made an object but told the caller that the call failed. The handle is valid, may be released, and is never a leak.
   void AcquireUnowned(driver::Family family, std::uint64_t handle, std::uint64_t bytes);
   // Checks a use of `handle`, or of an address inside an allocation.
@@ -137,6 +140,7 @@ class Account {
     }
   };
 
+  bool ReleasesLent(driver::Kind kind, std::uint64_t handle, const faults::Record& record, Outcome outcome);
   void ReleaseNothing(driver::Kind kind, HandleEntry* entry, std::uint64_t handle, const faults::Record& record, Outcome outcome);
   std::int64_t ReferenceToRelease(const HandleEntry& entry) const;
   std::int64_t Open(Object object, const faults::Record& record, HandleEntry& entry);
@@ -149,7 +153,12 @@ class Account {
   bool graph_memory_ = false;
   bool plan_left_something_ = false;
   bool host_probed_ = false;
+  struct Loan {
+    Site by;
+    bool sure = false;
+  };
   std::unordered_map<Key, HandleEntry, KeyHash> handles_;
+  std::unordered_map<Key, Loan, KeyHash> lent_;  // handles that nobody in this process acquired
   std::unordered_map<std::uint64_t, std::vector<std::int64_t>> by_context_;
   std::unordered_map<std::uint64_t, std::uint64_t> deaths_;  // by context
   std::map<std::uint64_t, std::int64_t> mappings_;

@@ -151,7 +151,7 @@ void Folding::Apply(const Event& event) {
       // A captured node is looked at when its call begins, and the content of an added node when its call has returned.
       if (const auto content = contents_.find(record.begin); content != contents_.end()) {
         const bool captured = (content->second->flags & faults::kCapturedNode) != 0;
-        if (captured != event.returned) ProcessOf(record.pid).NodeContent(*content->second);
+        if (captured != event.returned) ProcessOf(record.pid).NodeContent(*content->second, record);
       }
       if (event.returned) {
         ProcessOf(record.pid).Return(record, AddressesOf(record), ToldOf(record));

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "harness/ledger/lent.h"
+
 namespace cuaudit::harness {
 namespace {
 
@@ -294,6 +296,7 @@ void ProcessFold::Carry(const faults::Record& record, const Graphs::Addresses& a
       break;
     case Effect::Queries:
       BorrowAnswers(record);
+      if (const std::optional<Lent> lent = LentBy(record)) account_.Lend(lent->kind, lent->handle, SiteOf(record), lent->sure);
       if (row.base == driver::BaseId::CtxFromGreenCtx) contexts_.ViewGreen(record);
       break;
     case Effect::Uses:
@@ -316,7 +319,7 @@ void ProcessFold::Carry(const faults::Record& record, const Graphs::Addresses& a
   }
 }
 
-void ProcessFold::NodeContent(const faults::Record& record) {
+void ProcessFold::NodeContent(const faults::Record& record, const faults::Record& call) {
   // The memory comes to life at each launch and may be freed outside the graph. What lay at its address before does not matter.
   if ((record.flags & faults::kMemoryNode) != 0) {
     account_.set_graph_memory();
@@ -326,6 +329,7 @@ void ProcessFold::NodeContent(const faults::Record& record) {
   if ((record.flags & faults::kMovedGraph) != 0) {
     graphs_.NameMoved(record.context, record.argument[0]);
     account_.AcquireUnowned(Family::Graph, record.argument[0], 0);  // the parent's from here on; the handle stays good
+    if (OutcomeOf(call) == Outcome::Succeeded) account_.Lend(Kind::Graph, record.argument[0], SiteOf(call), true);
   }
   if ((record.flags & faults::kCopiedGraph) != 0) graphs_.NameCopied(record.context, record.argument[0]);
   if ((record.flags & faults::kCapturedNode) != 0) {

@@ -51,8 +51,8 @@ class ProcessFold {
   void Host(const faults::Record& record);
   void Replaced(const faults::Record& record);  // exec replaced the process image
   void Mark(const faults::Record& record);
-  // What a graph node was given, when the arguments of the call do not say it (faults::ArgumentFlag).
-  void NodeContent(const faults::Record& record);
+  // What the graph node of `call` was given, when the arguments of the call do not say it (faults::ArgumentFlag).
+  void NodeContent(const faults::Record& record, const faults::Record& call);
   // A proved misuse: the wrong call, and the call that it collides with.
   void Misuse(const faults::Record& record, const Site& where, const Site& other);
   void RuntimeExit() { contexts_.RuntimeExit(); }

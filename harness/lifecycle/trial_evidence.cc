@@ -7,6 +7,7 @@
 
 #include "faults/driver/effects.h"
 #include "harness/verdict/deficit.h"
+#include "harness/verdict/put_back.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -122,7 +123,8 @@ Balance BalanceOf(const faults::JournalView& journal, const TrialTrace& trace) {
   for (const Violation& violation : ledger.violations) {
     if (violation.where.begin > cycle.begin) return Balance::Upset;
   }
-  if (MayGiveTooMuch(journal.Part(cycle.first_record, cycle.end_record - cycle.first_record).records())) return Balance::Upset;
+  const faults::JournalView of_cycle = journal.Part(cycle.first_record, cycle.end_record - cycle.first_record);
+  if (MayGiveTooMuch(of_cycle.records()) || MayLeaveChanged(of_cycle.records())) return Balance::Upset;
   const StepTrace& second = cycle.at(StepName::SecondTeardown);
   const std::uint64_t until = second.ran ? second.begin : cycle.end;  // releases by a second tear-down are left to the judge
   Balance balance = Balance::Spotless;

@@ -192,6 +192,7 @@ class GatedTrialWorld : public TrialWorld {
     options.stack_depth = kStackDepth;
     if (const char* wrong = journal_.Open(options, shared)) return {Exit::Failure, wrong};
     stacks_->Attach(journal_.journal(), IsOwnObject());
+    stacks_->LeaveOut(Diversion::DropInCode());
     reusable_ = chosen.driver == AuditedDriver::Simulated && !shared;
     if (chosen.driver == AuditedDriver::Simulated) return {};
     if (!chosen.why_not.empty()) return {Exit::Environment, chosen.why_not};

@@ -84,6 +84,7 @@ struct Watch::Impl {
     options.stacks_of_objects_only = true;
     if (const char* wrong = journal.Open(options, false)) return wrong;
     stacks->Attach(journal.journal(), harness::IsOwnObject());
+    stacks->LeaveOut(harness::Diversion::DropInCode());
     // Nothing is pinned, so that the program's contexts stay its own.
     gate.Arm(next, journal.journal(), stacks.get(), faults::Plan(), faults::Scope::Process);
     diversion = std::make_unique<harness::Diversion>(faults::Driver(&gate));

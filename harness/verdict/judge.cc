@@ -10,6 +10,7 @@
 #include "harness/verdict/death.h"
 #include "harness/verdict/deficit.h"
 #include "harness/verdict/driver_owned.h"
+#include "harness/verdict/put_back.h"
 #include "harness/verdict/recovery.h"
 #include "harness/verdict/rehearsed.h"
 #include "harness/verdict/said.h"
@@ -76,7 +77,10 @@ std::vector<TrialFinding> WithRule(std::vector<TrialFinding> findings, Rule rule
   return findings;
 }
 
-bool IsStack(const TrialFinding& finding) { return finding.rule == Rule::ContextStack; }
+// What a process that died or gave up did not get to put back.
+bool IsUnsettled(const TrialFinding& finding) {
+  return finding.rule == Rule::ContextStack || finding.rule == Rule::ContextNotRestored || finding.rule == Rule::CaptureLeftActive;
+}
 
 bool IsRefusedWait(const Record& call) {
   using driver::BaseId;
@@ -154,6 +158,9 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
   std::vector<TrialFinding> shown;
   if (faulted) shown = TakeExcused(trial, reporting.said == Said::Success, &violations);
   if (faulted) AddDeficits(*rehearsal, trial, &violations);
+  // The journal of a lifecycle goes on in the next cycle, which begins in the caller's context again.
+  if (faulted && (trial.steps != nullptr || MayLeaveChanged(trial.journal->records())))
+    Append(&violations, rehearsal->put_back().Missing(trial));
 
   Append(&shown, TakeShown(*trial.journal, &violations));
   if (!faulted) Append(&violations, SpuriousFailures(trial));
@@ -163,7 +170,7 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
     judgement.verdict = death;
     judgement.recovery = faulted ? Recovery::Died : Recovery::NoFault;
     judgement.findings.push_back(DeathFinding(death, trial));
-    violations.erase(std::remove_if(violations.begin(), violations.end(), IsStack), violations.end());
+    violations.erase(std::remove_if(violations.begin(), violations.end(), IsUnsettled), violations.end());
     Append(&judgement.findings, std::move(violations));
     Append(&judgement.notes, std::move(shown));
     return judgement;
@@ -179,7 +186,7 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
   const Rule giving_up = abandoned && fault->phase == faults::Phase::Init ? Rule::AbandonedInInit : Rule::AbandonedAtExit;
   bool anything_abandoned = false;
   if (abandoned) {
-    const auto stacks = std::stable_partition(violations.begin(), violations.end(), [](const TrialFinding& f) { return !IsStack(f); });
+    const auto stacks = std::stable_partition(violations.begin(), violations.end(), [](const TrialFinding& f) { return !IsUnsettled(f); });
     Append(&left.leaks, {stacks, violations.end()});
     violations.erase(stacks, violations.end());
     anything_abandoned = !left.leaks.empty();

@@ -6,6 +6,7 @@
 #include "faults/driver/effects.h"
 #include "harness/verdict/counted_places.h"
 #include "harness/verdict/driver_owned.h"
+#include "harness/verdict/put_back.h"
 #include "harness/verdict/site_keys.h"
 
 namespace cuaudit::harness {
@@ -79,6 +80,11 @@ const std::vector<KeptContexts>& Rehearsed::contexts() const {
 const CountedPlaces& Rehearsed::counted() const {
   if (counted_ == nullptr) counted_ = std::make_shared<const CountedPlaces>(run_);
   return *counted_;
+}
+
+const PutBack& Rehearsed::put_back() const {
+  if (put_back_ == nullptr) put_back_ = std::make_shared<const PutBack>(run_);
+  return *put_back_;
 }
 
 const RehearsedCycle& Rehearsed::cycle(std::uint32_t number) const {

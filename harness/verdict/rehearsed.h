@@ -43,6 +43,7 @@ struct RehearsedCycle {
 };
 
 class CountedPlaces;
+class PutBack;
 
 class Rehearsed {
  public:
@@ -63,6 +64,8 @@ class Rehearsed {
   const RehearsedCycle& cycle(std::uint32_t number) const;
   // Where counted things are taken and given back.
   const CountedPlaces& counted() const;
+  // What functions change for a while.
+  const PutBack& put_back() const;
 
  private:
   Evidence run_;
@@ -75,6 +78,7 @@ class Rehearsed {
   mutable std::optional<std::vector<KeptContexts>> contexts_;
   mutable std::map<std::uint32_t, RehearsedCycle> cycles_;
   mutable std::shared_ptr<const CountedPlaces> counted_;
+  mutable std::shared_ptr<const PutBack> put_back_;
 };
 
 // A table that one trial uses up. Only entries that are asked for are copied.

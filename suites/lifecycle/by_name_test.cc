@@ -6,7 +6,9 @@
 #include <cuaudit/watch.h>
 #include <gmock/gmock.h>
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "suites/lifecycle/findings.h"
 
@@ -15,6 +17,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 template <bool repaired>
 struct ByName {
@@ -46,6 +49,40 @@ TEST(ByName, TheRepairedFormIsSilent) {
   const auto lifecycle = Lifecycle::Of<ByName<true>>("by_name").WithCurrentContext();
   EXPECT_UNWINDS_CLEANLY(lifecycle);
   EXPECT_ALLOCATION_NEUTRAL(lifecycle);
+}
+
+// Every run destroys a null handle at one place. The failing path does the same at another place, or calls the same function.
+template <bool by_name, bool elsewhere>
+struct DestroysNull {
+  CUresult Init(DriverRef driver) {
+    CUstream stream = nullptr;
+    Usual(driver);
+    CUresult code = by_name ? cuStreamCreate(&stream, 0) : driver.StreamCreate(&stream, 0);
+    if (code == CUDA_SUCCESS) return by_name ? cuStreamDestroy(stream) : driver.StreamDestroy(stream);
+    if (elsewhere) {
+      (void)(by_name ? cuEventDestroy(nullptr) : driver.EventDestroy(nullptr));
+    } else {
+      Usual(driver);
+    }
+    return code;
+  }
+  [[gnu::noinline]] static void Usual(DriverRef driver) { (void)(by_name ? cuEventDestroy(nullptr) : driver.EventDestroy(nullptr)); }
+};
+
+template <bool by_name, bool elsewhere>
+std::vector<std::string> TextsOfNull() {
+  return Texts(Sweep(Lifecycle::Of<DestroysNull<by_name, elsewhere>>("null").WithCurrentContext().Benign("cuEventDestroy")));
+}
+
+// The gate and the drop-in are no caller: otherwise all calls of one entry point come from the same place.
+TEST(ByName, TwoCallersOfOneEntryPointAreTwoPlaces) {
+  EXPECT_THAT((TextsOfNull<true, true>()), ElementsAre("null_released event 1 after cuStreamCreate#1=OUT_OF_MEMORY,refuse"));
+  EXPECT_THAT((TextsOfNull<true, false>()), IsEmpty());
+}
+
+TEST(ByReference, TwoCallersOfOneEntryPointAreTwoPlaces) {
+  EXPECT_THAT((TextsOfNull<false, true>()), ElementsAre("null_released event 1 after cuStreamCreate#1=OUT_OF_MEMORY,refuse"));
+  EXPECT_THAT((TextsOfNull<false, false>()), IsEmpty());
 }
 
 // A pool that tells of its blocks by name; where it goes wrong is the tests' own.

@@ -156,12 +156,12 @@ CUAUDIT_CASE(UnknownHandle, NullAndHandlesFromQueries) {
   t.Free(0);
   t.Call(CallId::MemFreeHost).In(0, 0).Fails(CUDA_ERROR_INVALID_VALUE);
   t.Host(HostCall::Deallocate, 0);
-  t.Call(CallId::DeviceGetDefaultMemPool).Out(0, 0x33);
+  t.Call(CallId::DeviceGetMemPool).Out(0, 0x33);
   t.Call(CallId::MemPoolDestroy).In(0, 0x33).Fails(CUDA_ERROR_INVALID_VALUE);
   t.Call(CallId::MipmappedArrayGetLevel).Out(0, 0x34);
   t.Call(CallId::ArrayDestroy).In(0, 0x34).Fails(CUDA_ERROR_INVALID_HANDLE);
-  t.Call(CallId::LibraryGetModule).Out(0, 0x35);
-  t.Call(CallId::ModuleUnload).In(0, 0x35).Fails(CUDA_ERROR_INVALID_HANDLE);
+  t.Call(CallId::GraphicsSubResourceGetMappedArray).Out(0, 0x35);
+  t.Call(CallId::ArrayDestroy).In(0, 0x35).Fails(CUDA_ERROR_INVALID_HANDLE);
   t.DestroyStream(0).Fails(CUDA_ERROR_INVALID_HANDLE);
   ExpectSilent(t);
 }

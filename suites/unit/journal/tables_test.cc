@@ -64,6 +64,53 @@ TEST(StackTable, SamePlaceSameIdOtherPlaceOtherId) {
   EXPECT_FALSE(view.ModuleBuildId(FrameModule(frames[0])).empty());
 }
 
+__attribute__((noinline)) std::uint32_t From(StackTable* table, std::size_t callers) {
+  const std::uint32_t id = table->Capture(__builtin_frame_address(0), callers);
+  asm volatile("" ::: "memory");
+  return id;
+}
+
+TEST(StackTable, FramesAroundTheGivenOneAreLeftOut) {
+  TemporaryJournal file(8);
+  Journal journal;
+  ASSERT_EQ(journal.Open(file.path()), nullptr);
+  OneTable()->Attach(&journal, false);
+  std::uint32_t ids[3];
+  std::size_t turns = 3;
+  asm volatile("" : "+r"(turns));
+  for (std::size_t callers = 0; callers < turns; ++callers) ids[callers] = From(OneTable(), callers);
+  const std::vector<char> bytes = file.Bytes();
+  JournalView view;
+  ASSERT_EQ(view.Open(bytes.data(), bytes.size()), nullptr);
+  const auto whole = view.Stack(ids[0]);
+  ASSERT_GE(whole.size(), 3U);
+  for (std::size_t callers = 1; callers < turns; ++callers) {
+    const auto frames = view.Stack(ids[callers]);
+    ASSERT_FALSE(frames.empty());
+    EXPECT_EQ(frames[0], whole[callers]);
+  }
+}
+
+TEST(StackTable, FramesOfTheDropInAreLeftOut) {
+  TemporaryJournal file(8);
+  Journal journal;
+  ASSERT_EQ(journal.Open(file.path()), nullptr);
+  OneTable()->Attach(&journal, false);
+  const std::uint32_t id = FromOnePlace(OneTable());
+  OneTable()->LeaveOut(reinterpret_cast<const void*>(&FromOnePlace));
+  const std::uint32_t beyond = FromOnePlace(OneTable());
+  const std::vector<char> bytes = file.Bytes();
+  JournalView view;
+  ASSERT_EQ(view.Open(bytes.data(), bytes.size()), nullptr);
+  const auto frames = view.Stack(id);
+  const auto outside = view.Stack(beyond);
+  ASSERT_FALSE(frames.empty());
+  ASSERT_FALSE(outside.empty());
+  EXPECT_TRUE(view.ModulePath(FrameModule(frames[0])).ends_with("journal_test"));
+  EXPECT_FALSE(view.ModulePath(FrameModule(outside[0])).ends_with("journal_test"));
+  OneTable()->LeaveOut(nullptr);
+}
+
 TEST(StackTable, DepthZeroTakesNoStack) {
   TemporaryJournal file(8);
   Journal journal;

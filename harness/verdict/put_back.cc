@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: MIT
+#include "harness/verdict/put_back.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "faults/journal/stack_key.h"
+#include "harness/ledger/arguments.h"
+
+namespace cuaudit::harness {
+
+using driver::BaseId;
+using driver::Effect;
+using driver::Kind;
+using faults::MarkKind;
+using faults::Record;
+
+namespace {
+
+constexpr std::size_t kNoStep = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t kNoLevel = kNoStep;
+
+Effect EffectOfCall(const Record& record) { return driver::EffectOf(BaseOf(record)).effect; }
+
+// The gate asks which context is current before these calls.
+bool NamesCurrent(Effect effect) { return driver::IsAcquire(effect) || driver::IsRelease(effect) || effect == Effect::SetsContext; }
+
+// Each thread has a standard stream of its own. All others have a handle, or cannot be captured.
+std::uint64_t StreamOf(const Record& record) {
+  const std::uint64_t stream = record.argument[0];
+  return IsStandardStream(stream) ? kPerThreadStream | (std::uint64_t{record.tid} << 8U) : stream;
+}
+
+bool SwitchesContext(const Record& record, Effect effect) {
+  return effect == Effect::SetsContext && record.context != 0 && record.argument[0] != record.context;
+}
+
+bool NamesStream(const Record& record, std::uint64_t stream) {
+  const driver::CallId call = CallOf(record);
+  const std::size_t count = std::min(driver::ShapeOf(call).count, faults::kRecordArguments);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (driver::ShapeOf(call).parameter[i].output || ArgumentFamily(call, i) != driver::Family::Stream) continue;
+    const std::uint64_t named = record.argument[i];
+    if (named == stream || (IsStandardStream(named) && (stream & 0xffU) == kPerThreadStream && stream >> 8U == record.tid)) return true;
+  }
+  return false;
+}
+
+// The same for one instruction in all runs of the program.
+std::uint64_t FrameKey(const Evidence& run, std::uint64_t frame) {
+  return faults::MixStack(faults::kKeySeed, {&frame, 1}, run.journal->tables());
+}
+
+std::set<std::uint64_t> CallersOf(const Evidence& run, std::uint32_t stack) {
+  std::set<std::uint64_t> callers;
+  const std::span<const std::uint64_t> frames = run.journal->Stack(stack);
+  for (std::size_t i = 1; i < frames.size(); ++i) callers.insert(FrameKey(run, frames[i]));
+  return callers;
+}
+
+bool EndsBetween(const Evidence& run, const Record& first, const Record& second) {
+  return std::any_of(run.facts().marks.begin(), run.facts().marks.end(), [&](std::uint32_t index) {
+    const Record& mark = run.record(index);
+    return IsMark(mark, MarkKind::CycleEnd) && mark.begin > first.begin && mark.begin < second.begin;
+  });
+}
+
+// True for calls that are made to look, whatever the stream's state is.
+bool OnlyLooks(const Record& record, Effect effect) {
+  return effect == Effect::Describes || (effect == Effect::Queries && BaseOf(record) != BaseId::StreamQuery);
+}
+
+}  // namespace
+
+struct PutBack::Change {
+  Kind kind{};  // of what was changed: Context or Stream
+  const Record* record = nullptr;
+  std::size_t step = 0;             // which of the run's calls it is
+  std::uint64_t before = 0;         // the context that was current, or the stream
+  std::size_t undone = kNoStep;     // the call that undoes the change, or tries to
+  std::size_t destroyed = kNoStep;  // the call that destroys the stream
+};
+
+std::vector<PutBack::Change> PutBack::ChangesOf(const Evidence& run) {
+  std::vector<Change> changes;
+  std::vector<std::size_t> open;
+  std::map<std::uint32_t, std::size_t> moved;  // by thread: the last call that pushed, popped or destroyed a context
+  const std::vector<std::uint32_t>& calls = run.facts().calls;
+  for (std::size_t step = 0; step < calls.size(); ++step) {
+    const Record& record = run.record(calls[step]);
+    const Effect effect = EffectOfCall(record);
+    std::erase_if(open, [&](std::size_t one) {
+      Change& change = changes[one];
+      if (change.record->pid != record.pid) return false;
+      if (change.kind == Kind::Stream) {
+        const bool mine = StreamOf(record) == change.before;
+        if (mine && effect == Effect::EndsCapture) change.undone = step;
+        if (mine && effect == Effect::Releases && driver::EffectOf(BaseOf(record)).kind == Kind::Stream) change.destroyed = step;
+        // The end of a context drops the captures in it. Which streams lie there does not matter: nothing is claimed of any.
+        if (effect == Effect::DestroysContext || effect == Effect::ReleasesPrimary || effect == Effect::ResetsPrimary)
+          change.destroyed = step;
+        return change.undone != kNoStep || change.destroyed != kNoStep;
+      }
+      if (change.record->tid != record.tid) return false;
+      // Of a lifecycle in C++ the harness makes the caller's context current again before the next cycle.
+      if (run.steps != nullptr && EndsBetween(run, *change.record, record)) return false;
+      if (effect == Effect::SetsContext && record.argument[0] == change.before) change.undone = step;
+      const bool is_current = (NamesCurrent(effect) && record.context == change.before) ||
+                              (BaseOf(record) == BaseId::CtxGetCurrent && record.result == 0 && record.argument[0] == change.before);
+      if (change.undone == kNoStep && is_current) {
+        const auto by = moved.find(record.tid);
+        change.undone = by != moved.end() && by->second > change.step ? by->second : step;
+      }
+      return change.undone != kNoStep;
+    });
+    if (effect == Effect::PushesContext || effect == Effect::PopsContext || effect == Effect::DestroysContext) moved[record.tid] = step;
+    if (OutcomeOf(record) != Outcome::Succeeded) continue;
+    const bool captures = effect == Effect::BeginsCapture;
+    if (!captures && !SwitchesContext(record, effect)) continue;
+    open.push_back(changes.size());
+    changes.push_back({captures ? Kind::Stream : Kind::Context, &record, step, captures ? StreamOf(record) : record.context});
+  }
+  return changes;
+}
+
+namespace {
+
+// True when the call was made while the function that `frame` called was running.
+bool IsWithin(const Evidence& run, const Record& record, std::uint64_t frame) {
+  const std::span<const std::uint64_t> frames = run.journal->Stack(record.stack);
+  return !frames.empty() && std::find(frames.begin() + 1, frames.end(), frame) != frames.end();
+}
+
+}  // namespace
+
+// The innermost function that made the change, the call that undoes it and all calls of the thread in between.
+std::size_t PutBack::LevelOf(const Evidence& run, const Change& change) {
+  const std::vector<std::uint32_t>& calls = run.facts().calls;
+  const std::span<const std::uint64_t> frames = run.journal->Stack(change.record->stack);
+  if (run.record(calls[change.undone]).tid != change.record->tid) return kNoLevel;
+  std::size_t level = 1;
+  for (std::size_t step = change.step + 1; step <= change.undone && level < frames.size(); ++step) {
+    const Record& record = run.record(calls[step]);
+    if (record.pid != change.record->pid || record.tid != change.record->tid || record.stack == 0) continue;
+    while (level < frames.size() && !IsWithin(run, record, frames[level])) ++level;
+  }
+  return level < frames.size() ? level : kNoLevel;
+}
+
+PutBack::PutBack(const Evidence& fault_free) {
+  // By thread: before which call it works in another context than its caller's. A loop over several contexts goes from one to the next
+  // there, and the last call puts back the one from before the loop.
+  std::map<std::uint32_t, std::size_t> away;
+  for (const Change& change : ChangesOf(fault_free)) {
+    const bool is_context = change.kind == Kind::Context;
+    std::size_t& until = away[change.record->tid];
+    if (is_context && change.undone == kNoStep && until > change.step) continue;
+    Undone& undone = undone_[SiteKey(*fault_free.journal, SiteOf(*change.record))];
+    if (change.undone == kNoStep) {
+      undone.always = false;
+      if (is_context) leaving_.merge(CallersOf(fault_free, change.record->stack));
+      continue;
+    }
+    if (is_context) until = std::max(until, change.undone + 1);
+    undone.level = std::max(undone.level, LevelOf(fault_free, change));
+    const std::uint32_t cycle = fault_free.record(fault_free.facts().calls[change.undone]).cycle;
+    undone.in_its_cycle = undone.in_its_cycle && cycle != 0 && cycle == change.record->cycle;
+  }
+  std::set<std::uint32_t> stacks;
+  for (const std::uint32_t call : fault_free.facts().calls) {
+    if (const std::uint32_t stack = fault_free.record(call).stack; stacks.insert(stack).second)
+      entered_.merge(CallersOf(fault_free, stack));
+  }
+}
+
+// A way back may go to another context to release something there. The innermost function around the change that makes calls in the
+// fault-free run, too, is to leave the context as it found it, unless it leaves another one in that run.
+PutBack::Undone PutBack::Expected(const Evidence& trial, const Change& change) const {
+  Undone expected;
+  expected.always = false;
+  if (change.kind != Kind::Context) return expected;
+  const std::span<const std::uint64_t> frames = trial.journal->Stack(change.record->stack);
+  for (std::size_t level = 1; level < frames.size(); ++level) {
+    const std::uint64_t key = FrameKey(trial, frames[level]);
+    if (entered_.count(key) == 0) continue;
+    expected.always = leaving_.count(key) == 0;
+    expected.in_its_cycle = leaving_.empty();
+    expected.level = level;
+    break;
+  }
+  return expected;
+}
+
+namespace {
+
+// The contexts that no longer exist, or are no longer the program's.
+bool IsGone(const Evidence& run, std::uint64_t context, std::uint64_t when) {
+  bool known = false;
+  for (const Object& object : run.ledger->objects) {
+    const bool is_it =
+        (object.kind == Kind::Context && object.handle == context) || (object.kind == Kind::PrimaryContext && object.context == context);
+    if (!is_it || object.acquired.begin > when) continue;
+    known = true;
+    // What was closed without a call belongs to the harness, or another object took the handle.
+    const bool ended = object.state == State::Released || object.state == State::Orphaned;
+    if (!ended || object.released.record_kind != faults::RecordKind::Call || object.released.begin > when) return false;
+  }
+  return known;
+}
+
+// The end of the marked cycle in which the call was made, when the same thread marks it; null for none.
+const Record* EndOfCycle(const Evidence& run, const Record& call) {
+  for (const std::uint32_t index : run.facts().marks) {
+    const Record& mark = run.record(index);
+    if (IsMark(mark, MarkKind::CycleEnd) && mark.cycle == call.cycle && mark.pid == call.pid && mark.tid == call.tid) return &mark;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+// Where the trial shows that the change outlived its function: the first call of the thread after the function had returned that does more
+// than look, or the end of the marked cycle, when that comes first. Both are null when it does not show.
+PutBack::Outlived PutBack::OutlivedAt(const Evidence& trial, const Change& change, const Undone& undone) {
+  Outlived outlived;
+  const std::vector<std::uint32_t>& calls = trial.facts().calls;
+  const std::span<const std::uint64_t> frames = trial.journal->Stack(change.record->stack);
+  for (std::size_t step = change.step + 1; undone.level < frames.size() && outlived.call == nullptr && step < calls.size(); ++step) {
+    const Record& record = trial.record(calls[step]);
+    if (record.pid != change.record->pid || record.tid != change.record->tid || record.stack == 0) continue;
+    if (IsWithin(trial, record, frames[undone.level]) || OnlyLooks(record, EffectOfCall(record))) continue;
+    outlived.call = &record;
+    outlived.step = step;
+  }
+  const Record* const end = undone.in_its_cycle && change.record->cycle != 0 ? EndOfCycle(trial, *change.record) : nullptr;
+  if (end == nullptr || (outlived.call != nullptr && outlived.call->begin < end->begin)) return outlived;
+  outlived.end = end;
+  outlived.call = nullptr;
+  return outlived;
+}
+
+// Answers whether somebody goes on in the wrong context.
+bool PutBack::IsInTheWay(const Evidence& trial, const Change& change, const Outlived& outlived) {
+  if (outlived.call != nullptr && EffectOfCall(*outlived.call) == Effect::SetsContext)
+    return false;  // the caller chooses its context itself
+  return !IsGone(trial, change.before, outlived.call != nullptr ? outlived.call->begin : outlived.end->begin);
+}
+
+// True when the thread only releases after the change, until it was seen: it did not go over to the other context to work there.
+bool PutBack::IsWayBack(const Evidence& trial, const Change& change, const Outlived& outlived) {
+  const std::vector<std::uint32_t>& calls = trial.facts().calls;
+  for (std::size_t step = change.step + 1; step < calls.size(); ++step) {
+    const Record& record = trial.record(calls[step]);
+    if (step >= outlived.step || (outlived.end != nullptr && record.begin > outlived.end->begin)) break;
+    const Effect effect = EffectOfCall(record);
+    const bool same_thread = record.pid == change.record->pid && record.tid == change.record->tid;
+    if (same_thread && !driver::IsRelease(effect) && effect != Effect::SetsContext && !OnlyLooks(record, effect)) return false;
+  }
+  return true;
+}
+
+// The owner of a stream may destroy it although it is under capture. Somebody must have used it before that, or keep it beyond the cycle.
+// Makes the use that call of `outlived`.
+bool PutBack::IsUsed(const Evidence& trial, const Change& change, Outlived* outlived) {
+  const std::vector<std::uint32_t>& calls = trial.facts().calls;
+  if (outlived->end != nullptr && (change.destroyed == kNoStep || trial.record(calls[change.destroyed]).begin > outlived->end->begin))
+    return true;
+  for (std::size_t step = outlived->step; step < std::min(change.destroyed, calls.size()); ++step) {
+    const Record& record = trial.record(calls[step]);
+    if (record.pid != change.record->pid || !NamesStream(record, change.before) || OnlyLooks(record, EffectOfCall(record))) continue;
+    *outlived = {&record, step, nullptr};
+    return true;
+  }
+  return false;
+}
+
+std::vector<TrialFinding> PutBack::Missing(const Evidence& trial) const {
+  std::vector<TrialFinding> findings;
+  const std::vector<Change> changes = ChangesOf(trial);
+  if (changes.empty()) return findings;
+  const std::set<std::uint32_t> vanished = trial.facts().Vanished();
+  std::map<std::uint32_t, std::size_t> away;  // as above; beyond all calls once the thread has a finding
+  for (const Change& change : changes) {
+    const bool is_context = change.kind == Kind::Context;
+    std::size_t& until = away[change.record->tid];
+    if (is_context && change.undone != kNoStep) until = std::max(until, change.undone + 1);
+    if (change.undone != kNoStep || vanished.count(change.record->pid) != 0) continue;
+    if (is_context && until > change.step) continue;
+    const std::uint64_t key = SiteKey(*trial.journal, SiteOf(*change.record));
+    const auto known = undone_.find(key);
+    const Undone undone = known != undone_.end() ? known->second : Expected(trial, change);
+    if (!undone.always) continue;
+    Outlived outlived = OutlivedAt(trial, change, undone);
+    if (outlived.call == nullptr && outlived.end == nullptr) continue;
+    if (known == undone_.end() && !IsWayBack(trial, change, outlived)) continue;
+    if (is_context ? !IsInTheWay(trial, change, outlived) : !IsUsed(trial, change, &outlived)) continue;
+    if (is_context) until = kNoStep;
+    TrialFinding finding;
+    finding.rule = is_context ? Rule::ContextNotRestored : Rule::CaptureLeftActive;
+    finding.kind = change.kind;
+    finding.count = 1;
+    finding.where = SiteOf(*change.record);
+    finding.where_key = key;
+    if (outlived.call != nullptr) {
+      finding.other = SiteOf(*outlived.call);
+      finding.other_key = SiteKey(*trial.journal, finding.other);
+    }
+    const auto same = std::find_if(findings.begin(), findings.end(), [&](const TrialFinding& one) {
+      return one.rule == finding.rule && one.where_key == finding.where_key && one.other_key == finding.other_key;
+    });
+    if (same != findings.end()) {
+      ++same->count;
+    } else {
+      findings.push_back(finding);
+    }
+  }
+  return findings;
+}
+
+bool MayLeaveChanged(std::span<const Record> records) {
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> switched;  // thread, and the context that was current
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> captured;  // process, and the stream
+  for (const Record& record : records) {
+    if (!IsProgramCall(record)) continue;
+    const Effect effect = EffectOfCall(record);
+    if (effect == Effect::EndsCapture) std::erase(captured, std::pair{record.pid, StreamOf(record)});
+    if (effect == Effect::SetsContext) std::erase(switched, std::pair{record.tid, record.argument[0]});
+    if (OutcomeOf(record) != Outcome::Succeeded) continue;
+    if (effect == Effect::BeginsCapture) captured.emplace_back(record.pid, StreamOf(record));
+    if (SwitchesContext(record, effect)) switched.emplace_back(record.tid, record.context);
+  }
+  return !captured.empty() || !switched.empty();
+}
+
+}  // namespace cuaudit::harness

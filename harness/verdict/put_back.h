@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// put_back.h: state that a function changes for a while and puts back: the current context of a thread, and the capture of a stream.
+//
+//   Owns      what the fault-free run does at each place. Borrows the runs that it is given.
+//   Threads   one thread.
+//
+// The fault-free run shows which cuCtxSetCurrent and cuStreamBeginCapture are undone by the same function. A trial in which that function
+// returns without undoing the call leaves the caller something that the caller did not have before. README.md, section "What a function
+// puts back", says what is judged and what is not.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "faults/journal/record.h"
+#include "harness/verdict/judge.h"
+
+namespace cuaudit::harness {
+
+class PutBack {
+ public:
+  explicit PutBack(const Evidence& fault_free);
+  // One finding for each change that the trial made where the fault-free run undoes it, and did not undo.
+  std::vector<TrialFinding> Missing(const Evidence& trial) const;
+
+ private:
+  struct Change;
+  struct Undone {
+    bool always = true;        // whenever the fault-free run made the change
+    bool in_its_cycle = true;  // in the same marked cycle
+    std::size_t level = 0;     // frame of the change from which the function that undoes it was called; beyond the frames: unknown
+  };
+  struct Outlived {
+    const faults::Record* call = nullptr;
+    std::size_t step = ~std::size_t{0};  // the first call of the thread after the function had returned, also where `end` comes first
+    const faults::Record* end = nullptr;
+  };
+  static std::vector<Change> ChangesOf(const Evidence& run);
+  static std::size_t LevelOf(const Evidence& run, const Change& change);
+  static Outlived OutlivedAt(const Evidence& trial, const Change& change, const Undone& undone);
+  static bool IsInTheWay(const Evidence& trial, const Change& change, const Outlived& outlived);
+  // What is expected of a change that only the trial makes.
+  Undone Expected(const Evidence& trial, const Change& change) const;
+  static bool IsWayBack(const Evidence& trial, const Change& change, const Outlived& outlived);
+  static bool IsUsed(const Evidence& trial, const Change& change, Outlived* outlived);
+
+  std::map<std::uint64_t, Undone> undone_;  // by SiteKey of the change
+  std::set<std::uint64_t> entered_;         // instructions that called a function which made driver calls (FrameKey)
+  std::set<std::uint64_t> leaving_;         // of these, the ones whose function left another context current
+};
+
+// True when these records may leave a context or a capture that was there before them in another state.
+[[nodiscard]] bool MayLeaveChanged(std::span<const faults::Record> records);
+
+}  // namespace cuaudit::harness

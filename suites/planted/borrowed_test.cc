@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// What a failing path changes and does not put back, and handles that were only lent. The repaired twins are in
+// suites/positive/borrowed_test.cc.
+#include "suites/support/cases/borrowed.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "suites/support/cases/families.h"
+
+namespace cuaudit::testing::borrowed_test {
+namespace {
+
+using driver::CallId;
+using driver::Kind;
+using harness::Judgement;
+using harness::Rule;
+using harness::Verdict;
+using ::testing::ElementsAre;
+
+// The one finding: the change at one stack, seen by the call at another; 0: at the end of the cycle.
+template <typename Program>
+void ExpectNotPutBack(const Program& program, Rule rule, std::uint32_t change, std::uint32_t seen) {
+  const Judgement judgement = JudgeProgram(program, false);
+  EXPECT_EQ(judgement.verdict, Verdict::Misuse);
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].rule, rule);
+  EXPECT_EQ(judgement.findings[0].count, 1U);
+  EXPECT_EQ(judgement.findings[0].where.stack, change);
+  EXPECT_EQ(judgement.findings[0].other.stack, seen);
+}
+
+CUAUDIT_CASE(ContextNotRestored, TheCallerGoesOn) {
+  ExpectNotPutBack(WorksElsewhere<Around::Works>, Rule::ContextNotRestored, InHelper(1, 1), 103);
+}
+CUAUDIT_CASE(ContextNotRestored, OnAnotherThread) {
+  ExpectNotPutBack(WorksElsewhere<Around::IsAThread>, Rule::ContextNotRestored, InHelper(1, 1), 103);
+}
+CUAUDIT_CASE(ContextNotRestored, TheContextThatWasSetIsDestroyed) {
+  ExpectNotPutBack(WorksElsewhere<Around::Destroys>, Rule::ContextNotRestored, InHelper(1, 1), 103);
+}
+CUAUDIT_CASE(ContextNotRestored, TheWayBackFreesElsewhere) {
+  ExpectNotPutBack(FreesElsewhere<WayBack::OfAFunction>, Rule::ContextNotRestored, InHelper(1, 5), 109);
+}
+CUAUDIT_CASE(ContextNotRestored, TheCycleEnds) { ExpectNotPutBack(WorksElsewhereInACycle<false>, Rule::ContextNotRestored, 102, 0); }
+
+CUAUDIT_CASE(CaptureLeftActive, TheCallerUsesItsStream) {
+  ExpectNotPutBack(CapturesItsCallersStream<Owner::UsesIt>, Rule::CaptureLeftActive, InHelper(1, 1), 106);
+}
+CUAUDIT_CASE(CaptureLeftActive, TheCallerOnlyAskedFirst) {
+  ExpectNotPutBack(CapturesItsCallersStream<Owner::LooksAndUses>, Rule::CaptureLeftActive, InHelper(1, 1), 106);
+}
+CUAUDIT_CASE(CaptureLeftActive, TheStreamOfTheThread) {
+  ExpectNotPutBack(CapturesItsCallersStream<Owner::IsPerThread>, Rule::CaptureLeftActive, InHelper(1, 1), 106);
+}
+CUAUDIT_CASE(CaptureLeftActive, TheStreamOutlivesTheCycle) { ExpectNotPutBack(CapturesInACycle<false>, Rule::CaptureLeftActive, 102, 0); }
+
+void ExpectFound(const Lifecycle& lifecycle) {
+  const Audit audit = Noted(Sweep(lifecycle));
+  EXPECT_EQ(audit.outcome, AuditOutcome::Findings) << audit.Text();
+}
+
+template <typename Program>
+Lifecycle Of() {
+  return Lifecycle::Of<Program>("wrong").WithCurrentContext();
+}
+
+CUAUDIT_CASE(ContextNotRestored, ALifecycleInOneOtherContext) { ExpectFound(Of<WorksInOtherContexts<true, 1>>()); }
+CUAUDIT_CASE(ContextNotRestored, ALifecycleInSeveralContexts) { ExpectFound(Of<WorksInOtherContexts<true, 2>>()); }
+CUAUDIT_CASE(CaptureLeftActive, ALifecycleThatWaitsForItsStream) { ExpectFound(Of<RecordsAGraph<true, true>>()); }
+CUAUDIT_CASE(LentReleased, ALifecycleThatDestroysTheGraphOfANode) { ExpectFound(Of<ChangesAChildGraph<true>>()); }
+CUAUDIT_CASE(LentReleased, ALifecycleThatDestroysTheDefaultPool) { ExpectFound(Of<TunesTheDefaultPool<true>>()); }
+
+// Every getter, with the call that a program might release its answer by, and the driver's answer to that.
+CUAUDIT_CASE(LentReleased, EveryGetter) {
+  struct Getter {
+    CallId get;
+    int at;
+    Kind kind;
+    CallId release;
+    CUresult answer;
+  };
+  constexpr std::uint64_t kLent = 0x5000;
+  const std::vector<Getter> getters = {
+      {CallId::GraphChildGraphNodeGetGraph, 1, Kind::Graph, CallId::GraphDestroy, CUDA_ERROR_INVALID_VALUE},
+      {CallId::StreamGetCaptureInfo_v2, 3, Kind::Graph, CallId::GraphDestroy, CUDA_SUCCESS},
+      {CallId::LibraryGetModule, 0, Kind::Module, CallId::ModuleUnload, CUDA_ERROR_NOT_PERMITTED},
+      {CallId::FuncGetModule, 0, Kind::Module, CallId::ModuleUnload, CUDA_SUCCESS},
+      {CallId::DeviceGetDefaultMemPool, 0, Kind::MemoryPool, CallId::MemPoolDestroy, CUDA_ERROR_INVALID_VALUE},
+      {CallId::ModuleGetTexRef, 0, Kind::TextureReference, CallId::TexRefDestroy, CUDA_SUCCESS},
+      {CallId::CtxGetCurrent, 0, Kind::Context, CallId::CtxDestroy_v2, CUDA_ERROR_INVALID_CONTEXT},
+      {CallId::StreamGetCtx, 1, Kind::Context, CallId::CtxDestroy_v2, CUDA_ERROR_INVALID_CONTEXT},
+      {CallId::CtxFromGreenCtx, 0, Kind::Context, CallId::CtxDestroy_v2, CUDA_ERROR_INVALID_CONTEXT},
+      {CallId::ModuleGetGlobal_v2, 0, Kind::DeviceMemory, CallId::MemFree_v2, CUDA_ERROR_INVALID_VALUE},
+      {CallId::LibraryGetGlobal, 0, Kind::DeviceMemory, CallId::MemFree_v2, CUDA_ERROR_INVALID_VALUE},
+      {CallId::LibraryGetManaged, 0, Kind::DeviceMemory, CallId::MemFree_v2, CUDA_ERROR_INVALID_VALUE},
+      {CallId::MemHostGetDevicePointer_v2, 0, Kind::DeviceMemory, CallId::MemFree_v2, CUDA_ERROR_INVALID_VALUE},
+  };
+  for (const Getter& getter : getters) {
+    const CaseRow row(driver::Name(driver::BaseOf(getter.get)));
+    Trace t;
+    Step get = t.Call(getter.get).Out(getter.at, kLent);
+    if (getter.get == CallId::StreamGetCaptureInfo_v2) get.In(1, CU_STREAM_CAPTURE_STATUS_ACTIVE);
+    Step release = t.Call(getter.release).In(0, kLent);
+    if (getter.answer != CUDA_SUCCESS) release.Fails(getter.answer);
+    const harness::Ledger ledger = t.Fold();
+    EXPECT_THAT(Wrong(ledger), ElementsAre("lent_released " + std::string(driver::Name(getter.kind))));
+    ASSERT_EQ(ledger.violations.size(), 1U);
+    EXPECT_EQ(ledger.violations[0].other.begin, get.begin());
+  }
+}
+
+CUAUDIT_CASE(LentReleased, AGraphThatWasMovedIntoANode) {
+  Trace t;
+  t.Call(CallId::GraphCreate).Out(0, 0x90);
+  t.Call(CallId::GraphCreate).Out(0, 0x91);
+  t.NodeContent(t.Call(CallId::GraphAddNode_v2).Out(0, 0x20).In(1, 0x90), faults::kMovedGraph, 0x91);
+  t.Call(CallId::GraphDestroy).In(0, 0x91).Fails(CUDA_ERROR_INVALID_VALUE);
+  t.Call(CallId::GraphDestroy).In(0, 0x90);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("lent_released graph"));
+}
+
+}  // namespace
+}  // namespace cuaudit::testing::borrowed_test

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+// Programs that change something of their caller and are right, and handles that the program may release although a query answered them.
+// The wrong twins are in suites/planted/borrowed_test.cc.
+#include "suites/support/cases/borrowed.h"
+
+#include <string>
+#include <vector>
+
+#include "suites/support/cases/families.h"
+
+namespace cuaudit::testing::borrowed_test {
+namespace {
+
+using driver::CallId;
+using harness::Rule;
+using ::testing::IsEmpty;
+
+template <typename Program>
+void ExpectSilent(const Program& program, bool right, std::string_view label) {
+  const CaseRow row(label);
+  EXPECT_THAT(JudgeProgram(program, right).findings, IsEmpty());
+}
+
+CUAUDIT_CASE(ContextNotRestored, TheFunctionPutsItBack) {
+  ExpectSilent(WorksElsewhere<Around::Works>, true, "caller goes on");
+  ExpectSilent(WorksElsewhere<Around::IsAThread>, true, "another thread");
+  ExpectSilent(WorksElsewhere<Around::Destroys>, true, "destroys the context");
+  ExpectSilent(WorksElsewhereInACycle<false>, true, "cycle");
+  ExpectSilent(WorksElsewhereInACycle<true>, true, "the call that puts it back is refused");
+}
+CUAUDIT_CASE(ContextNotRestored, NobodyIsInItsWay) {
+  ExpectSilent(WorksElsewhere<Around::ChoosesItself>, false, "caller chooses itself");
+  ExpectSilent(WorksElsewhere<Around::PutsBackLater>, false, "caller puts it back later");
+  ExpectSilent(WorksElsewhere<Around::Ends>, false, "nothing follows");
+  ExpectSilent(WorksElsewhere<Around::HadNone>, false, "none was current before");
+  ExpectSilent(WorksElsewhere<Around::LostItsOwn>, false, "the former context is gone");
+  ExpectSilent(WorksElsewhere<Around::NeverPutsItBack>, false, "no run puts it back");
+}
+
+CUAUDIT_CASE(ContextNotRestored, TheWayBackMayGoElsewhere) {
+  ExpectSilent(FreesElsewhere<WayBack::OfAFunction>, true, "comes back");
+  ExpectSilent(FreesElsewhere<WayBack::OfMain>, false, "nobody is left");
+  ExpectSilent(FreesElsewhere<WayBack::FailsOver>, false, "fails over");
+  ExpectSilent(FreesElsewhere<WayBack::IsUsual>, false, "every run leaves another context");
+}
+
+CUAUDIT_CASE(CaptureLeftActive, TheFunctionEndsIt) {
+  ExpectSilent(CapturesItsCallersStream<Owner::UsesIt>, true, "caller goes on");
+  ExpectSilent(CapturesItsCallersStream<Owner::IsPerThread>, true, "stream of the thread");
+  ExpectSilent(CapturesItsCallersStream<Owner::EndsAnyway>, false, "the driver declines the end");
+  ExpectSilent(CapturesInACycle<false>, true, "cycle");
+}
+CUAUDIT_CASE(CaptureLeftActive, NobodyUsesTheStream) {
+  ExpectSilent(CapturesItsCallersStream<Owner::DestroysIt>, false, "caller destroys it");
+  ExpectSilent(CapturesItsCallersStream<Owner::EndsIt>, false, "caller ends the capture");
+  ExpectSilent(CapturesItsCallersStream<Owner::NeverUsesIt>, false, "nobody uses it");
+  ExpectSilent(CapturesInACycle<true>, false, "destroyed in its cycle");
+}
+
+void ExpectClean(const Lifecycle& lifecycle) {
+  SweepOptions options;
+  options.hows = {"refuse", "after", "persist", "burst:2"};
+  const Audit swept = Noted(Sweep(lifecycle, options));
+  EXPECT_EQ(swept.outcome, AuditOutcome::Clean) << swept.Text();
+  EXPECT_GT(swept.fired, 0U);
+}
+
+template <typename Program>
+Lifecycle Of() {
+  return Lifecycle::Of<Program>("right").WithCurrentContext();
+}
+
+CUAUDIT_CASE(ContextNotRestored, ALifecycleInOneOtherContext) { ExpectClean(Of<WorksInOtherContexts<false, 1>>()); }
+CUAUDIT_CASE(ContextNotRestored, ALifecycleInSeveralContexts) { ExpectClean(Of<WorksInOtherContexts<false, 2>>()); }
+CUAUDIT_CASE(ContextNotRestored, ALifecycleThatFailsOver) { ExpectClean(Of<ChoosesAContext>()); }
+CUAUDIT_CASE(CaptureLeftActive, ALifecycleThatWaitsForItsStream) { ExpectClean(Of<RecordsAGraph<false, true>>()); }
+CUAUDIT_CASE(CaptureLeftActive, ALifecycleThatDestroysItsStream) { ExpectClean(Of<RecordsAGraph<true, false>>()); }
+CUAUDIT_CASE(LentReleased, ALifecycleThatDestroysOnlyTheParent) { ExpectClean(Of<ChangesAChildGraph<false>>()); }
+CUAUDIT_CASE(LentReleased, ALifecycleThatLeavesTheDefaultPool) { ExpectClean(Of<TunesTheDefaultPool<false>>()); }
+
+CUAUDIT_CASE(LentReleased, WhatTheProgramAcquiredItself) {
+  {
+    const CaseRow row("graph of a capture");
+    Trace t;
+    t.CreateStream(0x10);
+    t.Call(CallId::StreamBeginCapture_v2).In(0, 0x10).In(1, 2);
+    t.Call(CallId::StreamGetCaptureInfo_v2).In(0, 0x10).In(1, CU_STREAM_CAPTURE_STATUS_ACTIVE).Out(3, 0x90);
+    t.Call(CallId::StreamEndCapture).In(0, 0x10).Out(1, 0x90);
+    t.Call(CallId::GraphDestroy).In(0, 0x90);
+    t.DestroyStream(0x10);
+    EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+  }
+  {
+    const CaseRow row("graph, when nothing is under capture");
+    Trace t;
+    t.Call(CallId::StreamGetCaptureInfo_v2).In(0, 0x10).In(1, CU_STREAM_CAPTURE_STATUS_NONE).Out(3, 0x90);
+    t.Call(CallId::GraphDestroy).In(0, 0x90);
+    EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+  }
+  {
+    const CaseRow row("module of a function");
+    Trace t;
+    t.Call(CallId::ModuleLoadData).Out(0, 0x70);
+    t.Call(CallId::ModuleGetFunction).Out(0, 0x71).In(1, 0x70);
+    t.Call(CallId::FuncGetModule).Out(0, 0x70).In(1, 0x71);
+    t.Call(CallId::ModuleUnload).In(0, 0x70);
+    EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+  }
+  {
+    const CaseRow row("context that it made");
+    Trace t;
+    t.Call(CallId::CtxCreate_v2).Out(0, 0xa).Context(0);
+    t.Call(CallId::CtxGetCurrent).Out(0, 0xa);
+    t.Call(CallId::CtxDestroy_v2).In(0, 0xa).Context(0xa);
+    EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+  }
+}
+
+CUAUDIT_CASE(LentReleased, WhatSomebodyElseMadeWithoutARecord) {
+  Trace t;
+  t.Call(CallId::CtxGetCurrent).Out(0, 0xa);
+  t.Call(CallId::CtxDestroy_v2).In(0, 0xa).Context(0xa);  // the driver accepts it: it was no primary context
+  t.Call(CallId::ModuleGetGlobal_v2).Out(0, 0x5000).Out(1, 16).In(2, 0x70);
+  t.Free(0x5000);
+  EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+}
+
+CUAUDIT_CASE(LentReleased, AHandleThatMeansSomethingElseByNow) {
+  Trace t;
+  t.Call(CallId::GraphChildGraphNodeGetGraph).In(0, 0x20).Out(1, 0x91);
+  t.Call(CallId::GraphCreate).Out(0, 0x91);
+  t.Call(CallId::GraphDestroy).In(0, 0x91);
+  EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+}
+
+// The program believes that the graph is its own still, or was told of a graph only by the capture's query.
+CUAUDIT_CASE(LentReleased, WhatTheProgramWasToldWrongly) {
+  Trace t;
+  t.Call(CallId::GraphCreate).Out(0, 0x90);
+  t.Call(CallId::GraphCreate).Out(0, 0x91);
+  Step add = t.Call(CallId::GraphAddNode_v2).Out(0, 0x20).In(1, 0x90);
+  add.After();
+  t.NodeContent(add, faults::kMovedGraph, 0x91);
+  t.Call(CallId::GraphDestroy).In(0, 0x91).Fails(CUDA_ERROR_INVALID_VALUE);
+  t.Call(CallId::GraphDestroy).In(0, 0x90);
+  t.Call(CallId::DeviceGetDefaultMemPool).Out(0, 0x5000);
+  t.Call(CallId::MemPoolDestroy).In(0, 0x5000).Refused();
+  EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+}
+
+}  // namespace
+}  // namespace cuaudit::testing::borrowed_test

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: MIT
+// borrowed.h: programs that change something of their caller for a while (the current context, the capture of a stream), and their repaired
+// twins. Traces for what a program does by itself, lifecycles for all of the harness.
+//
+// Stacks are those of deficits.h: main has 101 to 120, the function that it calls at instruction 1 has InHelper(1, ...).
+#pragma once
+
+#include <cuaudit/lifecycle.h>
+
+#include <initializer_list>
+
+#include "suites/support/cases/deficits.h"
+#include "suites/support/cases/own_context.h"
+
+namespace cuaudit::testing {
+
+// What happens around a function that works in another context and forgets to put the caller's back when an allocation fails.
+enum class Around {
+  Works,            // the caller goes on
+  IsAThread,        // all of it on another thread than the first
+  Destroys,         // the function destroys the context that it made current: none is current then
+  ChoosesItself,    // right: the caller makes its own context current before it goes on
+  PutsBackLater,    // right: the caller does so at the end
+  Ends,             // right: nothing follows
+  HadNone,          // right: no context was current before
+  LostItsOwn,       // right: the function ended the context that was current before
+  NeverPutsItBack,  // right: no run does
+};
+template <Around how>
+Trace WorksElsewhere(Run run) {
+  constexpr std::uint64_t kOther = 0xb;
+  constexpr bool kKeeps = how == Around::NeverPutsItBack;
+  const bool fails = run != Run::FaultFree;
+  const std::uint32_t thread = how == Around::IsAThread ? 7 : kThread;
+  const std::uint64_t before = how == Around::HadNone ? 0 : kCallers;
+  Trace t;
+  const auto set = [&](std::uint64_t context, std::uint64_t current, std::uint32_t stack) {
+    return t.Call(driver::CallId::CtxSetCurrent).In(0, context).Context(current).Stack(stack).Thread(thread);
+  };
+  if (how == Around::LostItsOwn) t.Call(driver::CallId::CtxCreate_v2).Out(0, kCallers).Context(0).Stack(101).Thread(thread);
+  if (how != Around::HadNone && how != Around::LostItsOwn) set(kCallers, 0, 101);
+  set(kOther, before, InHelper(1, 1));
+  Step alloc = t.Alloc(0x1000).Context(kOther).Stack(InHelper(1, 2)).Thread(thread);
+  if (fails) alloc.Refused();
+  if (!fails) t.Free(0x1000).Context(kOther).Stack(InHelper(1, 3)).Thread(thread);
+  std::uint64_t current = kOther;
+  if (fails && how == Around::Destroys) {
+    t.Call(driver::CallId::CtxDestroy_v2).In(0, kOther).Context(kOther).Stack(InHelper(1, 5)).Thread(thread);
+    current = 0;
+  }
+  if (fails && how == Around::LostItsOwn)
+    t.Call(driver::CallId::CtxDestroy_v2).In(0, kCallers).Context(kOther).Stack(InHelper(1, 5)).Thread(thread);
+  if (!kKeeps && run != Run::Wrong) {
+    set(before, current, InHelper(1, 4));
+    current = before;
+  }
+  if (how == Around::Ends) return t;
+  if (how == Around::ChoosesItself) {
+    set(kCallers, current, 102);
+    current = kCallers;
+  }
+  t.CreateStream(0x10).Context(current).Stack(103).Thread(thread);
+  t.DestroyStream(0x10).Context(current).Stack(104).Thread(thread);
+  if (how == Around::PutsBackLater) set(kCallers, current, 105);
+  return t;
+}
+
+// The way back goes to another context to free what lies there, and stays there.
+enum class WayBack {
+  OfAFunction,
+  OfMain,     // right: nobody is left who had another context
+  FailsOver,  // right: it works on in the other context
+  IsUsual,    // right: the function leaves another context in every run
+};
+template <WayBack how>
+Trace FreesElsewhere(Run run) {
+  constexpr std::uint64_t kOther = 0xb;
+  constexpr bool kMain = how == WayBack::OfMain;
+  const bool fails = run != Run::FaultFree;
+  Trace t;
+  const auto set = [&](std::uint64_t context, std::uint64_t current, std::uint32_t stack) {
+    t.Call(driver::CallId::CtxSetCurrent).In(0, context).Context(current).Stack(stack);
+  };
+  set(kCallers, 0, 101);
+  t.Alloc(0x1000).Context(kCallers).Stack(kMain ? 102 : InHelper(1, 1));
+  Step stream = t.CreateStream(0x10).Context(kCallers).Stack(kMain ? 103 : InHelper(1, 2));
+  std::uint64_t current = kCallers;
+  if (fails) {
+    stream.Refused();
+    set(kOther, kCallers, kMain ? 105 : InHelper(1, 5));
+    current = kOther;
+    if (how == WayBack::FailsOver) {
+      t.CreateStream(0x11).Context(current).Stack(InHelper(1, 6));
+      t.DestroyStream(0x11).Context(current).Stack(InHelper(1, 7));
+    }
+    t.Free(0x1000).Context(current).Stack(kMain ? 106 : InHelper(1, 8));
+    if (run == Run::Right) {
+      set(kCallers, current, kMain ? 107 : InHelper(1, 9));
+      current = kCallers;
+    }
+  } else {
+    t.DestroyStream(0x10).Context(kCallers).Stack(kMain ? 104 : InHelper(1, 3));
+    t.Free(0x1000).Context(kCallers).Stack(kMain ? 108 : InHelper(1, 4));
+    if (how == WayBack::IsUsual) set(current = kOther, kCallers, InHelper(1, 10));
+  }
+  t.Call(driver::CallId::EventCreate).Out(0, 0x30).Context(current).Stack(109);
+  t.Call(driver::CallId::EventDestroy_v2).In(0, 0x30).Context(current).Stack(110);
+  return t;
+}
+
+// A program marks its cycles and does the work itself: no function returns, but the cycle ends.
+template <bool ItsOwnCall>
+Trace WorksElsewhereInACycle(Run run) {
+  const bool fails = run != Run::FaultFree;
+  Trace t;
+  t.Call(driver::CallId::CtxSetCurrent).In(0, kCallers).Context(0).Stack(101);
+  t.Mark(faults::MarkKind::CycleBegin).Cycle(1);
+  t.Call(driver::CallId::CtxSetCurrent).In(0, 0xb).Context(kCallers).Stack(102).Cycle(1);
+  Step alloc = t.Alloc(0x1000).Context(0xb).Stack(103).Cycle(1);
+  if (fails) alloc.Refused();
+  if (!fails) t.Free(0x1000).Context(0xb).Stack(104).Cycle(1);
+  if (run != Run::Wrong) {
+    Step back = t.Call(driver::CallId::CtxSetCurrent).In(0, kCallers).Context(0xb).Stack(105).Cycle(1);
+    if (ItsOwnCall && fails) back.Refused();
+  }
+  t.Mark(faults::MarkKind::CycleEnd).Cycle(1);
+  return t;
+}
+
+// A function captures what it queues on the stream of its caller. The wrong one leaves the capture open when that fails.
+enum class Owner {
+  UsesIt,        // the caller goes on with the stream
+  LooksAndUses,  // the same, after it asked whether the stream is under capture
+  IsPerThread,   // the stream is the thread's own
+  DestroysIt,    // right: the caller destroys the stream
+  EndsIt,        // right: the caller ends the capture
+  NeverUsesIt,   // right: nobody uses it again
+  EndsAnyway,    // right: the function tries to end it, and the driver declines
+};
+template <Owner owner>
+Trace CapturesItsCallersStream(Run run) {
+  const bool fails = run != Run::FaultFree;
+  const std::uint64_t stream = owner == Owner::IsPerThread ? std::uint64_t{2} : std::uint64_t{0x10};
+  Trace t;
+  if (owner != Owner::IsPerThread) t.CreateStream(stream).Stack(101);
+  t.Alloc(0x1000).Stack(102);
+  t.Call(driver::CallId::StreamBeginCapture_v2).In(0, stream).In(1, 2).Stack(InHelper(1, 1));
+  Step fill = t.Call(driver::CallId::MemsetD8Async).In(0, 0x1000).In(2, 16).In(3, stream).Stack(InHelper(1, 2));
+  if (fails) fill.Refused();
+  if (!fails) {
+    t.Call(driver::CallId::StreamEndCapture).In(0, stream).Out(1, 0x90).Stack(InHelper(1, 3));
+    t.Call(driver::CallId::GraphDestroy).In(0, 0x90).Stack(InHelper(1, 4));
+  }
+  const bool ends = run == Run::Right || owner == Owner::EndsAnyway;
+  if (fails && ends) {
+    Step end = t.Call(driver::CallId::StreamEndCapture).In(0, stream).Stack(InHelper(1, 5));
+    if (owner == Owner::EndsAnyway) {
+      end.Fails(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+    } else {
+      end.Out(1, 0x91);
+      t.Call(driver::CallId::GraphDestroy).In(0, 0x91).Stack(InHelper(1, 6));
+    }
+  }
+  if (owner == Owner::EndsIt && fails && !ends) t.Call(driver::CallId::StreamEndCapture).In(0, stream).Stack(104);
+  if (owner == Owner::LooksAndUses) t.Call(driver::CallId::StreamIsCapturing).In(0, stream).Out(1, 1).Stack(105);
+  if (owner == Owner::UsesIt || owner == Owner::LooksAndUses || owner == Owner::IsPerThread) {
+    Step wait = t.Call(driver::CallId::StreamSynchronize).In(0, stream).Stack(106);
+    if (run == Run::Wrong) wait.Fails(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  }
+  t.Free(0x1000).Stack(107);
+  if (owner != Owner::IsPerThread) t.DestroyStream(stream).Stack(108);
+  return t;
+}
+
+// The stream outlives the cycle that captured it. `Destroys`: it is made and destroyed in the cycle.
+template <bool Destroys>
+Trace CapturesInACycle(Run run) {
+  const bool fails = run != Run::FaultFree;
+  Trace t;
+  if (!Destroys) t.CreateStream(0x10).Stack(101);
+  t.Mark(faults::MarkKind::CycleBegin).Cycle(1);
+  if (Destroys) t.CreateStream(0x10).Stack(101).Cycle(1);
+  t.Call(driver::CallId::StreamBeginCapture_v2).In(0, 0x10).In(1, 2).Stack(102).Cycle(1);
+  Step fill = t.Call(driver::CallId::EventRecord).In(0, 0x30).In(1, 0x10).Stack(103).Cycle(1);
+  if (fails) fill.Refused();
+  if (run != Run::Wrong) {
+    t.Call(driver::CallId::StreamEndCapture).In(0, 0x10).Out(1, 0x90).Stack(104).Cycle(1);
+    t.Call(driver::CallId::GraphDestroy).In(0, 0x90).Stack(105).Cycle(1);
+  }
+  if (Destroys) t.DestroyStream(0x10).Stack(106).Cycle(1);
+  t.Mark(faults::MarkKind::CycleEnd).Cycle(1);
+  if (!Destroys) t.DestroyStream(0x10).Stack(106);
+  return t;
+}
+
+// A context beside the primary one. Several contexts: the work goes through them, and puts the first one back at the end.
+template <bool Wrong, int Contexts>
+struct WorksInOtherContexts {
+  CUcontext other[2] = {};
+  CUresult Init(DriverRef driver) {
+    CUresult code = CUDA_SUCCESS;
+    for (int i = 0; i < Contexts && code == CUDA_SUCCESS; ++i) {
+      CUcontext popped = nullptr;
+      code = MakeContext(driver, &other[i]);
+      if (code != CUDA_SUCCESS) {
+        other[i] = nullptr;
+      } else {
+        code = driver.CtxPopCurrent(&popped);
+      }
+    }
+    if (code != CUDA_SUCCESS) (void)Teardown(driver);
+    return code;
+  }
+  CUresult Work(DriverRef driver) { return Use(driver); }
+  CUresult Teardown(DriverRef driver) {
+    CUresult first = CUDA_SUCCESS;
+    for (CUcontext& one : other) {
+      const CUresult code = one == nullptr ? CUDA_SUCCESS : driver.CtxDestroy(one);
+      one = nullptr;
+      if (first == CUDA_SUCCESS) first = code;
+    }
+    return first;
+  }
+
+ private:
+  [[gnu::noinline]] CUresult Use(DriverRef driver) {
+    CUcontext before = nullptr;
+    CUresult code = driver.CtxGetCurrent(&before);
+    if (code != CUDA_SUCCESS) return code;
+    for (int i = 0; i < Contexts && code == CUDA_SUCCESS; ++i) {
+      code = driver.CtxSetCurrent(other[i]);
+      CUstream stream = nullptr;
+      if (code == CUDA_SUCCESS) code = driver.StreamCreate(&stream, 0);
+      if (code == CUDA_SUCCESS) code = driver.StreamDestroy(stream);
+    }
+    if (code != CUDA_SUCCESS && Wrong) return code;
+    const CUresult back = driver.CtxSetCurrent(before);
+    return code != CUDA_SUCCESS ? code : back;
+  }
+};
+
+// Fails over: the first context that works stays current for the rest of the cycle.
+struct ChoosesAContext {
+  CUcontext other[2] = {};
+  CUresult Init(DriverRef driver) {
+    CUresult code = CUDA_SUCCESS;
+    for (CUcontext& one : other) {
+      code = MakeContext(driver, &one);
+      if (code != CUDA_SUCCESS) one = nullptr;
+      if (code != CUDA_SUCCESS) break;
+      code = driver.CtxPopCurrent(nullptr);
+      if (code != CUDA_SUCCESS) break;
+    }
+    if (code == CUDA_SUCCESS) {
+      code = Try(driver, other[0]);
+      if (code != CUDA_SUCCESS) code = Try(driver, other[1]);
+    }
+    if (code != CUDA_SUCCESS) (void)Teardown(driver);
+    return code;
+  }
+  CUresult Teardown(DriverRef driver) {
+    CUresult first = CUDA_SUCCESS;
+    for (CUcontext& one : other) {
+      const CUresult code = one == nullptr ? CUDA_SUCCESS : driver.CtxDestroy(one);
+      one = nullptr;
+      if (first == CUDA_SUCCESS) first = code;
+    }
+    return first;
+  }
+
+ private:
+  [[gnu::noinline]] static CUresult Try(DriverRef driver, CUcontext context) {
+    CUresult code = driver.CtxSetCurrent(context);
+    CUstream stream = nullptr;
+    if (code == CUDA_SUCCESS) code = driver.StreamCreate(&stream, 0);
+    return code == CUDA_SUCCESS ? driver.StreamDestroy(stream) : code;
+  }
+};
+
+// Records a graph on a stream that its teardown uses once more, or only destroys.
+template <bool Wrong, bool UsesIt>
+struct RecordsAGraph {
+  CUstream stream = nullptr;
+  CUdeviceptr memory = 0;
+  CUresult Init(DriverRef driver) {
+    CUresult code = driver.StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+    if (code != CUDA_SUCCESS) return code;
+    code = driver.MemAlloc(&memory, 4096);
+    if (code != CUDA_SUCCESS) (void)driver.StreamDestroy(stream);
+    return code;
+  }
+  CUresult Work(DriverRef driver) {
+    CUgraph graph = nullptr;
+    const CUresult code = Record(driver, &graph);
+    return code == CUDA_SUCCESS ? driver.GraphDestroy(graph) : code;
+  }
+  CUresult Teardown(DriverRef driver) {
+    const CUresult one = UsesIt ? driver.StreamSynchronize(stream) : CUDA_SUCCESS;
+    const CUresult two = driver.StreamDestroy(stream);
+    const CUresult three = driver.MemFree(memory);
+    return one != CUDA_SUCCESS ? one : two != CUDA_SUCCESS ? two : three;
+  }
+
+ private:
+  [[gnu::noinline]] CUresult Record(DriverRef driver, CUgraph* graph) {
+    CUresult code = driver.StreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+    if (code != CUDA_SUCCESS) return code;
+    code = driver.MemsetD8Async(memory, 0, 4096, stream);
+    if (code != CUDA_SUCCESS && Wrong) return code;
+    const CUresult ended = driver.StreamEndCapture(stream, graph);
+    if (code != CUDA_SUCCESS && ended == CUDA_SUCCESS) (void)driver.GraphDestroy(*graph);
+    return code != CUDA_SUCCESS ? code : ended;
+  }
+};
+
+// Changes the copy of a graph inside a node. Wrong: the way back destroys the copy, which the node owns.
+template <bool Wrong>
+struct ChangesAChildGraph {
+  CUgraph parent = nullptr;
+  CUgraphExec executable = nullptr;
+  CUresult Init(DriverRef driver) {
+    CUgraph child = nullptr;
+    CUgraph inner = nullptr;
+    CUgraphNode node = nullptr;
+    CUresult code = driver.GraphCreate(&parent, 0);
+    if (code != CUDA_SUCCESS) return code;
+    code = driver.GraphCreate(&child, 0);
+    if (code == CUDA_SUCCESS) {
+      code = driver.GraphAddChildGraphNode(&node, parent, nullptr, 0, child);
+      const CUresult destroyed = driver.GraphDestroy(child);  // the node has a copy
+      if (code == CUDA_SUCCESS) code = destroyed;
+    }
+    if (code == CUDA_SUCCESS) code = driver.GraphChildGraphNodeGetGraph(node, &inner);
+    if (code == CUDA_SUCCESS) code = driver.GraphInstantiateWithFlags(&executable, parent, 0);
+    if (code == CUDA_SUCCESS) return code;
+    if (Wrong && inner != nullptr) (void)driver.GraphDestroy(inner);
+    (void)driver.GraphDestroy(parent);
+    return code;
+  }
+  CUresult Teardown(DriverRef driver) {
+    const CUresult one = driver.GraphExecDestroy(executable);
+    const CUresult two = driver.GraphDestroy(parent);
+    return one != CUDA_SUCCESS ? one : two;
+  }
+};
+
+// Looks at the default pool. Wrong: destroys it when its settings cannot be changed.
+template <bool Wrong>
+struct TunesTheDefaultPool {
+  CUresult Init(DriverRef driver) {
+    CUmemoryPool pool = nullptr;
+    cuuint64_t most = 1U << 20U;
+    CUresult code = driver.DeviceGetDefaultMemPool(&pool, 0);
+    if (code == CUDA_SUCCESS) code = driver.MemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &most);
+    if (code != CUDA_SUCCESS && Wrong && pool != nullptr) (void)driver.MemPoolDestroy(pool);
+    return code;
+  }
+};
+
+}  // namespace cuaudit::testing
