@@ -88,6 +88,13 @@ CallStates SweepEngine::CallsToPlan() {
   return SitedCalls(runs);
 }
 
+PlannedTrial SweepEngine::FirstTrial(std::string fault, std::uint64_t site) {
+  PlannedTrial trial;
+  trial.faults.push_back(std::move(fault));
+  trial.sites.push_back(site);
+  return trial;
+}
+
 Status SweepEngine::LoadOrWritePlan(PlannedFaults first, std::uint64_t subject) {
   PlanFile plan;
   plan.subject = subject;
@@ -116,7 +123,7 @@ Status SweepEngine::LoadOrWritePlan(PlannedFaults first, std::uint64_t subject) 
     log_ = std::move(*log);
     log_->Add(std::exchange(known_, {}));
   }
-  for (std::size_t i = 0; i < plan.faults.size(); ++i) plan_.push_back({{std::move(plan.faults[i])}, {plan.sites[i]}});
+  for (std::size_t i = 0; i < plan.faults.size(); ++i) plan_.push_back(FirstTrial(std::move(plan.faults[i]), plan.sites[i]));
   return {};
 }
 
