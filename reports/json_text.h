@@ -2,6 +2,7 @@
 // json_text.h: how the writers of JSON put documents into a stream.
 #pragma once
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
@@ -13,6 +14,16 @@ using Json = nlohmann::ordered_json;
 
 // Bytes that are not UTF-8 become U+FFFD.
 inline std::string OnOneLine(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+// Adds `text` as a JSON string. Most texts need no escape, and those that do go through a document.
+inline void AppendText(std::string_view text, std::string* json) {
+  const auto plain = [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; };
+  if (std::all_of(text.begin(), text.end(), plain)) {
+    json->append(1, '"').append(text) += '"';
+  } else {
+    *json += OnOneLine(text);
+  }
+}
 
 // Writes `entries` as a list with one entry on each line, behind `before` ("\n    "), and closes it with `after` ("\n  ]"). Only one entry
 // at a time is in memory as a document.

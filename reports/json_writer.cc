@@ -16,13 +16,12 @@
 
 #include "reports/defect_words.h"
 #include "reports/json_reader.h"
+#include "reports/json_text.h"
 #include "reports/message.h"
 #include "reports/reasons_json.h"
 
 namespace cuaudit::report {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json Growth(double value) {
   constexpr double kExactBelow = 9007199254740992.0;  // 2^53
@@ -36,20 +35,13 @@ Json Counts(const InWords& counts) {
   return json;
 }
 
-std::string OnOneLine(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
 // One JSON object as text on one line. Most of a long report is call stacks, and a document for each of their frames would take longer than
 // all the rest of the report.
 class Line {
  public:
   Line& Add(std::string_view name, std::string_view text) {
     Name(name);
-    const auto plain = [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; };
-    if (std::all_of(text.begin(), text.end(), plain)) {
-      text_.append(1, '"').append(text) += '"';
-    } else {
-      text_ += OnOneLine(text);
-    }
+    AppendText(text, &text_);
     return *this;
   }
   template <std::integral Number>

@@ -119,6 +119,7 @@ void Forker::Leave() noexcept {
 
 void Forker::Before(void* self, driver::BaseId base) noexcept {
   Forker& forker = *static_cast<Forker*>(self);
+  forker.fit_ = false;
   const auto phase = static_cast<Phase>(forker.journal_->header().phase.load(std::memory_order_relaxed));
   const std::uint32_t before = forker.count_[0][driver::Index(base)]++;
   const std::uint32_t before_in_phase =
@@ -168,14 +169,21 @@ void Forker::PrepareSlot(std::uint32_t slot) noexcept {
   to->reserved.store(reserved, std::memory_order_relaxed);
 }
 
+ForkRefusal Forker::LookAtProcess() noexcept {
+  if (world_ == nullptr) return ForkRefusal::Driver;
+  const ForkRefusal why = check_.Look(attendants_, header_->tool);
+  // A fork made here would lack the driver calls that the executed program made.
+  return why == ForkRefusal::None && ImageCalls() ? ForkRefusal::Indirect : why;
+}
+
 void Forker::ForkAt(std::uint32_t index, std::uint32_t matched) noexcept {
   ForkNode* const node = &nodes_[index];
   if (node->state.load(std::memory_order_relaxed) != ForkState::Ahead) return;
   const int saved = errno;
-  ForkRefusal why = world_ == nullptr ? ForkRefusal::Driver : check_.Look(attendants_, header_->tool);
-  // A fork made here would lack the driver calls that the executed program made.
-  if (why == ForkRefusal::None && ImageCalls()) why = ForkRefusal::Indirect;
-  if (why == ForkRefusal::None) {
+  // Between the forks at one call the program stands still, and looking takes as long as forking.
+  ForkRefusal why = fit_ ? ForkRefusal::None : LookAtProcess();
+  fit_ = why == ForkRefusal::None;
+  if (fit_) {
     const std::uint32_t slot = Claim(node->children == 0 ? 0 : node->depth);
     const SignalsBlocked blocked;
     if (!sim::HoldForFork(world_)) {

@@ -43,6 +43,7 @@ class Forker {
 
   static void Before(void* self, driver::BaseId base) noexcept;
   void ForkAt(std::uint32_t index, std::uint32_t matched) noexcept;
+  ForkRefusal LookAtProcess() noexcept;
   void Refuse(ForkNode* node, ForkRefusal why) noexcept;
   std::uint32_t Claim(std::uint32_t pool) noexcept;
   void PrepareSlot(std::uint32_t slot) noexcept;
@@ -56,6 +57,7 @@ class Forker {
   ForkNode* nodes_ = nullptr;
   ForkSlot* slots_ = nullptr;
   ForkCheck check_;
+  bool fit_ = false;  // check_ found this process fit to fork at the call that it is about to make
   Gate* gate_ = nullptr;
   Journal* journal_ = nullptr;
   sim::World* world_ = nullptr;

@@ -36,7 +36,10 @@ class DescriptorSet {
   }
   bool Has(int descriptor) const noexcept { return (word_[descriptor / 64].load(std::memory_order_relaxed) & Bit(descriptor)) != 0; }
   uint64_t Group(int index) const noexcept { return word_[index].load(std::memory_order_relaxed); }
-  void SetGroup(int index, uint64_t bits) noexcept { word_[index].store(bits, std::memory_order_relaxed); }
+  // Stores only what changes: in a fork, writing to a page copies it.
+  void SetGroup(int index, uint64_t bits) noexcept {
+    if (Group(index) != bits) word_[index].store(bits, std::memory_order_relaxed);
+  }
   void Clear() noexcept {
     for (int index = 0; index < kGroups; ++index) SetGroup(index, 0);
   }

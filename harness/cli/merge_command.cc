@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <system_error>
@@ -9,8 +11,10 @@
 
 #include "harness/cli/case_runs.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/comparison.h"
 #include "harness/cli/session.h"
 #include "harness/cli/shard_work.h"
+#include "harness/cli/side_by_side.h"
 #include "harness/options/report_files.h"
 #include "harness/options/sweep_settings.h"
 #include "harness/sweep/trial_rows.h"
@@ -20,6 +24,9 @@
 
 namespace cuaudit::harness {
 namespace {
+
+constexpr const char* kNoProject =
+    "--base: expected the plan of a cuaudit.toml; the report of one program is compared by cuaudit compare BASE REPORT";
 
 struct Merge {
   const Options& options;
@@ -67,83 +74,160 @@ Exit MergeProgram(Merge merge) {
   return Beside(delivered, rows(carried.run));
 }
 
+// What the process that merged a case says of it.
+struct MergedCase {
+  Status status;  // of writing its files
+  report::IndexedCase row;
+  std::string line;
+  std::uint64_t defects = 0;
+  Exit exit = Exit::Clean;
+  int signal = 0;
+  std::vector<std::string> unused;  // suppressions
+};
+
+// As bytes and not as text: paths may hold bytes that are not UTF-8.
+std::string Pack(const MergedCase& one) {
+  const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(
+      nlohmann::json::array({static_cast<int>(one.status.exit()), one.status.message(), one.row.reports, one.row.trials, one.row.not_run,
+                             one.line, one.defects, static_cast<int>(one.exit), one.signal, one.unused}));
+  return {bytes.begin(), bytes.end()};
+}
+
+MergedCase Unpack(const std::string& bytes) {
+  const nlohmann::json parts = nlohmann::json::from_cbor(bytes);
+  MergedCase one;
+  one.status = Status(static_cast<Exit>(parts.at(0).get<int>()), parts.at(1).get<std::string>());
+  one.row.reports = parts.at(2).get<std::vector<std::string>>();
+  one.row.trials = parts.at(3).get<std::string>();
+  one.row.not_run = parts.at(4).get<std::string>();
+  one.line = parts.at(5).get<std::string>();
+  one.defects = parts.at(6).get<std::uint64_t>();
+  one.exit = static_cast<Exit>(parts.at(7).get<int>());
+  one.signal = parts.at(8).get<int>();
+  one.unused = parts.at(9).get<std::vector<std::string>>();
+  return one;
+}
+
 // Writes a result directory as `cuaudit audit` does.
 class ProjectMerge {
  public:
-  explicit ProjectMerge(Merge merge) : merge_(std::move(merge)), out_(merge_.options.out) {}
+  ProjectMerge(Merge merge, std::optional<AuditBase> base) : merge_(std::move(merge)), base_(std::move(base)), out_(merge_.options.out) {}
 
   Exit Run() {
     std::error_code error;
     std::filesystem::create_directories(out_, error);
     if (error) return Refuse(Status(Exit::Usage, "--out: " + out_ + ": cannot create the directory: " + error.message()));
-    for (std::size_t i = 0; i < merge_.rounds.front().cases.size(); ++i) {
-      const Status written = WriteCase(i);
-      if (!written.ok()) return Refuse(written);
-      if (signal_ != 0) return static_cast<Exit>(kSignalled + signal_);
+    const std::size_t cases = merge_.rounds.front().cases.size();
+    const std::size_t jobs = merge_.options.jobs != 0 ? merge_.options.jobs : UsableCores();
+    SideBySide how;
+    how.at_a_time = AnyAlone() ? 1 : std::min(jobs, cases);
+    how.bytes = [this](std::size_t i) { return kMemoryOfACase + kMemoryPerByte * BytesOf(i); };
+    how.carry_out = [this](std::size_t i) { return Pack(MergeCase(i)); };
+    how.take = [this](std::size_t i, const std::string& answer) { return Take(i, Unpack(answer)); };
+    if (how.at_a_time > 1) {
+      jobs_ = std::max<std::size_t>(1, jobs / how.at_a_time);
+      merge_.progress = Progress("none");  // several bars would write over each other
     }
-    const Status written = WriteIndex();
-    return written.ok() ? Sum() : Refuse(written);
+    int signal = 0;
+    Status done = CarryOutSideBySide(cases, how, &signal);
+    if (signal == 0) signal = signal_;
+    if (signal != 0) return static_cast<Exit>(kSignalled + signal);
+    if (done.ok()) done = WriteIndex();
+    return done.ok() ? Sum() : Refuse(done);
   }
 
  private:
-  Status WriteCase(std::size_t i) {
+  // Of a merge, measured: what the process of a case takes, and what it takes for each byte of its shards.
+  static constexpr std::uint64_t kMemoryOfACase = std::uint64_t{32} << 20U;
+  static constexpr std::uint64_t kMemoryPerByte = 24;
+
+  // Whether some program should have the machine for itself, when its case still needs trials.
+  bool AnyAlone() const {
+    const std::vector<PlannedCase>& cases = merge_.rounds.front().cases;
+    return std::any_of(cases.begin(), cases.end(),
+                       [](const PlannedCase& one) { return one.options.jobs == 1 || one.options.driver != Name(DriverChoice::Simulated); });
+  }
+
+  // Bytes of the shards that are about the case.
+  std::uint64_t BytesOf(std::size_t i) const {
+    std::uint64_t bytes = 0;
+    for (const auto& round : merge_.shards.rounds) {
+      for (const std::optional<Shard>& shard : round) {
+        if (!shard.has_value()) continue;
+        for (const WrittenPiece& piece : shard->pieces) bytes += piece.piece.in_case == i ? piece.bytes : 0;
+      }
+    }
+    return bytes;
+  }
+
+  MergedCase MergeCase(std::size_t i) {
     const PlannedCase& one = merge_.Case(i);
-    report::IndexedCase& row = index_.cases.emplace_back();
-    row.name = one.name;
-    row.tags = one.tags;
+    MergedCase merged;
     Options options = SweepOf(merge_.rounds.front(), one, merge_.options, {});
+    if (jobs_ != 0) options.jobs = options.jobs == 0 ? jobs_ : std::min(options.jobs, jobs_);
     options.trials = out_ + "/" + report::TrialsFile(one.name);
     const Result<Session> session = Session::Open(options);
-    if (!session.ok()) return session.status();
+    merged.status = session.status();
+    if (!session.ok()) return merged;
     CarriedOut carried = merge_.Sweep(i, *session);
-    signal_ = carried.progressed.signal;
-    if (signal_ != 0) return {};
+    merged.signal = carried.progressed.signal;
+    if (merged.signal != 0) return merged;
     if (!carried.status.ok()) {
       SayFailure(carried.status);
       carried.run = FailedReport(carried.status, *session);
     }
     Suppressions suppressions = session->suppressions();
     suppressions.Apply(Today(), &carried.run);
-    std::vector<std::string> unused = suppressions.Unused();
-    Exit exit = carried.status.ok() ? ExitOf(carried.run) : Exit::Environment;
-    std::string line = one.name + ": " + OutcomeLine(carried.run);
-    std::uint64_t defects =
-        static_cast<std::uint64_t>(std::count_if(carried.run.defects.begin(), carried.run.defects.end(),
-                                                 [](const report::Defect& defect) { return !report::IsSuppressed(defect); }));
+    merged.unused = suppressions.Unused();
+    merged.exit = carried.status.ok() ? ExitOf(carried.run) : Exit::Environment;
+    merged.line = one.name + ": " + OutcomeLine(carried.run);
+    merged.defects = static_cast<std::uint64_t>(std::count_if(carried.run.defects.begin(), carried.run.defects.end(),
+                                                              [](const report::Defect& defect) { return !report::IsSuppressed(defect); }));
     Output output;
     output.format = Format::Json;
     output.file = out_ + "/" + report::ReportFile(one.name, carried.run.mode);
-    Status written = WriteReport(carried.run, output);
-    if (written.ok()) written = WriteTrialRows(carried.rows, carried.run, options.trials);
-    if (!written.ok()) return written;
-    row.reports.push_back(report::ReportFile(one.name, carried.run.mode));
-    row.trials = report::TrialsFile(one.name);
-    if (!one.cycles.empty()) {
-      const WrittenCycles* const cycles = CyclesOfCase(i);
-      if (cycles == nullptr) {
-        row.not_run = "the shard with its cycles is missing";
-        line += "; cycles missing";
-        exit = Worse(exit, Exit::Environment);
-      } else {
-        const std::string file = report::ReportFile(one.name, report::Mode::Cycles);
-        written = WriteFile(out_ + "/" + file, cycles->report, Exit::Failure);
-        if (!written.ok()) return written;
-        row.reports.push_back(file);
-        line += "; cycles " + cycles->line;
-        defects += cycles->defects;
-        exit = Worse(exit, static_cast<Exit>(cycles->exit));
-        KeepCommon(cycles->unused_suppressions, &unused);
-      }
+    merged.status = WriteReport(carried.run, output);
+    if (merged.status.ok()) merged.status = WriteTrialRows(carried.rows, carried.run, options.trials);
+    merged.row.reports.push_back(report::ReportFile(one.name, carried.run.mode));
+    merged.row.trials = report::TrialsFile(one.name);
+    if (merged.status.ok() && !one.cycles.empty()) AddCycles(i, &merged);
+    return merged;
+  }
+
+  void AddCycles(std::size_t i, MergedCase* merged) const {
+    const WrittenCycles* const cycles = CyclesOfCase(i);
+    if (cycles == nullptr) {
+      merged->row.not_run = "the shard with its cycles is missing";
+      merged->line += "; cycles missing";
+      merged->exit = Worse(merged->exit, Exit::Environment);
+      return;
     }
+    const std::string file = report::ReportFile(merge_.Case(i).name, report::Mode::Cycles);
+    merged->status = WriteFile(out_ + "/" + file, cycles->report, Exit::Failure);
+    merged->row.reports.push_back(file);
+    merged->line += "; cycles " + cycles->line;
+    merged->defects += cycles->defects;
+    merged->exit = Worse(merged->exit, static_cast<Exit>(cycles->exit));
+    KeepCommon(cycles->unused_suppressions, &merged->unused);
+  }
+
+  Status Take(std::size_t i, MergedCase merged) {
+    const PlannedCase& one = merge_.Case(i);
+    signal_ = merged.signal;
+    if (signal_ != 0) return {Exit::Failure, "stopped"};
+    if (!merged.status.ok()) return merged.status;
+    merged.row.name = one.name;
+    merged.row.tags = one.tags;
+    index_.cases.push_back(std::move(merged.row));
     if (!one.options.suppressions.empty()) {
-      const auto [common, is_first] = unused_.emplace(one.options.suppressions, unused);
-      if (!is_first) KeepCommon(unused, &common->second);
+      const auto [common, is_first] = unused_.emplace(one.options.suppressions, merged.unused);
+      if (!is_first) KeepCommon(merged.unused, &common->second);
     }
-    exit_ = Worse(exit_, exit);
-    defects_ += defects;
-    with_defects_ += exit == Exit::Findings ? 1 : 0;
-    clean_ += exit == Exit::Clean ? 1 : 0;
-    return WriteAll(1, report::ForTerminal(line) + "\n", "stdout");
+    exit_ = Worse(exit_, merged.exit);
+    defects_ += merged.defects;
+    with_defects_ += merged.exit == Exit::Findings ? 1 : 0;
+    clean_ += merged.exit == Exit::Clean ? 1 : 0;
+    return WriteAll(1, report::ForTerminal(merged.line) + "\n", "stdout");
   }
 
   const WrittenCycles* CyclesOfCase(std::size_t i) const {
@@ -175,11 +259,14 @@ class ProjectMerge {
     const std::size_t without = cases - with_defects_ - clean_;
     if (without != 0) line += ", " + std::to_string(without) + " without a result";
     const Status told = WriteAll(1, line + "; results in " + report::ForTerminal(out_) + "\n", "stdout");
-    return told.ok() ? exit_ : Refuse(told);
+    if (!told.ok()) return Refuse(told);
+    return base_.has_value() ? base_->Compare(out_, exit_) : exit_;
   }
 
   Merge merge_;
+  const std::optional<AuditBase> base_;
   const std::string out_;
+  std::size_t jobs_ = 0;  // trials at a time of one case of several; 0: as its settings say
   report::AuditIndex index_;
   std::map<std::string, std::vector<std::string>> unused_;  // by file of suppressions
   Exit exit_ = Exit::Clean;
@@ -198,10 +285,18 @@ Exit MergeCommand(const Options& options) {
   const PlanFolder folder(options.operands.front());
   const Result<Rounds> rounds = ReadRounds(folder);
   if (!rounds.ok()) return Refuse(rounds.status());
+  std::optional<AuditBase> base;
+  if (!options.base.empty()) {
+    if (!rounds->front().project) return Refuse(Status(Exit::Usage, kNoProject));
+    Result<AuditBase> read = AuditBase::Read(options);
+    if (!read.ok()) return Refuse(read.status());
+    base = std::move(*read);
+  }
   const ShardSet shards = ShardsOf(options, folder, *rounds);
   for (const std::string& fault : shards.faults) Say(fault);
   Merge merge{options, folder, *rounds, shards, Progress(options.progress)};
-  return rounds->front().project ? ProjectMerge(std::move(merge)).Run() : MergeProgram(std::move(merge));
+  if (!rounds->front().project) return MergeProgram(std::move(merge));
+  return ProjectMerge(std::move(merge), std::move(base)).Run();
 }
 
 }  // namespace cuaudit::harness

@@ -78,21 +78,20 @@ struct Planner {
     one.options.driver = Name(session->subject().launch.driver);  // the same on all machines
     one.subject = first.subject;
     one.trials = first.trials.size();
-    one.digest = TrialLines::Digest(first.trials, 0);
     std::optional<double> measured;
     if (!options.measured.empty()) measured = MicrosecondsOfTrial(PlanFolder(options.measured).Shards(), one.name);
     const double of_one = std::max(1.0, measured.value_or(static_cast<double>(first.microseconds)));
     microseconds += of_one * static_cast<double>(one.trials);
     const bool by_time = options.minutes != 0 || !options.measured.empty();
     one.weight = by_time ? static_cast<std::uint64_t>(of_one) : std::max<std::uint64_t>(first.calls, 1);
-    // Trials and their log are the shards' business; the fault-free runs stay.
-    for (const char* const name : {"plan.txt", "trials.jsonl"}) std::filesystem::remove(session->dir().File(name), error);
     Result<RunDigests> runs = DigestRuns(folder.Case(one.name));
     if (!runs.ok()) return runs.status();
     one.runs = std::move(*runs);
-    Status written = TrialLines::Write(folder.Trials(1, one.name), first.trials, 0);
+    const Result<std::uint64_t> written = TrialLines::Write(folder.Trials(1, one.name), first.trials);
+    if (!written.ok()) return written.status();
+    one.digest = *written;
     plan.cases.push_back(std::move(one));
-    return written;
+    return {};
   }
 };
 
@@ -157,10 +156,10 @@ Exit PlanNext(const Options& options) {
     if (!more.ok()) return Refuse(more.status());
     one.first = planned;
     one.trials = more->size();
-    one.digest = TrialLines::Digest(*more, 0);
     trials += one.trials;
-    const Status written = TrialLines::Write(folder.Trials(next.round, one.name), *more, 0);
-    if (!written.ok()) return Refuse(written);
+    const Result<std::uint64_t> written = TrialLines::Write(folder.Trials(next.round, one.name), *more);
+    if (!written.ok()) return Refuse(written.status());
+    one.digest = *written;
   }
   const std::string nothing_left = "nothing left to plan: " + report::ForTerminal(folder.path()) + "\n";
   // Who asks for a certain round carries out its shards in any case, as the script for Slurm does: they find nothing to do.

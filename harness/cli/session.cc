@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <link.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +20,7 @@
 #include "faults/interpose/world_options.h"
 #include "faults/plan/fault.h"
 #include "harness/cli/driver_choice.h"
+#include "harness/cli/side_by_side.h"
 #include "harness/process/shell.h"
 #include "reports/escape.h"
 #include "reports/message.h"
@@ -267,9 +267,7 @@ Session::~Session() {
 
 std::size_t Session::jobs() const {
   if (options_.jobs != 0) return options_.jobs;
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  const std::size_t count = sched_getaffinity(0, sizeof(cores), &cores) == 0 ? static_cast<std::size_t>(CPU_COUNT(&cores)) : 1;
+  const std::size_t count = UsableCores();
   return subject_.launch.driver == DriverChoice::Genuine ? std::min(count, kJobsOnRealDriver) : count;
 }
 

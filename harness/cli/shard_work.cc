@@ -99,13 +99,15 @@ FirstRound PlanFirstRound(const Session& session, const SweepOptions& sweep) {
   planned.status = rehearsal.status();
   if (planned.signal != 0 || !rehearsal.ok()) return planned;
   const auto time = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begun);
+  planned.status = PackRuns(session.dir());
+  if (!planned.status.ok()) return planned;
   planned.microseconds = static_cast<std::uint64_t>(time.count()) / std::max<std::size_t>(2, 1 + rehearsal->others.size());
   planned.calls = rehearsal->run.evidence().facts().calls.size();
-  const std::uint64_t subject = SubjectHash(session.subject(), *rehearsal, sweep.judge);
-  planned.subject = OptionsHash(sweep, subject);
+  planned.subject = OptionsHash(sweep, SubjectHash(session.subject(), *rehearsal, sweep.judge));
   LateSweep late(session, sweep);
-  planned.status = late.engine().Prepare(std::move(*rehearsal), subject);
-  if (planned.status.ok()) planned.trials = late.engine().plan();
+  Result<std::vector<PlannedTrial>> trials = late.engine().FirstTrials(std::move(*rehearsal));
+  planned.status = trials.status();
+  if (trials.ok()) planned.trials = std::move(*trials);
   return planned;
 }
 

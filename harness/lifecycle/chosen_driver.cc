@@ -132,6 +132,8 @@ driver::DriverRef Diversion::Current() noexcept { return current; }
 
 bool Diversion::present() noexcept { return DropIn() != nullptr && Divert(current); }
 
+const void* Diversion::DropInCode() noexcept { return reinterpret_cast<const void*>(DropIn()); }
+
 const char* Diversion::DropInPath() noexcept {
   Dl_info info = {};
   return DropIn() != nullptr && dladdr(reinterpret_cast<const void*>(DropIn()), &info) != 0 ? info.dli_fname : nullptr;

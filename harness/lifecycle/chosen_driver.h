@@ -56,7 +56,8 @@ class Diversion {
   static driver::DriverRef Current() noexcept;
   // True when the drop-in is present and was built from the same table.
   static bool present() noexcept;
-  // The path of the drop-in's file; null when there is none.
+  // An address in the drop-in, and the path of its file; null when there is none.
+  static const void* DropInCode() noexcept;
   static const char* DropInPath() noexcept;
 
  private:

@@ -291,7 +291,7 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
     options.program = std::move(program);
     options.command = commands[i].first;
     NoteGiven(*commands[i].second, &options);
-    if (options.command == kAuditCases && options.base.empty() && commands[i].second->count("--fail-on") != 0)
+    if ((options.command & (kAuditCases | kMerge)) != 0 && options.base.empty() && commands[i].second->count("--fail-on") != 0)
       return Status(Exit::Usage, "--fail-on: expected --base beside it: what it names is said of a comparison");
   }
   Status usable = CheckOptions(options);

@@ -24,13 +24,13 @@ constexpr int kMostRounds = 64;  // a process that is ended may leave children i
 constexpr int kPatienceMs = 1000;
 constexpr std::string_view kAnyOrigin = "CUAUDIT_OPTIONS=journal=";
 
-// Read once or twice for each trial, so without a stream.
-std::vector<pid_t> ChildrenOfThis() {
-  const std::string path = "/proc/self/task/" + std::to_string(getpid()) + "/children";
-  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+// `list` is the file that OpenChildren opened. It is read once or twice for each trial, and opening it would take longer than reading it.
+std::vector<pid_t> ReadChildren(const FileDescriptor& list) {
   std::string text;
   char part[4096];
-  for (ssize_t got = 0; file.valid() && (got = read(file.get(), part, sizeof(part))) > 0;) text.append(part, static_cast<std::size_t>(got));
+  ssize_t got = 0;
+  while (list.valid() && (got = pread(list.get(), part, sizeof(part), static_cast<off_t>(text.size()))) > 0)
+    text.append(part, static_cast<std::size_t>(got));
   std::vector<pid_t> children;
   const char* at = text.data();
   const char* const end = at + text.size();
@@ -40,6 +40,11 @@ std::vector<pid_t> ChildrenOfThis() {
     at = read.ptr == at ? at + 1 : read.ptr;
   }
   return children;
+}
+
+FileDescriptor OpenChildren() {
+  const std::string path = "/proc/self/task/" + std::to_string(getpid()) + "/children";
+  return FileDescriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC));
 }
 
 // The lines of a process's environment, each after a NUL.
@@ -77,12 +82,22 @@ void Orphans::Begin() {
   if (begun_++ != 0) return;
   prctl(PR_GET_CHILD_SUBREAPER, &subreaper_before_);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
-  const std::vector<pid_t> before = ChildrenOfThis();
+  children_ = OpenChildren();
+  const std::vector<pid_t> before = ReadChildren(children_);
   strangers_ = {before.begin(), before.end()};
 }
 
 void Orphans::End() {
-  if (--begun_ == 0) prctl(PR_SET_CHILD_SUBREAPER, subreaper_before_);
+  if (--begun_ != 0) return;
+  prctl(PR_SET_CHILD_SUBREAPER, subreaper_before_);
+  children_ = FileDescriptor();
+}
+
+void Orphans::BeginAnew() {
+  begun_ = 0;
+  children_ = FileDescriptor();
+  strangers_.clear();
+  running_.clear();
 }
 
 void Orphans::Add(pid_t pid, const std::string& origin, bool own_group) { running_[pid] = {origin, own_group}; }
@@ -99,7 +114,7 @@ Orphans::Of Orphans::OriginOf(pid_t orphan, const Process& ended) const {
 }
 
 void Orphans::ReapEnded() {
-  for (const pid_t child : ChildrenOfThis()) {
+  for (const pid_t child : ReadChildren(children_)) {
     if (!running_.contains(child) && !strangers_.contains(child) && IsDead(child)) Reap(child, 0);
   }
 }
@@ -113,7 +128,7 @@ LeftBehind Orphans::Remove(pid_t pid, bool leave, const std::function<std::vecto
   bool more = true;
   for (int round = 0; round < kMostRounds && more; ++round) {
     more = false;
-    std::vector<pid_t> children = ChildrenOfThis();
+    std::vector<pid_t> children = ReadChildren(children_);
     std::erase_if(children, [&](pid_t child) { return running_.contains(child) || strangers_.contains(child) || stay.contains(child); });
     if (children.empty()) break;
     const std::vector<pid_t> expected = spared ? spared() : std::vector<pid_t>();

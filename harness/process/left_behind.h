@@ -20,6 +20,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/process/files.h"
+
 namespace cuaudit::harness {
 
 struct LeftBehind {
@@ -34,6 +36,9 @@ class Orphans {
 
   void Begin();  // may be nested
   void End();
+
+  // In a process that this one has forked: what began before the fork is the parent's.
+  void BeginAnew();
 
   // Adds a process that was started or adopted. `origin` is a line of the environment that only its descendants have; may be empty.
   void Add(pid_t pid, const std::string& origin, bool own_group);
@@ -52,6 +57,7 @@ class Orphans {
 
   std::size_t begun_ = 0;
   int subreaper_before_ = 0;
+  FileDescriptor children_;    // the file in which the kernel lists the children of this process; open between Begin and End
   std::set<pid_t> strangers_;  // children from before the first Begin
   std::map<pid_t, Process> running_;
 };

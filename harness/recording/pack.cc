@@ -35,6 +35,13 @@ class Tables {
  public:
   explicit Tables(const faults::JournalView& journal) : journal_(journal) {}
 
+  // Keeps all modules, in their order, whether a call stack names them or not.
+  void KeepModules() {
+    for (std::uint64_t module = 0; module < journal_.modules().size(); ++module) {
+      if (!journal_.ModulePath(module).empty()) (void)modules_.NumberOf(module);
+    }
+  }
+
   // 0 for a stack that is not there, or not whole.
   std::uint32_t StackOf(std::uint32_t old) {
     if (journal_.Stack(old).empty()) return 0;
@@ -110,37 +117,76 @@ class Tables {
   std::vector<std::vector<std::uint64_t>> frames_;
 };
 
+// The bytes of a journal with these tables and room for `count` rows behind them.
+class Packed {
+ public:
+  Packed(const faults::JournalView& journal, const Tables& tables, std::size_t count, std::size_t row_bytes) {
+    static_assert(sizeof(faults::JournalHeader) % alignof(faults::RecordSlot) == 0 && alignof(faults::Record) <= alignof(std::uint64_t));
+    const std::size_t modules_at = sizeof(faults::JournalHeader);
+    const std::size_t stacks_at = modules_at + tables.modules() * sizeof(faults::ModuleRow);
+    const std::size_t python_at = stacks_at + tables.stacks() * sizeof(faults::StackRow);
+    const std::size_t records_at = python_at + tables.python() * sizeof(faults::PythonRow);
+    size_ = records_at + count * row_bytes;
+    words_ = std::make_unique<std::uint64_t[]>(size_ / sizeof(std::uint64_t));  // zeroed, and aligned for every row
+    std::memcpy(bytes(), static_cast<const void*>(&journal.header()), sizeof(faults::JournalHeader));
+    header()->file_bytes = size_;
+    header()->record_capacity = count;
+    header()->modules_offset = modules_at;
+    header()->stacks_offset = stacks_at;
+    header()->python_offset = python_at;
+    header()->records_offset = records_at;
+    header()->module_rows = static_cast<std::uint32_t>(tables.modules());
+    header()->stack_rows = static_cast<std::uint32_t>(tables.stacks());
+    header()->python_rows = static_cast<std::uint32_t>(tables.python());
+    header()->next_module.store(header()->module_rows);
+    header()->next_stack.store(header()->stack_rows);
+    tables.WriteModules(bytes() + modules_at);
+    tables.WriteStacks(bytes() + stacks_at);
+    tables.WritePython(bytes() + python_at);
+  }
+
+  faults::JournalHeader* header() { return reinterpret_cast<faults::JournalHeader*>(bytes()); }
+  char* bytes() { return reinterpret_cast<char*>(words_.get()); }
+  char* rows() { return bytes() + header()->records_offset; }
+  std::string Text() { return {bytes(), size_}; }
+
+ private:
+  std::size_t size_ = 0;
+  std::unique_ptr<std::uint64_t[]> words_;
+};
+
+std::vector<std::uint32_t> StacksOf(std::span<const faults::Record> records, Tables* tables) {
+  std::vector<std::uint32_t> stacks;
+  stacks.reserve(records.size());
+  for (const faults::Record& record : records) stacks.push_back(tables->StackOf(record.stack));
+  tables->Collect();
+  return stacks;
+}
+
 }  // namespace
+
+std::string PackJournal(const faults::JournalView& journal) {
+  const std::span<const faults::Record> records = journal.records();
+  Tables tables(journal);
+  tables.KeepModules();
+  const std::vector<std::uint32_t> stacks = StacksOf(records, &tables);
+  Packed packed(journal, tables, records.size(), sizeof(faults::Record));
+  packed.header()->next_record.store(records.size());
+  packed.header()->reserved.store(records.size());
+  auto* row = reinterpret_cast<faults::Record*>(packed.rows());
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    faults::Record* const made = ::new (static_cast<void*>(row++)) faults::Record(records[i]);
+    made->stack = stacks[i];
+  }
+  return packed.Text();
+}
 
 std::string PackRecording(const faults::JournalView& journal, const Recording& recording) {
   Tables tables(journal);
-  std::vector<std::uint32_t> stacks;
-  for (const faults::Record& record : recording.records) stacks.push_back(tables.StackOf(record.stack));
-  tables.Collect();
-
-  static_assert(sizeof(faults::JournalHeader) % alignof(faults::RecordSlot) == 0);
-  const std::size_t modules_at = sizeof(faults::JournalHeader);
-  const std::size_t stacks_at = modules_at + tables.modules() * sizeof(faults::ModuleRow);
-  const std::size_t python_at = stacks_at + tables.stacks() * sizeof(faults::StackRow);
-  const std::size_t records_at = python_at + tables.python() * sizeof(faults::PythonRow);
+  const std::vector<std::uint32_t> stacks = StacksOf(recording.records, &tables);
   const std::size_t count = recording.records.size();
-  const std::size_t size = records_at + count * sizeof(faults::RecordSlot);
-
-  const auto words = std::make_unique<std::uint64_t[]>(size / sizeof(std::uint64_t));  // zeroed, and aligned for every row
-  char* const bytes = reinterpret_cast<char*>(words.get());
-  std::memcpy(bytes, static_cast<const void*>(&journal.header()), sizeof(faults::JournalHeader));
-  auto* const header = reinterpret_cast<faults::JournalHeader*>(bytes);
-  header->file_bytes = size;
-  header->record_capacity = count;
-  header->modules_offset = modules_at;
-  header->stacks_offset = stacks_at;
-  header->python_offset = python_at;
-  header->records_offset = records_at;
-  header->module_rows = static_cast<std::uint32_t>(tables.modules());
-  header->stack_rows = static_cast<std::uint32_t>(tables.stacks());
-  header->python_rows = static_cast<std::uint32_t>(tables.python());
-  header->next_module.store(header->module_rows);
-  header->next_stack.store(header->stack_rows);
+  Packed packed(journal, tables, count, sizeof(faults::RecordSlot));
+  faults::JournalHeader* const header = packed.header();
   header->flags.fetch_or(faults::kPacked | (recording.counts_unknown ? faults::kCountsUnknown : 0U));
   header->packed_torn = static_cast<std::uint32_t>(std::min(recording.torn, faults::kMostCounted));
   header->packed_damaged = static_cast<std::uint32_t>(std::min(recording.damaged, faults::kMostCounted));
@@ -153,10 +199,7 @@ std::string PackRecording(const faults::JournalView& journal, const Recording& r
     ring.next.store(ring.slots);
     ring.reserved.store(ring.slots);
   }
-  tables.WriteModules(bytes + modules_at);
-  tables.WriteStacks(bytes + stacks_at);
-  tables.WritePython(bytes + python_at);
-  auto* slot = reinterpret_cast<faults::RecordSlot*>(bytes + records_at);
+  auto* slot = reinterpret_cast<faults::RecordSlot*>(packed.rows());
   for (std::size_t i = 0; i < count; ++i) {
     faults::RecordSlot* const made = ::new (static_cast<void*>(slot++)) faults::RecordSlot{};
     made->record = recording.records[i];
@@ -167,8 +210,8 @@ std::string PackRecording(const faults::JournalView& journal, const Recording& r
     (returned ? made->done : made->begun).store(returned ? faults::DoneCheckOf(*made) : faults::BegunCheckOf(*made));
   }
   header->fixed_check = faults::FixedDigestOf(*header);
-  header->tables_check = faults::DigestOf(*header, bytes);
-  return {bytes, size};
+  header->tables_check = faults::DigestOf(*header, packed.bytes());
+  return packed.Text();
 }
 
 }  // namespace cuaudit::harness

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// pack.h: cuts a recording down to what it holds, so that it is small enough to send.
+// pack.h: cuts a journal down to what it holds, so that it is small enough to send.
 //
-// The result is a recording, too, of the same format. It has only the records that ReadRecording keeps, in their order, the call stacks of
-// these, and the modules and Python functions of those. Nobody can append to it.
+// The result has the same format. It has only the records that are whole, in their order, the call stacks of these, and the modules and
+// Python functions of those. Nobody can append to it.
 #pragma once
 
 #include <string>
@@ -11,6 +11,9 @@
 #include "harness/recording/recording.h"
 
 namespace cuaudit::harness {
+
+// The bytes of the packed journal of a run, which keeps all its modules. No process may write `journal` any more.
+std::string PackJournal(const faults::JournalView& journal);
 
 // The bytes of the packed recording. `recording` was read from `journal`.
 std::string PackRecording(const faults::JournalView& journal, const Recording& recording);

@@ -121,23 +121,20 @@ std::string TrialLines::Line(const PlannedTrial& trial) {
   return line += '\n';
 }
 
-std::uint64_t TrialLines::Digest(const std::vector<PlannedTrial>& trials, std::size_t from) {
-  std::uint64_t hash = kHashSeed;
-  for (std::size_t i = from; i < trials.size(); ++i) hash = HashText(Line(trials[i]), hash);
-  return hash;
-}
-
-Status TrialLines::Write(const std::string& path, const std::vector<PlannedTrial>& trials, std::size_t from) {
+Result<std::uint64_t> TrialLines::Write(const std::string& path, const std::vector<PlannedTrial>& trials) {
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::filesystem::create_directories(folder, error);
-  if (error) return {Exit::Usage, folder.string() + ": cannot create the directory: " + error.message()};
+  if (error) return Status(Exit::Usage, folder.string() + ": cannot create the directory: " + error.message());
   const std::string partial = path + ".partial";
   const FileDescriptor file(open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!file.valid()) return {Exit::Usage, partial + ": cannot open: " + SystemWords(errno)};
+  if (!file.valid()) return Status(Exit::Usage, partial + ": cannot open: " + SystemWords(errno));
+  std::uint64_t hash = kHashSeed;
   std::string block;
-  for (std::size_t i = from; i < trials.size(); ++i) {
-    block += Line(trials[i]);
+  for (const PlannedTrial& trial : trials) {
+    const std::string line = Line(trial);
+    hash = HashText(line, hash);
+    block += line;
     if (block.size() < kBlock) continue;
     Status written = WriteAll(file.get(), block, partial);
     if (!written.ok()) return written;
@@ -145,8 +142,8 @@ Status TrialLines::Write(const std::string& path, const std::vector<PlannedTrial
   }
   Status written = WriteAll(file.get(), block, partial);
   if (!written.ok()) return written;
-  if (std::rename(partial.c_str(), path.c_str()) != 0) return {Exit::Failure, path + ": cannot rename: " + SystemWords(errno)};
-  return {};
+  if (std::rename(partial.c_str(), path.c_str()) != 0) return Status(Exit::Failure, path + ": cannot rename: " + SystemWords(errno));
+  return hash;
 }
 
 Result<std::vector<PlannedTrial>> TrialLines::Read(const std::string& path, const PlannedCase& one, const Piece& piece) {

@@ -101,8 +101,8 @@ Status WriteShardPlan(const PlanFolder& folder, ShardPlan* plan);
 class TrialLines {
  public:
   static std::string Line(const PlannedTrial& trial);
-  static std::uint64_t Digest(const std::vector<PlannedTrial>& trials, std::size_t from);
-  static Status Write(const std::string& path, const std::vector<PlannedTrial>& trials, std::size_t from);
+  // Answers the digest.
+  static Result<std::uint64_t> Write(const std::string& path, const std::vector<PlannedTrial>& trials);
   // Reads `piece`; checks that the whole file is what the plan says.
   static Result<std::vector<PlannedTrial>> Read(const std::string& path, const PlannedCase& one, const Piece& piece);
 };

@@ -86,6 +86,20 @@ std::string ResultKey(const TrialResult& trial) {
   return key;
 }
 
+void AddNumber(std::string_view name, std::uint64_t number, std::string* line) {
+  line->append(",\"").append(name).append("\":").append(std::to_string(number));
+}
+
+void AddNumbers(std::string_view name, const std::vector<std::uint64_t>& numbers, std::string* line) {
+  line->append(",\"").append(name).append("\":[");
+  for (const std::uint64_t number : numbers) line->append(std::to_string(number)) += ',';
+  if (numbers.empty()) {
+    *line += ']';
+  } else {
+    line->back() = ']';
+  }
+}
+
 bool SameStep(const NextFault& a, const NextFault& b) {
   return a.site == b.site && a.step == b.step && a.phase == b.phase && a.on_the_way_back == b.on_the_way_back && a.state == b.state;
 }
@@ -121,9 +135,10 @@ std::size_t LogRows::HitRow(std::uint64_t key, const PlaceText& place) {
   return known != hits_.end() ? known->second : hits_.emplace(hit, Number(kHit, Json::array({key, hit.second}))).first->second;
 }
 
-Json LogRows::FaultRow(std::string_view text) {
+void LogRows::AddFault(std::string_view text, std::vector<std::uint64_t>* numbers) {
   const FaultParts parts = PartsOf(text);
-  return Json::array({TextRow(parts.text), parts.occurrence});
+  numbers->push_back(TextRow(parts.text));
+  numbers->push_back(parts.occurrence);
 }
 
 std::size_t LogRows::FrameRow(const report::Frame& frame) {
@@ -142,42 +157,60 @@ std::size_t LogRows::PlaceRow(const PlaceText& place) {
 }
 
 std::size_t LogRows::FindingRow(const TrialFindingText& finding) {
+  const std::size_t blamed = finding.blame ? FrameRow(finding.blame->function) : 0;
+  const std::size_t acquired = PlaceRow(finding.acquired);
+  const std::size_t where = PlaceRow(finding.where);
+  const std::size_t other = PlaceRow(finding.other);
+  const std::size_t released = PlaceRow(finding.released);
+  std::string key;
+  for (const std::uint64_t part : {static_cast<std::uint64_t>(finding.rule), static_cast<std::uint64_t>(finding.kind), finding.count,
+                                   finding.bytes, finding.acquired_key, finding.where_key, finding.other_key, acquired, where, other,
+                                   released, finding.blame ? 1 + static_cast<std::uint64_t>(finding.blame->because) : 0, blamed}) {
+    key.append(reinterpret_cast<const char*>(&part), sizeof(part));
+  }
+  key.append(finding.meter).append(1, '\0').append(finding.detail);
+  const auto known = findings_.find(key);
+  if (known != findings_.end()) return known->second;
   Json blame = nullptr;
-  if (finding.blame) blame = Json::array({static_cast<int>(finding.blame->because), FrameRow(finding.blame->function)});
-  return Number(kFinding, Json{{"rule", Name(finding.rule)},
-                               {"kind", KindName(finding)},
-                               {"count", finding.count},
-                               {"bytes", finding.bytes},
-                               {"acquired_key", finding.acquired_key},
-                               {"where_key", finding.where_key},
-                               {"other_key", finding.other_key},
-                               {"acquired", PlaceRow(finding.acquired)},
-                               {"where", PlaceRow(finding.where)},
-                               {"other", PlaceRow(finding.other)},
-                               {"released", PlaceRow(finding.released)},
-                               {"blame", std::move(blame)},
-                               {"meter", finding.meter},
-                               {"detail", finding.detail}});
+  if (finding.blame) blame = Json::array({static_cast<int>(finding.blame->because), blamed});
+  const std::size_t number = Number(kFinding, Json{{"rule", Name(finding.rule)},
+                                                   {"kind", KindName(finding)},
+                                                   {"count", finding.count},
+                                                   {"bytes", finding.bytes},
+                                                   {"acquired_key", finding.acquired_key},
+                                                   {"where_key", finding.where_key},
+                                                   {"other_key", finding.other_key},
+                                                   {"acquired", acquired},
+                                                   {"where", where},
+                                                   {"other", other},
+                                                   {"released", released},
+                                                   {"blame", std::move(blame)},
+                                                   {"meter", finding.meter},
+                                                   {"detail", finding.detail}});
+  return findings_.emplace(std::move(key), number).first->second;
 }
 
 std::size_t LogRows::AfterRow(const std::shared_ptr<const AfterFault>& after) {
+  const auto known = written_after_.find(after.get());
+  if (known != written_after_.end()) return known->second.second;
   Json steps = Json::array();
   for (const AfterFault::Step& step : after->steps) {
     steps.push_back(PlaceRow(step.place));
     steps.push_back(step.result);
   }
-  return Number(kAfter, Json::array({std::move(steps), after->more, after->held, after->missing}));
+  const std::size_t number = Number(kAfter, Json::array({std::move(steps), after->more, after->held, after->missing}));
+  written_after_.emplace(after.get(), std::pair(after, number));
+  return number;
 }
 
-Json LogRows::Findings(const std::vector<TrialFindingText>& findings) {
-  Json numbers = Json::array();
+std::vector<std::uint64_t> LogRows::Findings(const std::vector<TrialFindingText>& findings) {
+  std::vector<std::uint64_t> numbers;
   for (const TrialFindingText& finding : findings) numbers.push_back(FindingRow(finding));
   return numbers;
 }
 
-Json LogRows::Hits(const TrialResult& trial) {
-  Json hits = Json::array();
-  hits.push_back(HitRow(trial.fault_key, trial.fault_site));
+std::vector<std::uint64_t> LogRows::Hits(const TrialResult& trial) {
+  std::vector<std::uint64_t> hits = {HitRow(trial.fault_key, trial.fault_site)};
   for (std::size_t i = 0; i < trial.later_sites.size(); ++i) {
     const std::uint64_t key = i < trial.later_keys.size() ? trial.later_keys[i] : 0;
     hits.push_back(HitRow(key, trial.later_sites[i]));
@@ -223,25 +256,24 @@ Json LogRows::WayBack(const Unwinding& unwinding) {
   return row;
 }
 
+// A line is text at once: with a document for each, writing the log would take as long as judging the trials.
 std::string LogRows::Write(const TrialResult& trial) {
   new_ = Json::array();
-  Json row = {{"trial", trial.index}};
-  if (trial.attempt != 1) row["attempt"] = trial.attempt;
-  if (trial.stray) row["stray"] = true;
-  Json faults = Json::array();
-  for (const std::string& fault : trial.faults) {
-    for (Json& part : FaultRow(fault)) faults.push_back(std::move(part));
-  }
-  row["faults"] = std::move(faults);
-  row["as"] = ResultRow(trial);
-  row["at"] = Hits(trial);
-  if (!trial.findings.empty()) row["findings"] = Findings(trial.findings);
-  if (!trial.notes.empty()) row["notes"] = Findings(trial.notes);
-  if (trial.after != nullptr) row["after"] = AfterRow(trial.after);
-  Json way_back = WayBack(trial.unwinding);
-  if (!way_back.empty()) row["way_back"] = std::move(way_back);
-  if (!new_.empty()) row["new"] = std::move(new_);
-  return Dump(row) + "\n";
+  std::string line = "{\"trial\":" + std::to_string(trial.index);
+  if (trial.attempt != 1) line += ",\"attempt\":" + std::to_string(trial.attempt);
+  if (trial.stray) line += ",\"stray\":true";
+  std::vector<std::uint64_t> faults;
+  for (const std::string& fault : trial.faults) AddFault(fault, &faults);
+  AddNumbers("faults", faults, &line);
+  AddNumber("as", ResultRow(trial), &line);
+  AddNumbers("at", Hits(trial), &line);
+  if (!trial.findings.empty()) AddNumbers("findings", Findings(trial.findings), &line);
+  if (!trial.notes.empty()) AddNumbers("notes", Findings(trial.notes), &line);
+  if (trial.after != nullptr) AddNumber("after", AfterRow(trial.after), &line);
+  const Json way_back = WayBack(trial.unwinding);
+  if (!way_back.empty()) line.append(",\"way_back\":").append(Dump(way_back));
+  if (!new_.empty()) line.append(",\"new\":").append(Dump(new_));
+  return line += "}\n";
 }
 
 }  // namespace cuaudit::harness

@@ -66,13 +66,13 @@ class LogRows {
   std::size_t TextRow(const std::string& text);
   std::size_t ResultRow(const TrialResult& trial);
   std::size_t HitRow(std::uint64_t key, const PlaceText& place);
-  Json FaultRow(std::string_view text);
+  void AddFault(std::string_view text, std::vector<std::uint64_t>* numbers);
   std::size_t FrameRow(const report::Frame& frame);
   std::size_t PlaceRow(const PlaceText& place);
   std::size_t AfterRow(const std::shared_ptr<const AfterFault>& after);
   std::size_t FindingRow(const TrialFindingText& finding);
-  Json Findings(const std::vector<TrialFindingText>& findings);
-  Json Hits(const TrialResult& trial);
+  std::vector<std::uint64_t> Findings(const std::vector<TrialFindingText>& findings);
+  std::vector<std::uint64_t> Hits(const TrialResult& trial);
   Json Steps(std::span<const NextFault> faults);
   Json WayBack(const Unwinding& unwinding);
 
@@ -96,8 +96,10 @@ class LogRows {
   std::array<std::vector<Json>, kTables.size()> contents_;
   // What most lines name again, by keys that are cheaper to make than the rows.
   std::unordered_map<const report::Acquired*, std::pair<PlaceText, std::size_t>> written_;
+  std::unordered_map<const AfterFault*, std::pair<std::shared_ptr<const AfterFault>, std::size_t>> written_after_;
   std::unordered_map<std::string, std::size_t> texts_;
   std::unordered_map<std::string, std::size_t> results_;
+  std::unordered_map<std::string, std::size_t> findings_;
   std::map<std::pair<std::uint64_t, std::size_t>, std::size_t> hits_;  // by key and place
   std::vector<std::shared_ptr<const AfterFault>> read_after_;
   std::vector<std::optional<PlaceText>> read_;  // places: trials share one text

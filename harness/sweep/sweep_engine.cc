@@ -88,6 +88,13 @@ CallStates SweepEngine::CallsToPlan() {
   return SitedCalls(runs);
 }
 
+PlannedTrial SweepEngine::FirstTrial(std::string fault, std::uint64_t site) {
+  PlannedTrial trial;
+  trial.faults.push_back(std::move(fault));
+  trial.sites.push_back(site);
+  return trial;
+}
+
 Status SweepEngine::LoadOrWritePlan(PlannedFaults first, std::uint64_t subject) {
   PlanFile plan;
   plan.subject = subject;
@@ -116,7 +123,7 @@ Status SweepEngine::LoadOrWritePlan(PlannedFaults first, std::uint64_t subject) 
     log_ = std::move(*log);
     log_->Add(std::exchange(known_, {}));
   }
-  for (std::size_t i = 0; i < plan.faults.size(); ++i) plan_.push_back({{std::move(plan.faults[i])}, {plan.sites[i]}});
+  for (std::size_t i = 0; i < plan.faults.size(); ++i) plan_.push_back(FirstTrial(std::move(plan.faults[i]), plan.sites[i]));
   return {};
 }
 
@@ -310,27 +317,30 @@ void SweepEngine::Report(report::Run* run) {
     AddFaultFree(rehearsal_->run, reproduction_, sites_, &groups, run);
     AddFaultFree(rehearsal_->host_findings, {}, reproduction_, &groups, run);
   }
-  std::vector<TrialResult> in_order;
+  std::vector<const TrialResult*> in_order;
   in_order.reserve(results_.size());
-  for (const auto& [index, trial] : results_) {
+  for (auto& [index, trial] : results_) {
     if (plan_[index].shrinks) {
       ++run->totals.shrinking;
       continue;
     }
     const auto strays = strays_.find(index);
-    if (strays != strays_.end()) in_order.insert(in_order.end(), strays->second.begin(), strays->second.end());
-    in_order.push_back(trial);
+    if (strays != strays_.end()) {
+      for (const TrialResult& stray : strays->second) in_order.push_back(&stray);
+    }
+    in_order.push_back(&trial);
     if (trial.isolation != Isolation::Unknown) {
       ++run->totals.isolation[{trial.isolation, trial.fallback}];
     }
-    if (!trial.fired) in_order.back().planned_site = SiteInWords(plan_[index].sites.back());
-    for (TrialFindingText& finding : in_order.back().findings) {
-      if (finding.least < 0) continue;
-      const std::size_t least = shrinking_[static_cast<std::size_t>(finding.least)].least;
-      finding.least = least == index ? -1 : static_cast<std::int64_t>(least);
-    }
+    if (!trial.fired) trial.planned_site = SiteInWords(plan_[index].sites.back());
   }
-  AddTrials(in_order, reproduction_, options_.benign, &groups, run, &results_);
+  const auto fewer = [this](const TrialResult& trial, const TrialFindingText& finding) -> const TrialResult* {
+    if (finding.least < 0) return nullptr;
+    const std::size_t least = shrinking_[static_cast<std::size_t>(finding.least)].least;
+    const auto found = least == trial.index ? results_.end() : results_.find(least);
+    return found == results_.end() ? nullptr : &found->second;
+  };
+  AddTrials(in_order, reproduction_, options_.benign, &groups, run, fewer);
   ReportBenign(&groups, run);
   groups.defects.Find(run);
   if (calls_) {

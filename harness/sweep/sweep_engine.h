@@ -80,6 +80,8 @@ class SweepEngine {
 
   // `subject` is the SubjectHash that two sweeps must share to continue each other's trials.
   Status Prepare(Rehearsal rehearsal, std::uint64_t subject);
+  // The trials of the first round alone, for a plan: nothing is prepared.
+  Result<std::vector<PlannedTrial>> FirstTrials(Rehearsal rehearsal);
   // Prepares some trials of one round, as another machine has planned them. Their numbers count from 0, and no round follows.
   Status PrepareShard(Rehearsal rehearsal, std::vector<PlannedTrial> trials, int round);
   // Called before Prepare: trials of any rounds that others have finished. Unless `whole`, some of a round may be missing; then those of
@@ -117,6 +119,8 @@ class SweepEngine {
   void Report(report::Run* run);
 
  private:
+  // The list is moved into the trial; an initialiser list would copy it.
+  static PlannedTrial FirstTrial(std::string fault, std::uint64_t site);
   Status LoadOrWritePlan(PlannedFaults first, std::uint64_t subject);
   Status TakeLogged(std::size_t from);
   Status BeginRounds();

@@ -21,6 +21,7 @@ std::uint64_t HashFaults(const std::vector<std::string>& faults) {
 
 // Makes one entry for all findings that a report would merge.
 void SweepEngine::FindShrinkable() {
+  FaultKinds kinds;
   for (std::size_t index = 0; index < plan_.size(); ++index) {
     if (!results_.contains(index)) continue;  // the sweep ends before it was tried
     trial_of_faults_.emplace(HashFaults(plan_[index].faults), index);
@@ -28,9 +29,9 @@ void SweepEngine::FindShrinkable() {
     TrialResult& trial = results_.at(index);
     if (!CanShrink(trial.faults)) continue;
     for (std::size_t i = 0; i < trial.findings.size(); ++i) {
-      const auto [found, fresh] = shrinking_by_group_.emplace(GroupOf(trial, trial.findings[i]), shrinking_.size());
+      const auto [found, fresh] = shrinking_by_group_.emplace(GroupOf(trial, trial.findings[i], &kinds), shrinking_.size());
       if (fresh) shrinking_.push_back({index, i, index, {}, false});
-      trial.findings[i].least = static_cast<std::int64_t>(found->second);  // number of the entry until the report is made
+      trial.findings[i].least = static_cast<std::int64_t>(found->second);
     }
   }
 }

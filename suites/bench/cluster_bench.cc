@@ -84,10 +84,12 @@ int main(int argc, char** argv) {
   const std::vector<harness::PlaceText> places = harness::MakePlaces();
   std::vector<harness::TrialResult> trials;
   for (std::size_t i = 0; i < count; ++i) trials.push_back(harness::TrialOf(i, places));
+  std::vector<const harness::TrialResult*> in_order;
+  for (const harness::TrialResult& trial : trials) in_order.push_back(&trial);
   const double begun = harness::Processor();
   report::Run run;
   harness::Groups groups;
-  harness::AddTrials(trials, {"cuaudit replay --driver=sim", "cuaudit run --driver=sim", "./program with arguments"}, {}, &groups, &run);
+  harness::AddTrials(in_order, {"cuaudit replay --driver=sim", "cuaudit run --driver=sim", "./program with arguments"}, {}, &groups, &run);
   const double merged = harness::Processor();
   groups.defects.Find(&run);
   const double found = harness::Processor();

@@ -129,6 +129,21 @@ TEST(Shards, AChangedRunWithoutFaultsIsRefused) {
   EXPECT_THAT(ran.err, HasSubstr("rehearsal-1.journal: changed after the plan was made"));
 }
 
+TEST(Shards, ThePlanHoldsRunsWithoutFaultsAsLargeAsTheirContent) {
+  const std::string plan = TemporaryDirectory() + "/plan";
+  ASSERT_EQ(Plan(plan, {"--shards", "1"}).exit, 0);
+  for (const char* const name : {"rehearsal-1.journal", "rehearsal-2.journal"}) {
+    const std::string journal = plan + "/cases/program/" + name;
+    EXPECT_LT(std::filesystem::file_size(journal), 1U << 20U) << "a fresh journal has room for four million records";
+    const Outcome explained = Cuaudit({"explain", journal});
+    EXPECT_EQ(explained.exit, 0) << explained.err;
+    EXPECT_THAT(explained.out, AllOf(HasSubstr("steps.c:"), Not(HasSubstr("the file is cut"))));
+  }
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(plan + "/cases/program")) files.push_back(entry.path().extension());
+  EXPECT_THAT(files, testing::Each(testing::AnyOf("", ".journal", ".log")));  // no log of trials, and no plan of a sweep
+}
+
 TEST(Shards, WhereNothingIsLeftNoRoundIsPlanned) {
   const std::string plan = TemporaryDirectory() + "/plan";
   ASSERT_EQ(Plan(plan, {"--shards", "2", "--depth", "1"}).exit, 0);
@@ -307,6 +322,24 @@ TEST(Shards, TheCasesOfAProjectAreMergedIntoOneResult) {
     EXPECT_EQ(WithoutHeader(directory + "/merged/" + name), WithoutHeader(directory + "/local/" + name)) << name;
   }
   EXPECT_EQ(ReadFile(directory + "/merged/first.trials.jsonl"), ReadFile(directory + "/local/first.trials.jsonl"));
+  for (const char* const jobs : {"1", "3"}) {
+    const std::string out = std::string("merged-") + jobs;
+    const Outcome again = Cuaudit({"merge", "cuaudit-plan", "--out", out, "--jobs", jobs}, here);
+    EXPECT_EQ(again.exit, 1) << again.err;
+    EXPECT_EQ(again.out.substr(0, again.out.rfind(" in ")), merged.out.substr(0, merged.out.rfind(" in "))) << jobs;
+    for (const char* const name : {"audit.json", "first.sweep.json", "cycled.sweep.json", "cycled.cycles.json"}) {
+      EXPECT_EQ(WithoutHeader(directory + "/" + out + "/" + name), WithoutHeader(directory + "/merged/" + name)) << name << jobs;
+    }
+    EXPECT_EQ(ReadFile(directory + "/" + out + "/first.trials.jsonl"), ReadFile(directory + "/merged/first.trials.jsonl"));
+  }
+  // Nothing is new beside the same audit.
+  const Outcome compared = Cuaudit({"merge", "cuaudit-plan", "--out", "compared", "--base", "local"}, here);
+  EXPECT_EQ(compared.exit, 0) << compared.err << compared.out;
+  EXPECT_TRUE(std::filesystem::exists(directory + "/compared/comparison.json"));
+  EXPECT_EQ(Cuaudit({"merge", "cuaudit-plan", "--out", "again", "--base", "local", "--fail-on", "unchanged"}, here).exit, 1);
+  EXPECT_THAT(Cuaudit({"merge", "cuaudit-plan", "--out", "local", "--base", "local"}, here).err,
+              HasSubstr("--base: local: expected a result"));
+  EXPECT_THAT(Cuaudit({"merge", "cuaudit-plan", "--fail-on", "none"}, here).err, HasSubstr("--fail-on: expected --base beside it"));
 }
 
 TEST(Shards, WrongWordsAreRefused) {
@@ -318,6 +351,8 @@ TEST(Shards, WrongWordsAreRefused) {
   WriteFile(directory + "/file", "x");
   EXPECT_THAT(Plan(directory, {"--shards", "2"}).err, HasSubstr("expected a new or an empty directory"));
   ASSERT_EQ(Plan(directory + "/plan", {"--minutes", "1"}).exit, 0);
+  EXPECT_THAT(Cuaudit({"merge", directory + "/plan", "--base", directory + "/file"}).err,
+              HasSubstr("--base: expected the plan of a cuaudit.toml"));
   const std::string round = directory + "/plan/round-1.json";
   const std::string whole = ReadFile(round);
   for (const std::string& bytes : {std::string("{"), whole.substr(0, whole.size() / 2), std::string(5000, '['), std::string("\xff\x01")}) {

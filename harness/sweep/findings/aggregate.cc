@@ -84,16 +84,15 @@ class Collector {
   Counts counts_;
 };
 
-// The faults of a trial, without their stacks: enough to know an entry by.
+// The faults of a trial as far as a key takes them: enough to know an entry by.
 struct ShownFaults {
-  std::optional<report::Fault> first;
-  std::vector<report::Fault> then;
+  const report::Fault* first = nullptr;
+  std::vector<const report::Fault*> then;
 
-  ShownFaults() = default;
-  explicit ShownFaults(const TrialResult& trial) {
-    if (!trial.faults.empty()) first = FaultText(trial.faults.front(), {});
+  ShownFaults(const TrialResult& trial, FaultKinds* kinds) {
+    if (!trial.faults.empty()) first = kinds->Of(trial.faults.front());
     for (std::size_t i = 1; i < trial.faults.size(); ++i) {
-      if (std::optional<report::Fault> fault = FaultText(trial.faults[i], {})) then.push_back(std::move(*fault));
+      if (const report::Fault* const fault = kinds->Of(trial.faults[i])) then.push_back(fault);
     }
   }
 };
@@ -109,9 +108,10 @@ void ShowFaults(const TrialResult& trial, const Reproduction& reproduction, repo
 }
 
 std::uint64_t KeyOf(const TrialFindingText& text, const ShownFaults& shown, const TrialResult& trial) {
-  std::uint64_t key = GroupKey(text, shown.first, trial.fault_key);
+  std::uint64_t key = GroupKey(text, std::nullopt, 0);
+  if (shown.first != nullptr) key = AddFault(key, *shown.first, trial.fault_key);
   for (std::size_t i = 0; i < shown.then.size() && i < trial.later_keys.size(); ++i) {
-    key = AddFault(key, shown.then[i], trial.later_keys[i]);
+    key = AddFault(key, *shown.then[i], trial.later_keys[i]);
   }
   return key;
 }
@@ -128,21 +128,17 @@ std::uint64_t PlaceOf(const TrialFindingText& text) {
 
 class Adder {
  public:
-  Adder(const Reproduction& reproduction, Groups* groups, report::Run* run, const Results* least, std::span<const Benign> declared)
+  Adder(const Reproduction& reproduction, Groups* groups, report::Run* run, const Fewer& fewer, std::span<const Benign> declared)
       : reproduction_(reproduction),
         run_(run),
-        least_(least),
+        fewer_(fewer),
         declared_(declared),
         defects_(&groups->defects),
         findings_(&groups->findings, &groups->fingerprints, &run->findings, Collector::Counts::Most),
         notes_(&groups->notes, &groups->fingerprints, &run->notes, Collector::Counts::OfFirst) {}
 
   void FaultFree(const std::vector<TrialFindingText>& texts, bool level_finding) {
-    for (const TrialFindingText& text : texts) {
-      report::Finding finding = ToFinding(text);
-      finding.reproduce = ReproduceLine(reproduction_, {});
-      (level_finding ? findings_ : notes_).Add(std::move(finding), GroupKey(text, std::nullopt, 0), Fingerprint(text, std::nullopt));
-    }
+    for (const TrialFindingText& text : texts) FaultFree(text, level_finding ? &findings_ : &notes_);
   }
 
   void Trial(const TrialResult& trial) {
@@ -151,11 +147,11 @@ class Adder {
     for (const TrialFindingText& text : trial.notes) {
       // What every run leaves was not caused by the fault of this trial.
       if (text.rule == Rule::ProcessLifetime) {
-        FaultFree({text}, false);
+        FaultFree(text, &notes_);
       } else if (text.rule == Rule::HostLeft || text.rule == Rule::HostMisused) {
         HostNote(text, trial);
       } else {
-        Note(ToFinding(text), text, trial);
+        Note(text, trial, [&text] { return ToFinding(text); });
       }
     }
     if (trial.stray) return;
@@ -174,11 +170,19 @@ class Adder {
   }
 
  private:
+  // Most trials show what is known, so each of these builds an entry only for a new one.
+  void FaultFree(const TrialFindingText& text, Collector* entries) {
+    const std::uint64_t group = GroupKey(text, std::nullopt, 0);
+    if (entries->AddKnown(group, text.count, text.bytes)) return;
+    report::Finding finding = ToFinding(text);
+    finding.reproduce = ReproduceLine(reproduction_, {});
+    entries->Add(std::move(finding), group, Fingerprint(text, std::nullopt));
+  }
+
   void Add(const TrialFindingText& text, const TrialResult& trial) {
-    if (least_ != nullptr && text.least >= 0) {
-      const auto fewer = least_->find(static_cast<std::size_t>(text.least));
-      const TrialFindingText* const same = fewer == least_->end() ? nullptr : FindSame(fewer->second, text);
-      if (same != nullptr) return Add(*same, fewer->second, ShownFaults(fewer->second), trial.faults);
+    if (const TrialResult* const fewer = fewer_ ? fewer_(trial, text) : nullptr) {
+      const TrialFindingText* const same = FindSame(*fewer, text);
+      if (same != nullptr) return Add(*same, *fewer, ShownFaults(*fewer, &kinds_), trial.faults);
     }
     Add(text, trial, Shown(trial), {});
   }
@@ -198,17 +202,21 @@ class Adder {
 
   // Made on demand, because most trials have nothing to show.
   const ShownFaults& Shown(const TrialResult& trial) {
-    if (!shown_.has_value()) shown_.emplace(trial);
+    if (!shown_.has_value()) shown_.emplace(trial, &kinds_);
     return *shown_;
   }
 
-  // With several faults the last one identifies the note: one release refused while unwinding from a hundred faults is one note.
-  void Note(report::Finding note, const TrialFindingText& text, const TrialResult& trial) {
+  // With several faults the last one identifies the note: one release refused while unwinding from a hundred faults is one note. `make`
+  // answers the note itself, which is made when it is the first of its group.
+  template <typename Make>
+  void Note(const TrialFindingText& text, const TrialResult& trial, const Make& make) {
     const ShownFaults& shown = Shown(trial);
-    const std::optional<report::Fault> last = shown.then.empty() ? shown.first : std::optional<report::Fault>(shown.then.back());
+    const report::Fault* const last = shown.then.empty() ? shown.first : shown.then.back();
     const std::uint64_t key = shown.then.empty() || trial.later_keys.empty() ? trial.fault_key : trial.later_keys.back();
-    const std::uint64_t group = GroupKey(text, last, key);
-    if (notes_.AddKnown(group, note.count, note.bytes)) return;
+    std::uint64_t group = GroupKey(text, std::nullopt, 0);
+    if (last != nullptr) group = AddFault(group, *last, key);
+    if (notes_.AddKnown(group, text.count, text.bytes)) return;
+    report::Finding note = make();
     ShowFaults(trial, reproduction_, &note);
     const std::optional<report::Fault> of = note.then.empty() ? note.fault : std::optional<report::Fault>(note.then.back());
     notes_.Add(std::move(note), group, Fingerprint(text, of));
@@ -223,17 +231,21 @@ class Adder {
       if (host_noted_.contains({place, faults})) return;
     }
     host_noted_.emplace(place, faults);
+    const std::uint64_t group = HashText("after a fault", place);
+    if (notes_.AddKnown(group, text.count, text.bytes)) return;
     report::Finding note = ToFinding(text);
     ShowFaults(trial, reproduction_, &note);
-    notes_.Add(std::move(note), HashText("after a fault", place), Fingerprint(text, std::nullopt));
+    notes_.Add(std::move(note), group, Fingerprint(text, std::nullopt));
   }
 
   void Became(Rule rule, const TrialResult& trial) {
     TrialFindingText text;
     text.rule = rule;
-    report::Finding note = Told(text);
-    if (!trial.benign.empty() && trial.benign.front() < declared_.size()) note.detail = declared_[trial.benign.front()].text;
-    Note(std::move(note), text, trial);
+    Note(text, trial, [&] {
+      report::Finding note = Told(text);
+      if (!trial.benign.empty() && trial.benign.front() < declared_.size()) note.detail = declared_[trial.benign.front()].text;
+      return note;
+    });
   }
 
   void Recovered(const TrialResult& trial) {
@@ -261,8 +273,9 @@ class Adder {
 
   const Reproduction& reproduction_;
   report::Run* run_;
-  const Results* least_;
+  const Fewer& fewer_;
   std::span<const Benign> declared_;
+  FaultKinds kinds_;
   DefectFinder* defects_;
   Collector findings_;
   Collector notes_;
@@ -301,10 +314,19 @@ std::optional<report::Fault> FaultText(const std::string& text, const report::Ac
   return fault;
 }
 
-void AddTrials(std::span<const TrialResult> trials, const Reproduction& reproduction, std::span<const Benign> declared, Groups* groups,
-               report::Run* run, const Results* least) {
-  Adder adder(reproduction, groups, run, least, declared);
-  for (const TrialResult& trial : trials) adder.Trial(trial);
+const report::Fault* FaultKinds::Of(const std::string& text) {
+  const std::size_t hash = std::min(text.find('#'), text.size());
+  const std::size_t rest = std::min(text.find_first_not_of("+0123456789", hash + 1), text.size());
+  kind_.assign(text, 0, hash).append(text, rest);
+  const auto known = known_.find(kind_);
+  const auto& fault = known != known_.end() ? known->second : known_.emplace(kind_, FaultText(text, {})).first->second;
+  return fault ? &*fault : nullptr;
+}
+
+void AddTrials(std::span<const TrialResult* const> trials, const Reproduction& reproduction, std::span<const Benign> declared,
+               Groups* groups, report::Run* run, const Fewer& fewer) {
+  Adder adder(reproduction, groups, run, fewer, declared);
+  for (const TrialResult* const trial : trials) adder.Trial(*trial);
 }
 
 // On a GPU every kernel runs. Here, a program that polls for the result of a kernel without a host kernel never ends.
@@ -319,7 +341,8 @@ void ExplainHang(const faults::JournalView& journal, report::Run* run) {
 
 void AddFaultFree(const std::vector<TrialFindingText>& findings, const std::vector<TrialFindingText>& notes,
                   const Reproduction& reproduction, Groups* groups, report::Run* run) {
-  Adder adder(reproduction, groups, run, nullptr, {});
+  const Fewer none;
+  Adder adder(reproduction, groups, run, none, {});
   adder.FaultFree(findings, true);
   adder.FaultFree(notes, false);
 }
@@ -345,7 +368,9 @@ void AddDeclared(const TrialFindingText& text, const Reproduction& reproduction,
       .Add(std::move(finding), GroupKey(one, std::nullopt, 0), Fingerprint(one, std::nullopt));
 }
 
-std::uint64_t GroupOf(const TrialResult& trial, const TrialFindingText& finding) { return KeyOf(finding, ShownFaults(trial), trial); }
+std::uint64_t GroupOf(const TrialResult& trial, const TrialFindingText& finding, FaultKinds* kinds) {
+  return KeyOf(finding, ShownFaults(trial, kinds), trial);
+}
 
 void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, report::Run* run,
                   const JudgeOptions& options) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -44,12 +45,25 @@ struct Groups {
 // The fault `text` at the place `site` as a report shows it; empty for an empty text.
 std::optional<report::Fault> FaultText(const std::string& text, const report::Acquired& site);
 
+// The call, error and way of faults, which are the part of them that keys are made of. A sweep has thousands of trials whose faults differ
+// in nothing but the occurrence, and parsing each would take longer than all else that is done with a trial here.
+class FaultKinds {
+ public:
+  // The occurrence and the text are those of some fault of the same kind. Null for a text that is no fault. Valid as long as this object.
+  const report::Fault* Of(const std::string& text);
+
+ private:
+  std::unordered_map<std::string, std::optional<report::Fault>> known_;  // by the text without its occurrence
+  std::string kind_;
+};
+
+// The trial that shows a finding of another one with fewer faults; null: none does.
+using Fewer = std::function<const TrialResult*(const TrialResult& trial, const TrialFindingText& finding)>;
+
 // Adds findings, notes, verdicts and counts of `trials`, which must be in plan order. An entry that several trials show keeps the faults of
-// the first trial and the largest count and bytes. `declared` holds the declarations that TrialResult::benign counts. `least` holds all
-// results by number; a finding may name a trial there that shows it with fewer faults.
-using Results = std::map<std::size_t, TrialResult>;
-void AddTrials(std::span<const TrialResult> trials, const Reproduction& reproduction, std::span<const Benign> declared, Groups* groups,
-               report::Run* run, const Results* least = nullptr);
+// the first trial and the largest count and bytes. `declared` holds the declarations that TrialResult::benign counts.
+void AddTrials(std::span<const TrialResult* const> trials, const Reproduction& reproduction, std::span<const Benign> declared,
+               Groups* groups, report::Run* run, const Fewer& fewer = {});
 
 // Adds what is wrong without any fault. Violations become findings; objects left at exit become notes, unless nothing may stay.
 void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, Groups* groups, report::Run* run,
@@ -65,7 +79,7 @@ void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction,
 void AddDeclared(const TrialFindingText& text, const Reproduction& reproduction, Groups* groups, report::Run* run);
 
 // Key under which findings merge into one report entry. It includes all faults of the trial.
-std::uint64_t GroupOf(const TrialResult& trial, const TrialFindingText& finding);
+std::uint64_t GroupOf(const TrialResult& trial, const TrialFindingText& finding, FaultKinds* kinds);
 
 // Kernels with and without a host kernel; empty when none ran on the simulated driver.
 std::optional<report::Kernels> KernelsOf(const faults::JournalView& journal);

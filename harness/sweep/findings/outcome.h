@@ -14,12 +14,12 @@ namespace cuaudit::harness {
 
 // Sets run->outcome and run->message from `trials`, run->findings and run->totals.pruned. `possible` is the number of faults before --call,
 // --limit and pruning. `dir` is the directory of the journals.
-void SetOutcome(std::span<const TrialResult> trials, std::size_t possible, const std::string& dir, report::Run* run);
+void SetOutcome(std::span<const TrialResult* const> trials, std::size_t possible, const std::string& dir, report::Run* run);
 
 // Called after SetOutcome for a sweep. Without host records, giving up cannot be told from unwinding everything except driver objects, so a
 // sweep that excused leaks as abandoned becomes not exercised instead of clean. Leaks that the marked phase init excused need no host
 // records.
-void RefuseUnseenAbandonment(const faults::JournalHeader& header, std::span<const TrialResult> trials, report::Run* run);
+void RefuseUnseenAbandonment(const faults::JournalHeader& header, std::span<const TrialResult* const> trials, report::Run* run);
 
 // Makes a clean run not exercised when its coverage is below `tenths` of a percent.
 void RequireCoverage(std::uint64_t tenths, report::Run* run);

@@ -108,6 +108,11 @@ PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options, 
   PlannedFaults plan;
   const std::set<std::string, std::less<>> chosen(options.calls.begin(), options.calls.end());
   std::unordered_set<std::uint64_t> known;
+  std::vector<faults::Fault> hows;
+  for (const std::string& how : options.hows) {
+    faults::Fault fault;
+    if (ParseHow(how, &fault).expected == nullptr) hows.push_back(fault);
+  }
   for (const CallState& place : rehearsal.calls) {
     const faults::Record& record = *place.record;
     const auto call = static_cast<driver::CallId>(record.call);
@@ -121,9 +126,7 @@ PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options, 
     const bool comparable = options.prune == Prune::All && place.state != 0 && !place.interpreted;
     const bool stood_for = options.prune != Prune::None && place.again;
     const bool same = stood_for || (comparable && !known.insert(place.state).second);
-    for (const std::string& how : options.hows) {
-      faults::Fault fault;
-      if (ParseHow(how, &fault).expected != nullptr) continue;
+    for (faults::Fault fault : hows) {
       if (fault.how == faults::How::RefuseGarbage && !WritesOutput(call)) {
         if (wanted) ++plan.skipped[Reason::NoOutput];
         continue;

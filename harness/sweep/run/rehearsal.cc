@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/recording/pack.h"
 #include "harness/sweep/run/settle_references.h"
 #include "harness/sweep/run/site_text.h"
 #include "harness/sweep/run/subject_content.h"
@@ -210,6 +211,20 @@ std::optional<Rehearsal> KeptRehearsal(const Subject& subject, const WorkDir& di
   if (!rehearsal->threaded && !rehearsal->drifting) return std::nullopt;
   rehearsal->outputs = KeptOutputs(dir.File(kOutputs));
   return std::move(*rehearsal);
+}
+
+Status PackRuns(const WorkDir& dir) {
+  for (int number = 1; number <= kMostRuns; ++number) {
+    const std::string path = RunName(dir, number) + ".journal";
+    if (number > 1 && access(path.c_str(), R_OK) != 0) break;
+    const Result<SparseFile> file = SparseFile::Open(path);
+    if (!file.ok()) return file.status();
+    faults::JournalView journal;
+    if (const char* const wrong = journal.Open(file->data(), file->size())) return {Exit::Usage, path + ": " + wrong};
+    Status written = WriteFile(path, PackJournal(journal), Exit::Failure);
+    if (!written.ok()) return written;
+  }
+  return {};
 }
 
 Result<Rehearsal> RehearsalIn(const Subject& subject, const std::string& directory) {

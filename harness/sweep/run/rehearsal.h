@@ -63,6 +63,9 @@ Subject SubjectOfTrials(const Subject& subject, const Rehearsal& rehearsal);
 // again.
 std::optional<Rehearsal> KeptRehearsal(const Subject& subject, const WorkDir& dir);
 
+// Cuts the journals of the fault-free runs in `dir` down to what they hold, so that they can be copied to other machines.
+Status PackRuns(const WorkDir& dir);
+
 // The rehearsal that `cuaudit plan` left in `directory`, whatever the order of its calls.
 Result<Rehearsal> RehearsalIn(const Subject& subject, const std::string& directory);
 

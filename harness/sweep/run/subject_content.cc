@@ -87,9 +87,11 @@ std::uint64_t ModulesContent(const Rehearsal& rehearsal) {
   std::vector<std::uint64_t> modules;
   const faults::JournalView& journal = rehearsal.run.journal;
   for (std::size_t i = 0; i < journal.modules().size(); ++i) {
+    const std::string_view path = journal.ModulePath(i);
+    if (path.empty()) continue;  // a free row: a packed journal has none
     const auto id = journal.ModuleBuildId(i);
     const std::string_view bytes(reinterpret_cast<const char*>(id.data()), id.size());
-    modules.push_back(id.empty() ? SizeAndTime(std::string(journal.ModulePath(i))) : HashText(bytes));
+    modules.push_back(id.empty() ? SizeAndTime(std::string(path)) : HashText(bytes));
   }
   // Threads may reach the modules in another order in the next run.
   std::sort(modules.begin(), modules.end());

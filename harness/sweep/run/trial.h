@@ -40,7 +40,7 @@ struct TrialFindingText {
   std::string meter;                   // for the host: what grew, when a meter saw it and no object is known
   std::string detail;                  // what the title does not say; may be empty
   std::string apart;                   // tells two entries apart when kind and place are equal
-  std::int64_t least = -1;             // trial with fewer faults that shows the finding, too; set when the report is made
+  std::int64_t least = -1;             // number of the SweepEngine::Shrinking that the finding belongs to; -1: its faults cannot be fewer
 };
 
 // "stream"; empty for a finding without an object.

@@ -39,7 +39,15 @@ class ForkImages {
   void Remove();
 
  private:
-  std::vector<std::string> paths_;
+  struct Image {
+    std::string path;
+    FileDescriptor file;  // of the first slots: open, because it is read for every trial
+  };
+  Status Create(std::uint32_t slot);
+  template <typename T>
+  bool Read(std::uint32_t slot, std::size_t at, T* to) const;
+
+  std::vector<Image> images_;
   faults::JournalOptions options_;
 };
 

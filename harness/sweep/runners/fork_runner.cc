@@ -17,13 +17,16 @@ namespace {
 
 constexpr std::size_t kTrunk = 0;            // tag of the fault-free run in the pool; a fork has its slot + 1
 constexpr std::uint64_t kLookEveryMs = 200;  // for forks that no process reported yet
-constexpr int kLooks = 200;
+// A fork notes its process id, and a killed group is gone, within microseconds as a rule. The tool waits for that, and while it waits it
+// judges nothing.
+constexpr useconds_t kLookUs = 50;
+constexpr int kLooks = 4000;
 
 // True once the leader's process group is empty. The group was killed at the end of the leader.
 bool GroupIsGone(pid_t leader) {
   for (int look = 0; look < kLooks; ++look) {
     if (kill(-leader, 0) != 0 && errno == ESRCH) return true;
-    usleep(1000);
+    usleep(kLookUs);
   }
   return false;
 }
@@ -170,7 +173,7 @@ void ForkRunner::Separate() const {
         setpgid(pid, pid);  // fails when the group exists, and when the fork has ended
         break;
       }
-      usleep(1000);
+      usleep(kLookUs);
     }
   }
 }
@@ -239,7 +242,7 @@ Status ForkRunner::TakeEnd(const ProcessPool::Ended& ended) {
     const Result<bool> complete = Adopt();
     if (!complete.ok()) return complete.status();
     if (*complete) break;
-    usleep(1000);
+    usleep(kLookUs);
   }
   if (ended.tag == kTrunk) {
     trunk_runs_ = false;

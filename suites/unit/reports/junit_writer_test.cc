@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <pugixml.hpp>
 #include <sstream>
 #include <string>
@@ -147,6 +148,20 @@ TEST(TrialsWriter, WritesAHeaderAndALineForEachTrial) {
             "{\"rule\":\"orphaned\",\"kind\":\"device_memory\",\"count\":1,\"bytes\":4096}],\"exit\":1}\n"
             "{\"trial\":7,\"faults\":[\"cuInit#1=NOT_INITIALIZED,refuse\"],\"fired\":false,\"verdict\":\"not_exercised\",\"differs\":[],"
             "\"missed\":\"unfired\",\"attempts\":6}\n");
+}
+
+TEST(TrialsWriter, TextsMayHoldAnything) {
+  TrialRow row;
+  row.faults = {"a\"b\\c\n\x01\x7f", std::string("\xff\0", 2), std::string(10000, 'x')};
+  row.differs = {{Rule::Leak, "\xc3\x28", 1, 2}};
+  row.end = TrialEnd{0, "SIG\"\t"};
+  const std::string text = Written(Swept(), {row});
+  const auto line = nlohmann::json::parse(text.substr(text.find('\n') + 1));
+  EXPECT_EQ(line["faults"][0], "a\"b\\c\n\x01\x7f");
+  EXPECT_EQ(line["faults"][1], std::string("\xEF\xBF\xBD\0", 4));
+  EXPECT_EQ(line["faults"][2].get<std::string>().size(), 10000U);
+  EXPECT_EQ(line["differs"][0]["kind"], "\xEF\xBF\xBD(");
+  EXPECT_EQ(line["signal"], "SIG\"\t");
 }
 
 TEST(TrialsWriter, SaysHowATrialDied) {

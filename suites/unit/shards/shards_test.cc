@@ -165,8 +165,9 @@ class TrialFile : public ::testing::Test {
   void Write(const std::vector<PlannedTrial>& trials) {
     one_.first = 5;
     one_.trials = trials.size();
-    one_.digest = TrialLines::Digest(trials, 0);
-    ASSERT_TRUE(TrialLines::Write(path_, trials, 0).ok());
+    const Result<std::uint64_t> digest = TrialLines::Write(path_, trials);
+    ASSERT_TRUE(digest.ok());
+    one_.digest = *digest;
   }
 
   const TemporaryDir dir_;
@@ -191,7 +192,7 @@ TEST_F(TrialFile, GivesAShardItsTrials) {
 
 TEST_F(TrialFile, NamesAFolderThatCannotBeMade) {
   std::ofstream(dir_.path() + "/round-2") << "a file";
-  const Status written = TrialLines::Write(path_, {TrialOf({"cuInit#1=NOT_INITIALIZED,refuse"})}, 0);
+  const Status written = TrialLines::Write(path_, {TrialOf({"cuInit#1=NOT_INITIALIZED,refuse"})}).status();
   EXPECT_EQ(written.exit(), Exit::Usage);
   EXPECT_THAT(written.message(), HasSubstr("/round-2: cannot create the directory: "));
 }

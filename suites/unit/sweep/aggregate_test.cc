@@ -32,11 +32,34 @@ TrialResult Leak(const std::string& fault, std::uint64_t acquired_key, std::uint
   return trial;
 }
 
+std::vector<const TrialResult*> Pointers(const std::vector<TrialResult>& trials) {
+  std::vector<const TrialResult*> pointers;
+  for (const TrialResult& trial : trials) pointers.push_back(&trial);
+  return pointers;
+}
+
 report::Run Aggregate(const std::vector<TrialResult>& trials) {
   report::Run run;
   Groups groups;
-  AddTrials(trials, kReproduction, {}, &groups, &run);
+  AddTrials(Pointers(trials), kReproduction, {}, &groups, &run);
   return run;
+}
+
+TEST(FaultKinds, AreToldApartByAllButTheOccurrence) {
+  FaultKinds kinds;
+  const report::Fault* const second = kinds.Of("cuMemAlloc#2@init=OUT_OF_MEMORY,refuse");
+  ASSERT_NE(second, nullptr);
+  EXPECT_EQ(second->call, "cuMemAlloc");
+  EXPECT_EQ(second->code, "OUT_OF_MEMORY");
+  EXPECT_EQ(second->how, "refuse");
+  EXPECT_EQ(kinds.Of("cuMemAlloc#31@init=OUT_OF_MEMORY,refuse"), second);
+  EXPECT_EQ(kinds.Of("cuMemAlloc#+31@init=OUT_OF_MEMORY,refuse"), second);
+  EXPECT_EQ(kinds.Of("cuMemAlloc#2@init=INVALID_VALUE,refuse")->code, "INVALID_VALUE");
+  EXPECT_EQ(kinds.Of("cuMemAlloc#2@init=OUT_OF_MEMORY,persist")->how, "persist");
+  EXPECT_EQ(kinds.Of("cuMemFree#2=INVALID_VALUE,refuse")->call, "cuMemFree");
+  for (const std::string& text :
+       {std::string(), std::string("#"), std::string("cuMemAlloc"), std::string("cuMemAlloc#\xff"), std::string(10000, '#')})
+    EXPECT_EQ(kinds.Of(text), nullptr) << text;
 }
 
 TEST(Aggregate, CountsTrialsOfOneFindingAndKeepsTheFirst) {

@@ -330,6 +330,22 @@ TEST(ForkImages, TellWhetherTheDriverWasCalledAndAreNewForTheNext) {
   EXPECT_NE(access(second.c_str(), F_OK), 0);
 }
 
+TEST(ForkImages, AreThereAgainWhenAProgramRemovedThem) {
+  const TemporaryDir dir;
+  const std::string name = dir.File("forks-1");
+  ForkImages images;
+  ASSERT_TRUE(images.Make(name, 70, {}).ok());  // more than stay open
+  for (const std::uint32_t slot : {0U, 69U}) {
+    const std::string journal = name + (slot == 0 ? "-0001.journal" : "-0046.journal");
+    ASSERT_EQ(unlink(journal.c_str()), 0);
+    EXPECT_FALSE(images.Called(slot));
+    ASSERT_TRUE(images.Renew(slot).ok());
+    EXPECT_EQ(access(journal.c_str(), F_OK), 0);
+    Count<std::uint32_t>(journal, offsetof(faults::JournalHeader, occurrences));
+    EXPECT_TRUE(images.Called(slot));
+  }
+}
+
 TEST(ForkImages, WhatTheHostWasAskedForIsNoCallOfTheDriver) {
   const TemporaryDir dir;
   const std::string name = dir.File("forks-1");

@@ -29,11 +29,17 @@ TrialResult MissedBy(Missed missed) {
   return trial;
 }
 
+std::vector<const TrialResult*> Pointers(const std::vector<TrialResult>& trials) {
+  std::vector<const TrialResult*> pointers;
+  for (const TrialResult& trial : trials) pointers.push_back(&trial);
+  return pointers;
+}
+
 report::Run RunOf(const std::vector<TrialResult>& trials, std::size_t possible, bool findings = false) {
   report::Run run;
   run.mode = report::Mode::Sweep;
   if (findings) run.findings.emplace_back();
-  SetOutcome(trials, possible, "/tmp/w", &run);
+  SetOutcome(Pointers(trials), possible, "/tmp/w", &run);
   return run;
 }
 

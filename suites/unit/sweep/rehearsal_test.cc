@@ -9,6 +9,7 @@
 #include <set>
 
 #include "harness/process/files.h"
+#include "harness/recording/pack.h"
 #include "harness/sweep/plan/call_state.h"
 #include "harness/sweep/run/subject_content.h"
 #include "suites/support/temporary_dir.h"
@@ -35,6 +36,31 @@ TEST(Rehearsal, NamesTheFirstCallThatDiffers) {
   first.Call(CallId::MemAlloc_v2);
   second.Call(CallId::StreamCreate);
   EXPECT_EQ(FirstDifference(first.Read().evidence(), second.Read().evidence()), "call 2: cuMemAlloc, then cuStreamCreate");
+}
+
+TEST(PackedRun, SaysTheSameAndIsAsLargeAsItsContent) {
+  const TemporaryDir dir;
+  JournalBuilder journal(dir.File("1"), 1U << 16U);
+  journal.StackIn(60000, "/lib/libone.so");
+  journal.Call(CallId::Init);
+  journal.Call(CallId::MemAlloc_v2).stack = 60000;
+  journal.Call(CallId::StreamCreate).stack = 7;  // a stack that is not there
+  const Observation before = journal.Read();
+  const std::string bytes = PackJournal(before.journal);
+  EXPECT_LT(bytes.size(), 16384U);
+  faults::JournalView packed;
+  ASSERT_EQ(packed.Open(bytes.data(), bytes.size()), nullptr);
+  EXPECT_FALSE(packed.truncated());
+  ASSERT_EQ(packed.records().size(), 3U);
+  const faults::Record& call = packed.records()[1];
+  EXPECT_EQ(call.call, before.journal.records()[1].call);
+  EXPECT_EQ(call.end, before.journal.records()[1].end);
+  ASSERT_EQ(packed.Stack(call.stack).size(), 1U);
+  EXPECT_EQ(packed.ModulePath(faults::FrameModule(packed.Stack(call.stack)[0])), "/lib/libone.so");
+  EXPECT_EQ(SiteKey(packed, SiteOf(call)), SiteKey(before.journal, SiteOf(before.journal.records()[1])));
+  EXPECT_EQ(packed.records()[0].stack, 0U);
+  EXPECT_EQ(packed.records()[2].stack, 0U);
+  EXPECT_EQ(PackJournal(packed), bytes) << "packing twice changes nothing";
 }
 
 TEST(Rehearsal, NamesAMissingCallAndAnotherResult) {
