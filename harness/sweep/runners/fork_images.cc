@@ -14,6 +14,7 @@
 #include "faults/driver/call_id.h"
 #include "faults/journal/layout.h"
 #include "faults/plan/fork_file.h"
+#include "harness/process/files.h"
 
 namespace cuaudit::harness {
 namespace {
