@@ -81,6 +81,7 @@ struct PutBack::Change {
   std::uint64_t before = 0;         // the context that was current, or the stream
   std::size_t undone = kNoStep;     // the call that undoes the change, or tries to
   std::size_t destroyed = kNoStep;  // the call that destroys the stream
+  bool denied = false;              // the program was told that the change had failed
 };
 
 std::vector<PutBack::Change> PutBack::ChangesOf(const Evidence& run) {
@@ -116,11 +117,13 @@ std::vector<PutBack::Change> PutBack::ChangesOf(const Evidence& run) {
       return change.undone != kNoStep;
     });
     if (effect == Effect::PushesContext || effect == Effect::PopsContext || effect == Effect::DestroysContext) moved[record.tid] = step;
-    if (OutcomeOf(record) != Outcome::Succeeded) continue;
+    const Outcome outcome = OutcomeOf(record);
+    if (outcome != Outcome::Succeeded && outcome != Outcome::After) continue;
     const bool captures = effect == Effect::BeginsCapture;
     if (!captures && !SwitchesContext(record, effect)) continue;
     open.push_back(changes.size());
     changes.push_back({captures ? Kind::Stream : Kind::Context, &record, step, captures ? StreamOf(record) : record.context});
+    changes.back().denied = outcome == Outcome::After;
   }
   return changes;
 }
@@ -156,9 +159,12 @@ PutBack::PutBack(const Evidence& fault_free) {
   for (const Change& change : ChangesOf(fault_free)) {
     const bool is_context = change.kind == Kind::Context;
     std::size_t& until = away[change.record->tid];
-    if (is_context && change.undone == kNoStep && until > change.step) continue;
+    // The same call with another context is no way back: each turn of a loop chooses its own.
+    const bool is_undone =
+        change.undone != kNoStep && fault_free.record(fault_free.facts().calls[change.undone]).stack != change.record->stack;
+    if (is_context && !is_undone && until > change.step) continue;
     Undone& undone = undone_[SiteKey(*fault_free.journal, SiteOf(*change.record))];
-    if (change.undone == kNoStep) {
+    if (!is_undone) {
       undone.always = false;
       if (is_context) leaving_.merge(CallersOf(fault_free, change.record->stack));
       continue;
@@ -286,7 +292,7 @@ std::vector<TrialFinding> PutBack::Missing(const Evidence& trial) const {
     const bool is_context = change.kind == Kind::Context;
     std::size_t& until = away[change.record->tid];
     if (is_context && change.undone != kNoStep) until = std::max(until, change.undone + 1);
-    if (change.undone != kNoStep || vanished.count(change.record->pid) != 0) continue;
+    if (change.undone != kNoStep || change.denied || vanished.count(change.record->pid) != 0) continue;
     if (is_context && until > change.step) continue;
     const std::uint64_t key = SiteKey(*trial.journal, SiteOf(*change.record));
     const auto known = undone_.find(key);

@@ -37,6 +37,11 @@ CUAUDIT_CASE(ContextNotRestored, NobodyIsInItsWay) {
   ExpectSilent(WorksElsewhere<Around::NeverPutsItBack>, false, "no run puts it back");
 }
 
+CUAUDIT_CASE(ContextNotRestored, EachTurnChoosesItsContext) { ExpectSilent(TakesTurns, false, "turns"); }
+CUAUDIT_CASE(ContextNotRestored, ItWasToldThatNothingChanged) {
+  ExpectSilent(ComesBackFromNowhere, true, "puts it back all the same");
+  ExpectSilent(ComesBackFromNowhere, false, "believes it");
+}
 CUAUDIT_CASE(ContextNotRestored, TheWayBackMayGoElsewhere) {
   ExpectSilent(FreesElsewhere<WayBack::OfAFunction>, true, "comes back");
   ExpectSilent(FreesElsewhere<WayBack::OfMain>, false, "nobody is left");

@@ -108,6 +108,40 @@ Trace FreesElsewhere(Run run) {
   return t;
 }
 
+// Right: each turn of a loop works in the context of its own choice and leaves it current.
+inline Trace TakesTurns(Run run) {
+  const bool fails = run != Run::FaultFree;
+  Trace t;
+  std::uint64_t current = 0;
+  for (std::uint64_t i = 0; i < 4 && !(fails && i == 2); ++i) {
+    const std::uint64_t chosen = i % 2 == 0 ? kCallers : 0xb;
+    t.Call(driver::CallId::CtxSetCurrent).In(0, chosen).Context(current).Stack(InHelper(1, 1));
+    current = chosen;
+    Step alloc = t.Alloc(0x1000 * (i + 1)).Context(current).Stack(InHelper(1, 2));
+    if (fails && i == 1) alloc.Refused();
+  }
+  for (std::uint64_t i = 0; i < (fails ? 1U : 4U); ++i) t.Free(0x1000 * (i + 1)).Context(current).Stack(101);
+  return t;
+}
+
+// Right: the function is told that it could not make the other context current, and makes its caller's current all the same.
+inline Trace ComesBackFromNowhere(Run run) {
+  const bool fails = run != Run::FaultFree;
+  Trace t;
+  t.Call(driver::CallId::CtxSetCurrent).In(0, kCallers).Context(0).Stack(101);
+  Step set = t.Call(driver::CallId::CtxSetCurrent).In(0, 0xb).Context(kCallers).Stack(InHelper(1, 1));
+  if (fails) set.After();
+  if (!fails) {
+    t.Alloc(0x1000).Context(0xb).Stack(InHelper(1, 2));
+    t.Free(0x1000).Context(0xb).Stack(InHelper(1, 3));
+  }
+  if (run != Run::Wrong) t.Call(driver::CallId::CtxSetCurrent).In(0, kCallers).Context(0xb).Stack(InHelper(1, 4));
+  const std::uint64_t current = run == Run::Wrong ? 0xb : kCallers;
+  t.CreateStream(0x10).Context(current).Stack(103);
+  t.DestroyStream(0x10).Context(current).Stack(104);
+  return t;
+}
+
 // A program marks its cycles and does the work itself: no function returns, but the cycle ends.
 template <bool ItsOwnCall>
 Trace WorksElsewhereInACycle(Run run) {
