@@ -10,6 +10,8 @@
 //             must live until Free, or RetireStream: its handle is used once more. A handle that is another stream's by then is found out,
 //             and answers INVALID_HANDLE; one that is nobody's crashes a genuine driver. Freeing a block of a destroyed stream is fine;
 //             its memory serves others once RetireStream told of it, or after EmptyCache.
+//             With trust_stream_handles and remap_budget, a stream that freed memory may also be recorded on in calls that name others,
+//             until RetireStream has returned, unless it is being captured.
 //   Captures  MUST be announced: BeginAllocateToPool before, or Identify in the capture before it allocates. Memory for a capture is then
 //             kept apart from what its streams use outside, whichever StreamRef or trusted handle names them. The cached path asks the
 //             driver nothing, so it cannot know of any other capture: UP TO 60 ALLOCATIONS (capture_check_interval less one) OF A CAPTURE
