@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "faults/journal/journal_file.h"
+#include "harness/process/files.h"
 #include "harness/process/status.h"
 
 namespace cuaudit::harness {
