@@ -91,26 +91,6 @@ TEST(StackTable, FramesAroundTheGivenOneAreLeftOut) {
   }
 }
 
-TEST(StackTable, FramesOfTheDropInAreLeftOut) {
-  TemporaryJournal file(8);
-  Journal journal;
-  ASSERT_EQ(journal.Open(file.path()), nullptr);
-  OneTable()->Attach(&journal, false);
-  const std::uint32_t id = FromOnePlace(OneTable());
-  OneTable()->LeaveOut(reinterpret_cast<const void*>(&FromOnePlace));
-  const std::uint32_t beyond = FromOnePlace(OneTable());
-  const std::vector<char> bytes = file.Bytes();
-  JournalView view;
-  ASSERT_EQ(view.Open(bytes.data(), bytes.size()), nullptr);
-  const auto frames = view.Stack(id);
-  const auto outside = view.Stack(beyond);
-  ASSERT_FALSE(frames.empty());
-  ASSERT_FALSE(outside.empty());
-  EXPECT_TRUE(view.ModulePath(FrameModule(frames[0])).ends_with("journal_test"));
-  EXPECT_FALSE(view.ModulePath(FrameModule(outside[0])).ends_with("journal_test"));
-  OneTable()->LeaveOut(nullptr);
-}
-
 TEST(StackTable, DepthZeroTakesNoStack) {
   TemporaryJournal file(8);
   Journal journal;
