@@ -34,7 +34,7 @@ std::uint64_t HundredthsNow() noexcept;
 bool IsPassing(RecordKind kind, std::uint16_t call) noexcept;
 
 // True for a call that reads a setting of the driver, a device or the calling thread and names no object (cuCtxGetDevice): PyTorch makes
-// about ten of them for each launch. A recording counts those that succeed and has no record of them.
+// many of them for each launch. A recording counts those that succeed and has no record of them.
 bool IsPlainQuery(driver::CallId call) noexcept;
 
 // True when this argument of the call is data of the program and no size, handle or address: the value that a memset writes.

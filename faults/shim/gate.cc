@@ -118,6 +118,7 @@ void Gate::Enter(Passage* passage) noexcept {
   const bool only_counted = journal_ != nullptr && journal_->recording() && IsPlainQuery(passage->id);
   Record* record = only_counted ? nullptr : NewRecord(journal_, RecordKind::Call, static_cast<std::uint16_t>(passage->id));
   passage->record = record;
+  thread_state.asking = only_counted ? static_cast<std::uint16_t>(driver::Index(passage->id) + 1) : 0;
   thread_state.begin = record != nullptr ? record->begin : 0;
   if (record != nullptr) {
     FillArguments(*passage, nested, next_, journal_);
@@ -196,6 +197,7 @@ CUresult Gate::Leave(Passage* passage, CUresult result) noexcept {
     }
     journal_->Finish(record);
   }
+  thread_state.asking = 0;
   thread_state.inside = passage->outer;
   thread_state.begin = passage->outer_begin;
   errno = saved;

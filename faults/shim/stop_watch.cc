@@ -39,7 +39,23 @@ alignas(16) constinit char signal_stack[kSignalStackBytes] = {};
 pid_t ProcessId() noexcept { return static_cast<pid_t>(syscall(SYS_getpid)); }
 pid_t ThreadId() noexcept { return static_cast<pid_t>(syscall(SYS_gettid)); }
 
+// The call under way of this thread has no record, because a recording only counts it: one is written now. Answers its ticket, or 0.
+std::uint64_t WriteCallUnderWay() noexcept {
+  if (thread_state.asking == 0) return 0;
+  Record* const record = journal->Begin(true);
+  if (record == nullptr) return 0;
+  record->kind = RecordKind::Call;
+  record->call = static_cast<std::uint16_t>(thread_state.asking - 1);
+  record->pid = Pid();
+  record->tid = Tid();
+  record->cycle = journal->header().cycle.load(std::memory_order_relaxed);
+  record->flags = kForwarded;
+  journal->Entered(record);
+  return record->begin;
+}
+
 void WriteStop(int signal, const siginfo_t& info, void* context) noexcept {
+  if (const std::uint64_t begin = WriteCallUnderWay(); begin != 0) thread_state.begin = begin;
   Record* const record = journal->Begin();
   if (record == nullptr) return;
   const JournalHeader& header = journal->header();

@@ -18,7 +18,8 @@ struct ThreadState {
   std::uint32_t pid;
   std::uint32_t arming;  // Gate::arming_ of the plan whose fault number `hit` hit this thread last
   std::uint32_t hit;
-  const void* own;  // stacks leave out this frame and those inside of it; null: they begin outside of the gate
+  std::uint16_t asking;  // id + 1 of the call under way that has no record, because a recording only counts it; 0: none
+  const void* own;       // stacks leave out this frame and those inside of it; null: they begin outside of the gate
 };
 inline constinit thread_local ThreadState thread_state = {};
 

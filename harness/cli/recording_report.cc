@@ -258,7 +258,7 @@ void AddExtent(const Observation& seen, Lines* page) {
   if (recording.Whole()) page->Add("  lacks    nothing: it begins with the program");
 }
 
-// Calls that have no record, because they only ask and succeeded.
+// Calls that have no record here, because they only ask and succeeded, or because their record is gone.
 void AddCounted(const Observation& seen, Lines* page) {
   std::vector<char> plain(driver::kBaseCount, 0);
   for (std::size_t call = 0; call < driver::kCallCount; ++call) {
@@ -274,7 +274,8 @@ void AddCounted(const Observation& seen, Lines* page) {
     if (recorded && counted != 0) --counted;
   }
   if (counted != 0)
-    page->Add("  counted  {} that only ask, such as cuCtxGetDevice: those that succeed have no record", Plural(counted, "call", "calls"));
+    page->Add("  counted  {} that only ask, such as cuCtxGetDevice: they have no record, and are in no figure below",
+              Plural(counted, "call", "calls"));
 }
 
 // What the calls before the recording acquired cannot be known; their number can, because the calls are counted in the header.

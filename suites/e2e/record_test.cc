@@ -108,6 +108,15 @@ TEST(Record, ACrashSaysWhere) {
   EXPECT_THAT(seen.out, HasSubstr("keep_stream"));
 }
 
+TEST(Record, ACrashInACallThatIsOnlyCountedNamesIt) {
+  const Recorded recorded = Record("ask unwritable");
+  EXPECT_EQ(recorded.outcome.exit, 139);
+  const Outcome seen = Explain(recorded.file);
+  EXPECT_EQ(seen.exit, 3) << seen.err;
+  EXPECT_THAT(seen.out, HasSubstr("died of SIGSEGV"));
+  EXPECT_THAT(seen.out, HasSubstr("under way at the end: cuMemGetInfo"));
+}
+
 TEST(Record, MisuseIsAFinding) {
   const Outcome seen = Explain(Record("twice").file);
   EXPECT_EQ(seen.exit, 1) << seen.err;

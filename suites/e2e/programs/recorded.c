@@ -7,6 +7,7 @@
 //   churn     60,000 events are made and destroyed
 //   copies    60,000 copies
 //   ask       60,000 times which device is current, and once about a device that is not there
+//   unwritable asks how much memory is free, for a place that cannot be written: dies of SIGSEGV in the call
 //   cache     40 cycles are marked; each makes an event and destroys the one of eight cycles ago
 //   grow      40 cycles are marked; each makes an event that stays
 //   secret    the bytes of the variable RECORDED_SECRET go to the device, into memsets and into kernels' arguments
@@ -139,6 +140,7 @@ static int act(const char *word) {
   if (strcmp(word, "churn") == 0) return churn(60000);
   if (strcmp(word, "copies") == 0) return copies(60000);
   if (strcmp(word, "ask") == 0) return ask(60000);
+  if (strcmp(word, "unwritable") == 0) return cuMemGetInfo((size_t *)8, (size_t *)8) == CUDA_SUCCESS;
   if (strcmp(word, "cache") == 0) return cycles(0);
   if (strcmp(word, "grow") == 0) return cycles(1);
   if (strcmp(word, "secret") == 0) return secret();
