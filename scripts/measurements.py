@@ -85,7 +85,8 @@ def add(root, results):
     said = re.fullmatch(r"(?:NVIDIA )?(.+), (\d+(?:\.\d+)+)", summary.get("gpu", ""))
     if not said:
         fail(f"{results / 'summary.json'}: gpu is {summary.get('gpu')!r}, expected a device and a driver version such as 'NVIDIA H200, 580.159.04'")
-    directory = root / "measurements" / f"{said[1].split()[0].lower()}_{said[2]}"
+    device = re.sub(r" \d+GB.*", "", said[1]).lower()  # without its memory
+    directory = root / "measurements" / f"{re.sub(r'[^a-z0-9]+', '_', device)}_{said[2]}"
     path = directory / "gpu_check.json"
     data = load(path) if path.exists() else {"gpu": summary["gpu"].rsplit(", ", 1)[0], "driver": said[2], "runs": []}
     run = {key: summary[key] for key in ("date", "time", "commit", "results", "skipped", "tests") if key in summary}
