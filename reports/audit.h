@@ -62,8 +62,6 @@ struct Audit {
   bool from_archive = false;  // files of this machine are not those that its call stacks name
 };
 
-// Sums of counts that came from files.
-
 // The sum, or the largest number when the sum is larger.
 constexpr std::uint64_t Plus(std::uint64_t a, std::uint64_t b) { return a + b < a ? std::numeric_limits<std::uint64_t>::max() : a + b; }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// What a device is and can, the profiler, and private tables.
 #include <string.h>
 
 #include "faults/cudart/calls.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Memory of device and host, hints and moves, copies in batches, pools.
 
 #include "faults/cudart/calls.h"
 #include "faults/cudart/devices.h"

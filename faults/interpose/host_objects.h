@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// host_objects.h: dlopen and dlmopen on behalf of another object, with the search path of that object.
+// host_objects.h: dlopen and dlmopen on behalf of another object, with the search path of that object; records of dlopen references and
+// mutexes.
 //
 // glibc searches the DT_RUNPATH or DT_RPATH of the object that called dlopen. With a wrapper that object would be the drop-in, so the
 // wrapper searches itself, in glibc's order: objects loaded under that name, DT_RPATH if there is no DT_RUNPATH, LD_LIBRARY_PATH,

@@ -38,8 +38,6 @@ Base BaseOf(std::string name, report::Audit audit);
 // Sets Defect::change and `was` of each defect of `head`, and head->comparison.
 void CompareWith(Base base, report::Audit* head);
 
-// Whether two audits ran the same program under settings that show the same.
-
 // How the command of `now`, or the environment that it was given, differs from that of `before`, in words. Empty: it does not, or one of
 // them is unknown. A program counts by its file name, and so does any other absolute path, for releases lie in folders of their own.
 std::string OtherCommand(const report::Run& before, const report::Run& now);

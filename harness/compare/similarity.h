@@ -27,7 +27,6 @@ namespace cuaudit::harness {
 
 // Which defects of one release are parts of one of the other.
 //
-//
 // Who is blamed may change with a wrapper around a release, and then one defect becomes two, or two become one. A part loses nothing but
 // what the whole loses, and only what no other defect accounts for: the pair of the whole is subtracted from it, and each of its parts. So
 // a whole that is there as it was has no parts, and the same mistake in one more function is new.

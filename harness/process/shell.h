@@ -26,7 +26,7 @@ std::optional<std::vector<std::string>> ShellSplit(std::string_view line);
 // Environment variables as commands for a shell to evaluate.
 //
 //   Errors    none. Every value without a NUL can be written, in any encoding.
-//   Source    POSIX.1-2017 Shell Command Language, 2.2.2 (single quotes); the manual of fish, Quotes.
+//   Source    POSIX.1-2024 Shell Command Language, 2.2.2 (single quotes); the manual of fish, Quotes.
 
 enum class Shell : std::uint8_t { Posix, Fish };
 

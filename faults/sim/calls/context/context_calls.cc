@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Contexts: made, destroyed, current on a thread; primary contexts.
 #define __CUDA_API_VERSION_INTERNAL
 
 #include "faults/sim/context/context.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// setting_calls.cc: settings of a context
+// Settings of a context, core dumps, and GPUDirect flushes.
 #define __CUDA_API_VERSION_INTERNAL
 
 #include "faults/sim/context/context.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// What devices there are and can do; the profiler, peer access, and checkpoints of processes.
 #define __CUDA_API_VERSION_INTERNAL
 #include <signal.h>
 

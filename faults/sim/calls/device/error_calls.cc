@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Names of errors, the log of refused calls, and notifications of a device.
 #define __CUDA_API_VERSION_INTERNAL
 
 #include "faults/sim/entry/entry.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Executable graphs: instantiated, launched, updated.
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/entry/entry.h"
 #include "faults/sim/graph/capture.h"

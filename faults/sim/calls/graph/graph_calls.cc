@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Graphs as such, their user objects and their memory nodes; DOT output.
 #define __CUDA_API_VERSION_INTERNAL
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Attributes of kernel nodes.
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/entry/entry.h"
 #include "faults/sim/graph/node.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Nodes of each kind: added, asked, set.
 #define __CUDA_API_VERSION_INTERNAL
 
 #include "faults/sim/entry/entry.h"

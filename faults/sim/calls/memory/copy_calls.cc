@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Copies and fills.
 #define __CUDA_API_VERSION_INTERNAL
 
 #include "faults/sim/context/context.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Memory that comes from elsewhere: external memory, CUDA IPC, graphics resources.
 #define __CUDA_API_VERSION_INTERNAL
 #include <unistd.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Memory of device and host, registered memory, and attributes of pointers.
 #define __CUDA_API_VERSION_INTERNAL
 #include <sys/mman.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Memory in stream order, and pools.
 #define __CUDA_API_VERSION_INTERNAL
 #include <fcntl.h>
 #include <unistd.h>

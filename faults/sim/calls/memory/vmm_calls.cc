@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Virtual memory: addresses reserved, physical memory made, mapped and shared.
 #define __CUDA_API_VERSION_INTERNAL
 #include <sys/mman.h>
 

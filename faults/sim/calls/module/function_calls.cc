@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// What functions and kernels are, and how many blocks of them a device holds.
 #define __CUDA_API_VERSION_INTERNAL
 
 #include "faults/sim/device/profile.h"

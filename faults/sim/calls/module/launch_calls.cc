@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Launches, also in the form of CUDA 3.
 #define __CUDA_API_VERSION_INTERNAL
 
 #include "faults/sim/entry/entry.h"

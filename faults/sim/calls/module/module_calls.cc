@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Modules, libraries, and the linker.
 #define __CUDA_API_VERSION_INTERNAL
 #include <elf.h>
 

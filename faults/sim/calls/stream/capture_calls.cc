@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Captures of streams.
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/entry/entry.h"
 #include "faults/sim/graph/capture.h"

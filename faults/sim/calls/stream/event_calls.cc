@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Events.
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/context/context.h"
 #include "faults/sim/entry/entry.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Streams, and host functions that wait in them.
 #define __CUDA_API_VERSION_INTERNAL
 
 #include "faults/sim/context/context.h"

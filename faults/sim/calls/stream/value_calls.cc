@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Values that streams write and wait for; external semaphores, as calls and as graph nodes.
 #define __CUDA_API_VERSION_INTERNAL
 #include <sys/stat.h>
 #include <unistd.h>

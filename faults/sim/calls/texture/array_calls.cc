@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Arrays and mipmapped arrays.
 #define __CUDA_API_VERSION_INTERNAL
 
 #include "faults/sim/entry/entry.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Texture and surface references of modules.
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/entry/entry.h"
 #include "faults/sim/kernel/module.h"
