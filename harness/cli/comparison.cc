@@ -90,13 +90,13 @@ bool IsWithin(const std::filesystem::path& inner, const std::filesystem::path& o
   return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
 }
 
-// An audit that writes over its base would be compared with itself, and what is new in it would be old for the next one.
+// An audit or a merge that writes over its base would be compared with itself, and what is new in it would be old for the next one.
 Status CheckApart(const std::string& base, const std::string& out) {
   const std::filesystem::path from = Real(base);
   const std::filesystem::path to = Real(out);
   if (!IsWithin(from, to) && !IsWithin(to, from)) return {};
   return {Exit::Usage,
-          "--base: " + base + ": expected a result that is not in --out " + out + ", nor around it, because the audit writes there"};
+          "--base: " + base + ": expected a result that is not in --out " + out + ", nor around it, because the result is written there"};
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ TEST(AuditBase, IsNotWhereTheAuditWrites) {
     const Outcome outcome = project.Audit({"--base", base});
     EXPECT_EQ(outcome.exit, 2) << base << outcome.err;
     EXPECT_EQ(outcome.err, "cuaudit: --base: " + base + ": expected a result that is not in --out " + project.out +
-                               ", nor around it, because the audit writes there\n");
+                               ", nor around it, because the result is written there\n");
   }
   EXPECT_EQ(ReadFile(project.out + "/audit.json"), before);
 }
