@@ -88,7 +88,8 @@ void AddCases(const Audit& audit, Annotations* annotations) {
     }
     for (const Run& run : one.runs) {
       if (const std::string cut = CutShort(run); !cut.empty())
-        annotations->Add(kWarning, "cuaudit: " + NameOf(one, run) + ": cut short", {}, cut);
+        annotations->Add(audit.comparison && Proves(run) && !ProvesAll(run) ? not_run : kWarning,
+                         "cuaudit: " + NameOf(one, run) + ": cut short", {}, cut);
       if (Proves(run)) continue;
       annotations->Add(run.outcome == Outcome::Error ? kError : not_run, "cuaudit: " + NameOf(one, run) + ": nothing is proved", {},
                        Data(MessageLine(run), kMessageBytes));

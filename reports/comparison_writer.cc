@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "reports/audit_defects.h"
 #include "reports/defect_words.h"
 #include "reports/escape.h"
 #include "reports/json_reader.h"
@@ -109,6 +110,21 @@ void AppendGone(const Comparison& comparison, const std::vector<NotProved>& not_
   }
 }
 
+// They make no comparison fail, as they make no audit fail, and nobody shall take them for tried.
+void AppendLeftOut(const Audit& audit, Page* page) {
+  bool first = true;
+  for (const Case& one : audit.cases) {
+    for (const Run& run : one.runs) {
+      const std::string cut = TrialsLeftOut(run);
+      if (cut.empty() || !ProvesAll(run)) continue;
+      if (first) page->Line("");
+      if (first) page->Line("{}:", page->Paint(kYellow, "cut short"));
+      page->Line("  {}: {}", Within(one.name, run.mode), cut);
+      first = false;
+    }
+  }
+}
+
 // Unchanged defects are only counted, but for those that are known by a guess: a person can check it.
 void AppendTaken(const Audit& audit, Page* page) {
   constexpr std::size_t kMost = 20;
@@ -152,6 +168,14 @@ std::string WhyNothingProved(const Run& run) {
   return what + (what.empty() || line.empty() ? "" : ": ") + (what.empty() && line.empty() ? "the report has no outcome" : line);
 }
 
+std::string WhyNotAllProved(const Run& run) {
+  constexpr std::string_view kOutcome = "not exercised: ";
+  std::string why = WhyNothingProved(run);
+  if (!why.empty() || ProvesAll(run)) return why;
+  const std::string_view told = run.message.told;
+  return "in part: " + std::string(told.starts_with(kOutcome) ? told.substr(kOutcome.size()) : told);
+}
+
 std::vector<NotProved> Missing(const Audit& audit) {
   std::vector<NotProved> missing;
   if (!audit.comparison) return missing;
@@ -171,8 +195,8 @@ std::vector<NotProved> NothingProved(const Audit& audit) {
   for (const Case& one : audit.cases) {
     if (!one.not_run.empty()) all.push_back({one.name, Mode::Unknown, one.not_run});
     for (const Run& run : one.runs) {
-      std::string why = WhyNothingProved(run);
-      const bool said = !one.not_run.empty() && why.ends_with(one.not_run);
+      std::string why = WhyNotAllProved(run);
+      const bool said = !one.not_run.empty() && why.find(one.not_run) != std::string::npos;
       if (!why.empty() && !said) all.push_back({one.name, run.mode, std::move(why)});
     }
   }
@@ -254,6 +278,7 @@ bool WriteComparisonText(const Audit& audit, std::ostream& out, bool colour) {
   AppendChanged(audit, Change::Changed, &number, &page);
   AppendExpired(audit, &number, &page);
   AppendGone(comparison, not_proved, &page);
+  AppendLeftOut(audit, &page);
   AppendFixed(comparison, &page);
   AppendTaken(audit, &page);
   out.write(page.text.data(), static_cast<std::streamsize>(page.text.size()));

@@ -15,15 +15,20 @@ namespace cuaudit::report {
 // Why a run says nothing about what it does not show: it was interrupted, failed, or was not exercised. Empty: it does.
 std::string WhyNothingProved(const Run& run);
 
+// The same, and of a run that proves something why that is not all: "in part: shard 2 of round 1 is missing, with 3 trials". Findings do
+// not stand for what nobody tried. Trials that --limit left out, or --budget after each place was tried once, are none of it: without
+// findings such a run is clean.
+std::string WhyNotAllProved(const Run& run);
+
 // Runs of the base that the audit does not have. A case that is gone as a whole stands there once.
 std::vector<NotProved> Missing(const Audit& audit);
 
-// Cases and runs of the audit that prove nothing, and then those of the base that the audit does not have, each once: a run that says no
-// more than its case is left out.
+// Cases and runs of the audit that prove nothing, or not all, and then those of the base that the audit does not have, each once: a run
+// that says no more than its case is left out.
 std::vector<NotProved> NothingProved(const Audit& audit);
 
-// Number of defects by change. Suppressed ones are in none of them. What was not run is counted once: cases and runs that prove nothing
-// (NothingProved), and defects of the base that nobody looked for in the others.
+// Number of defects by change. Suppressed ones are in none of them. What was not run is counted once: cases and runs that NothingProved
+// lists, and defects of the base that nobody looked for in the others.
 struct Changes {
   std::map<Change, std::uint64_t> defects;
   std::uint64_t suppressed = 0;

@@ -165,9 +165,14 @@ void AppendOutcome(const Run& run, const Audit& audit, Suite* suite) {
     const bool told = run.outcome == Outcome::Clean || run.outcome == Outcome::Left;
     SetText(test.append_child("system-out"), told && !message.empty() ? message : OutcomeName(run));
   }
-  if (const std::string cut = CutShort(run); !cut.empty()) {
+  const std::string cut = CutShort(run);
+  if (cut.empty()) return;
+  test = suite->Case(run.mode, "outcome", "cut_short");
+  if (ended && audit.comparison && !ProvesAll(run) && FailsOn(audit, Change::NotRun)) {
+    AppendNothingProved("not_run", cut, true, test, suite);
+  } else {
     ++suite->counter.skipped;
-    Set(suite->Case(run.mode, "outcome", "cut_short").append_child("skipped"), "message", cut);
+    Set(test.append_child("skipped"), "message", cut);
   }
 }
 

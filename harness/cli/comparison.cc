@@ -14,6 +14,7 @@
 #include "harness/compare/result_files.h"
 #include "harness/options/report_files.h"
 #include "harness/process/files.h"
+#include "reports/audit_defects.h"
 #include "reports/comparison_writer.h"
 #include "reports/message.h"
 #include "reports/run.h"
@@ -27,6 +28,13 @@ bool HasExpired(const report::Audit& audit) {
       return std::any_of(run.defects.begin(), run.defects.end(),
                          [](const report::Defect& defect) { return defect.suppressed && defect.suppressed->expired; });
     });
+  });
+}
+
+// True when what a run has found hides that it did not try all, so that the status of the audit says nothing of it.
+bool IsInPart(const report::Audit& audit) {
+  return std::any_of(audit.cases.begin(), audit.cases.end(), [](const report::Case& one) {
+    return std::any_of(one.runs.begin(), one.runs.end(), [](const report::Run& run) { return Proves(run) && !ProvesAll(run); });
   });
 }
 
@@ -82,13 +90,13 @@ bool IsWithin(const std::filesystem::path& inner, const std::filesystem::path& o
   return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
 }
 
-// An audit that writes over its base would be compared with itself, and what is new in it would be old for the next one.
+// An audit or a merge that writes over its base would be compared with itself, and what is new in it would be old for the next one.
 Status CheckApart(const std::string& base, const std::string& out) {
   const std::filesystem::path from = Real(base);
   const std::filesystem::path to = Real(out);
   if (!IsWithin(from, to) && !IsWithin(to, from)) return {};
   return {Exit::Usage,
-          "--base: " + base + ": expected a result that is not in --out " + out + ", nor around it, because the audit writes there"};
+          "--base: " + base + ": expected a result that is not in --out " + out + ", nor around it, because the result is written there"};
 }
 
 }  // namespace
@@ -135,7 +143,8 @@ Exit AuditBase::Compare(const std::string& directory, Exit of_the_audit) const {
     if (!written.ok()) return Refuse(written);
   }
   const Exit compared = PolicyExit(policy_, *head);
-  // Old defects are no reason for a status of 1, but what failed or proved nothing is never clean.
+  // Old defects are no reason for a status of 1, but what failed, or did not prove all, is never clean.
+  if (of_the_audit == Exit::Findings && compared == Exit::Clean && IsInPart(*head)) return Exit::Environment;
   const bool proved = of_the_audit == Exit::Clean || of_the_audit == Exit::Findings;
   if (proved || (compared == Exit::Findings && of_the_audit == Exit::Environment)) return compared;
   return of_the_audit;

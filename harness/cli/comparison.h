@@ -38,7 +38,8 @@ class AuditBase {
   TriedBefore TriedIn(const std::string& case_name) const;
 
   // Compares the result in `directory` with the base, writes comparison.json there, and prints the comparison. The exit status is that of
-  // the comparison, or `of_the_audit` when that says that the audit failed or proved nothing.
+  // the comparison, or `of_the_audit` when that says that the audit failed or proved nothing. Nothing that was tried in part is clean,
+  // whatever the policy: Exit::Environment, as when its findings are suppressed.
   Exit Compare(const std::string& directory, Exit of_the_audit) const;
 
  private:

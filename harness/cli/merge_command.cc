@@ -121,6 +121,7 @@ class ProjectMerge {
     const std::size_t jobs = merge_.options.jobs != 0 ? merge_.options.jobs : UsableCores();
     SideBySide how;
     how.at_a_time = AnyAlone() ? 1 : std::min(jobs, cases);
+    how.name = [this](std::size_t i) { return merge_.Case(i).name; };
     how.bytes = [this](std::size_t i) { return kMemoryOfACase + kMemoryPerByte * BytesOf(i); };
     how.carry_out = [this](std::size_t i) { return Pack(MergeCase(i)); };
     how.take = [this](std::size_t i, const std::string& answer) { return Take(i, Unpack(answer)); };
@@ -137,8 +138,9 @@ class ProjectMerge {
   }
 
  private:
-  // Of a merge, measured: what the process of a case takes, and what it takes for each byte of its shards.
-  static constexpr std::uint64_t kMemoryOfACase = std::uint64_t{32} << 20U;
+  // An estimate of what the process of a case takes: as much as the largest that was measured at its peak, with about 8,000 trials
+  // (docs/MEASURED.md), and for each byte of its shards what parsed rows take, about, which nobody has measured.
+  static constexpr std::uint64_t kMemoryOfACase = std::uint64_t{49} << 20U;
   static constexpr std::uint64_t kMemoryPerByte = 24;
 
   // Whether some program should have the machine for itself, when its case still needs trials.

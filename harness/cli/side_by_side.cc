@@ -88,7 +88,8 @@ class Workers {
     if (!ended.ok()) return ended.status();
     const auto worker = under_way_.find(ended->tag);
     if (ended->ending.signal != 0 || ended->ending.exit_status != 0) {
-      return {Exit::Failure, "a process of cuaudit itself ended before it was done: " + How(ended->ending)};
+      const std::string in_front = how_.name ? how_.name(ended->tag) + ": " : "";
+      return {Exit::Failure, in_front + "a process of cuaudit itself ended before it was done: " + How(ended->ending)};
     }
     std::string answer;
     const Status read = ReadAnswer(worker->second.answer, &answer);
@@ -103,7 +104,8 @@ class Workers {
   }
 
   static std::string How(const Ending& ending) {
-    return ending.signal != 0 ? "signal " + std::to_string(ending.signal) : "exit status " + std::to_string(ending.exit_status);
+    if (ending.signal == 0) return "exit status " + std::to_string(ending.exit_status);
+    return "signal " + std::to_string(ending.signal) + (ending.signal == SIGKILL ? ": fewer --jobs need less memory" : "");
   }
 
   static Status ReadAnswer(const FileDescriptor& file, std::string* answer) {

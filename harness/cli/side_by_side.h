@@ -26,6 +26,8 @@ struct SideBySide {
   // Memory that a piece takes, about. A piece waits until it and those under way take at most `memory`; one alone may take more.
   std::function<std::uint64_t(std::size_t number)> bytes = {};
   std::uint64_t memory = std::uint64_t{1} << 30U;
+  // What the piece is about, for the line that says that its process ended.
+  std::function<std::string(std::size_t number)> name = {};
   // Runs in a process of its own when several may be carried out at a time.
   std::function<std::string(std::size_t number)> carry_out;
   // Runs in this process, in the order of the numbers, with the answer of `carry_out`. Any failure ends all.

@@ -69,6 +69,17 @@ TEST(AuditBase, OldDefectsAreNoReasonForStatus1) {
   EXPECT_THAT(fixed.out, HasSubstr("0 new, 0 changed, 0 not run, 1 fixed, 0 unchanged"));
 }
 
+// A case with a limit is clean without findings, so a known one is no reason for another status.
+TEST(AuditBase, SaysWhatALimitCut) {
+  const Project base(Release("base", "limit = 8\n"));
+  ASSERT_EQ(base.Audit().exit, 1);
+  const Project again(Release("base", "limit = 8\n"));
+  const Outcome same = again.Audit({"--base", base.out});
+  EXPECT_EQ(same.exit, 0) << same.out << same.err;
+  EXPECT_THAT(same.out, AllOf(HasSubstr("0 not run, 0 fixed, 1 unchanged"), HasSubstr("\ncut short:\n  codec, sweep: "),
+                              HasSubstr(" beyond --limit\n")));
+}
+
 TEST(AuditBase, WhatProvesNothingIsNeverClean) {
   const Project base(CaseOf("codec", "idle"));
   ASSERT_EQ(base.Audit().exit, 3);
@@ -90,7 +101,7 @@ TEST(AuditBase, IsNotWhereTheAuditWrites) {
     const Outcome outcome = project.Audit({"--base", base});
     EXPECT_EQ(outcome.exit, 2) << base << outcome.err;
     EXPECT_EQ(outcome.err, "cuaudit: --base: " + base + ": expected a result that is not in --out " + project.out +
-                               ", nor around it, because the audit writes there\n");
+                               ", nor around it, because the result is written there\n");
   }
   EXPECT_EQ(ReadFile(project.out + "/audit.json"), before);
 }

@@ -210,28 +210,37 @@ bool EndsWithin(pid_t process, int milliseconds) {
   return events != 0;
 }
 
-// An audit of a program whose fault-free run waits until the budget is over, so that one trial is all that follows.
-Outcome AuditCutAfterOneTrial(const Project& project, const std::string& begun, const std::string& go_on) {
-  Spawned audit(project.Command({"--budget=1s"}));
-  EXPECT_FALSE(ReadFile(begun).empty());
-  EXPECT_FALSE(EndsWithin(audit.pid(), 1000)) << "no run without a fault is ended by a budget";
-  std::filesystem::remove(begun);
-  WriteFile(go_on, "now\n");
-  return audit.Wait();
-}
+// A program whose fault-free run waits until the budget is over, so that one trial is all that follows.
+struct Waiting {
+  std::string folder = TemporaryDirectory();
+  std::string begun = folder + "/begun";
+  std::string go_on = folder + "/go_on";
+
+  Waiting() { EXPECT_EQ(RunCommand({"mkfifo", begun, go_on}).exit, 0); }
+
+  std::string Command(const std::string& program) const {
+    return "command = [\"/bin/sh\", \"-c\", \"if [ -p " + begun + " ]; then echo $$ > " + begun + "; read word < " + go_on + "; fi; exec " +
+           Program(program) + "\"]\n";
+  }
+
+  Outcome AuditCutAfterOneTrial(const Project& project, std::vector<std::string> arguments = {}) const {
+    arguments.emplace_back("--budget=1s");
+    Spawned audit(project.Command(arguments));
+    EXPECT_FALSE(ReadFile(begun).empty());
+    EXPECT_FALSE(EndsWithin(audit.pid(), 1000)) << "no run without a fault is ended by a budget";
+    std::filesystem::remove(begun);
+    WriteFile(go_on, "now\n");
+    return audit.Wait();
+  }
+};
 
 TEST(AuditCases, WhatTheBudgetCutsIsNotCleanWhenItsDefectsAreSuppressed) {
-  const std::string folder = TemporaryDirectory();
-  const std::string begun = folder + "/begun";
-  const std::string go_on = folder + "/go_on";
-  ASSERT_EQ(RunCommand({"mkfifo", begun, go_on}).exit, 0);
+  const Waiting waiting;
   setenv("CUAUDIT_TODAY", "2026-11-26", 1);
-  WriteFile(folder + "/s.toml", "[[suppression]]\nrule = '*ed'\nreason = 'r'\nowner = 'o'\nuntil = 2027-03-31\n");
-  const std::string script =
-      "if [ -p " + begun + " ]; then echo $$ > " + begun + "; read word < " + go_on + "; fi; exec " + Program("defective");
+  WriteFile(waiting.folder + "/s.toml", "[[suppression]]\nrule = '*ed'\nreason = 'r'\nowner = 'o'\nuntil = 2027-03-31\n");
   const Project project("[case.a]\ndriver = \"sim\"\njobs = 1\nisolation = \"spawn\"\ncall = [\"cuMemAlloc\", \"cuMemFree\"]\n" +
-                        ("suppressions = \"" + folder) + "/s.toml\"\ncommand = [\"/bin/sh\", \"-c\", \"" + script + "\"]\n");
-  const Outcome cut = AuditCutAfterOneTrial(project, begun, go_on);
+                        ("suppressions = \"" + waiting.folder) + "/s.toml\"\n" + waiting.Command("defective"));
+  const Outcome cut = waiting.AuditCutAfterOneTrial(project);
   unsetenv("CUAUDIT_TODAY");
   EXPECT_EQ(cut.exit, 3) << cut.out << cut.err;
   const Json report = project.Report("a.sweep.json");
@@ -240,17 +249,25 @@ TEST(AuditCases, WhatTheBudgetCutsIsNotCleanWhenItsDefectsAreSuppressed) {
   EXPECT_THAT(report["message"].dump(), HasSubstr("the budget was spent before each place was tried once, after 1 of "));
 }
 
+TEST(AuditCases, WhatTheBudgetCutsIsNotCleanWhenItsDefectsAreKnown) {
+  const std::string calls = "call = [\"cuMemAlloc\", \"cuMemFree\"]\njobs = 1\nisolation = \"spawn\"\n";
+  const Project before(CaseOf("a", "defective", calls));
+  ASSERT_EQ(before.Audit().exit, 1);
+  for (const auto& [policy, exit] : {std::pair{"--fail-on=new,changed,not-run", 1}, std::pair{"--fail-on=new", 3}}) {
+    const Waiting waiting;
+    const Project project("[case.a]\ndriver = \"sim\"\n" + calls + waiting.Command("defective"));
+    const Outcome cut = waiting.AuditCutAfterOneTrial(project, {"--base", before.out, policy});
+    EXPECT_EQ(cut.exit, exit) << cut.out << cut.err;
+    EXPECT_THAT(cut.out, AllOf(HasSubstr("0 new, 0 changed, 1 not run, 0 fixed, 1 unchanged"),
+                               HasSubstr("\nnot run:\n  a: the budget was spent before each place was tried once\n")));
+  }
+}
+
 TEST(AuditCases, WhatTheBudgetCutsIsNotClean) {
-  const std::string folder = TemporaryDirectory();
-  const std::string begun = folder + "/begun";
-  const std::string go_on = folder + "/go_on";
-  ASSERT_EQ(RunCommand({"mkfifo", begun, go_on}).exit, 0);
-  const std::string script =
-      "if [ -p " + begun + " ]; then echo $$ > " + begun + "; read word < " + go_on + "; fi; exec " + Program("client_linked");
-  const Project project(
-      "[case.a]\ndriver = \"sim\"\njobs = 1\nisolation = \"spawn\"\ncycles = \"1,3\"\ncommand = [\"/bin/sh\", \"-c\", \"" + script +
-      "\"]\n" + CaseOf("b", "client_linked"));
-  const Outcome cut = AuditCutAfterOneTrial(project, begun, go_on);
+  const Waiting waiting;
+  const Project project("[case.a]\ndriver = \"sim\"\njobs = 1\nisolation = \"spawn\"\ncycles = \"1,3\"\n" +
+                        waiting.Command("client_linked") + CaseOf("b", "client_linked"));
+  const Outcome cut = waiting.AuditCutAfterOneTrial(project);
   EXPECT_EQ(cut.exit, 3) << cut.out << cut.err;
   EXPECT_THAT(cut.out, AllOf(HasSubstr("a: not exercised: the budget was spent before each place was tried once, after 1 of "),
                              HasSubstr("; cut short by the budget; cycles left out"),

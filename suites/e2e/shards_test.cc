@@ -342,6 +342,24 @@ TEST(Shards, TheCasesOfAProjectAreMergedIntoOneResult) {
   EXPECT_THAT(Cuaudit({"merge", "cuaudit-plan", "--fail-on", "none"}, here).err, HasSubstr("--fail-on: expected --base beside it"));
 }
 
+TEST(Shards, AKnownDefectHidesNoMissingShard) {
+  const How here{{}, TemporaryDirectory()};
+  WriteFile(here.directory + "/cuaudit.toml", "[case.a]\ndriver = \"sim\"\ndepth = 1\ncommand = [\"" + Program("defective") + "\"]\n");
+  ASSERT_EQ(Cuaudit({"audit", "--out", "old"}, here).exit, 1);
+  ASSERT_EQ(Cuaudit({"plan", "--shards", "4"}, here).exit, 0);
+  for (const char* const i : {"0", "1", "2", "3"}) ASSERT_EQ(Cuaudit({"run-shard", "cuaudit-plan", i}, here).exit, 0);
+  const std::vector<std::string> merge = {"merge", "cuaudit-plan", "--out", "new", "--base", "old"};
+  const Outcome whole = Cuaudit(merge, here);
+  EXPECT_EQ(whole.exit, 0) << whole.out << whole.err;
+  std::filesystem::remove(Shard(here.directory + "/cuaudit-plan", 1, 0));  // the failure that shows the defect comes later
+  const Outcome part = Cuaudit(merge, here);
+  EXPECT_EQ(part.exit, 1) << part.out << part.err;
+  EXPECT_THAT(part.out, AllOf(HasSubstr("0 new, 0 changed, 1 not run, 0 fixed, 1 unchanged"),
+                              HasSubstr("  a, sweep: in part: shard 0 of round 1 is missing, with ")));
+  EXPECT_EQ(Cuaudit({"merge", "cuaudit-plan", "--out", "new", "--base", "old", "--fail-on=new"}, here).exit, 3);
+  EXPECT_EQ(Cuaudit({"baseline", "write", "new"}, here).exit, 3) << "it would lack the defects of the shard";
+}
+
 TEST(Shards, WrongWordsAreRefused) {
   const std::string directory = TemporaryDirectory();
   EXPECT_THAT(Plan(directory + "/plan", {}).err, HasSubstr("expected either --shards or --minutes"));

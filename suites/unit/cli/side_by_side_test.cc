@@ -16,6 +16,7 @@
 namespace cuaudit::harness::side_by_side_test {
 namespace {
 
+using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -96,10 +97,12 @@ TEST(SideBySide, OneThatDiesIsAnError) {
   };
   const Status status = kept.Run(3, how);
   EXPECT_EQ(status.exit(), Exit::Failure);
-  EXPECT_THAT(status.message(), HasSubstr("ended before it was done: signal 9"));
+  EXPECT_THAT(status.message(), HasSubstr("ended before it was done: signal 9: fewer --jobs need less memory"));
   EXPECT_EQ(kept.signal, 0);
   how.carry_out = [](std::size_t) -> std::string { throw std::bad_alloc(); };
-  EXPECT_THAT(Kept().Run(2, how).message(), HasSubstr("exit status 1"));
+  how.name = [](std::size_t number) { return "case " + std::to_string(number + 7); };
+  EXPECT_THAT(Kept().Run(2, how).message(),
+              ContainsRegex("^case [78]: a process of cuaudit itself ended before it was done: exit status 1$"));
 }
 
 TEST(SideBySide, WhatCannotBeTakenEndsAll) {

@@ -163,6 +163,36 @@ TEST(Counts, WhatWasNotRunIsCountedOnce) {
   EXPECT_THAT(Markdown(audit), AllOf(HasSubstr("| <code>away</code> | | <code>the case is gone</code> |"), Not(HasSubstr("away, sweep"))));
 }
 
+// Its findings are known, and do not stand for what nobody tried.
+TEST(Counts, FindingsDoNotHideWhatWasNotTried) {
+  Audit audit = Two(Change::Unchanged, Change::Unchanged);
+  report::Run& run = audit.cases[0].runs[0];
+  run.totals.skipped[{Reason::BeyondLimit}] = 3;
+  EXPECT_THAT(Text(audit),
+              AllOf(HasSubstr(" 0 not run, "), HasSubstr("\ncut short:\n  player, sweep: 3 trials left out beyond --limit\n")));
+  EXPECT_THAT(NothingProved(audit), testing::IsEmpty()) << "without findings it is clean";
+  run.totals.skipped.clear();
+  EXPECT_THAT(Text(audit), Not(HasSubstr("cut short")));
+  const std::string gap = "shard 2 of round 1 is missing, with 3 trials";
+  run.message.told = "not exercised: " + gap;
+  EXPECT_THAT(Text(audit), AllOf(HasSubstr(" 1 not run, "), HasSubstr("\nnot run:\n  player, sweep: in part: " + gap + "\n")));
+  EXPECT_EQ(ComparisonJson(audit)["not_proved"], Json::parse(R"([{"case": "player", "mode": "sweep", "why": "in part: )" + gap + "\"}]"));
+  const auto errors = [&] {
+    pugi::xml_document document;
+    document.load_string(Written([&](std::ostream& out) { return WriteJunit(audit, out); }).c_str());
+    return document.select_nodes("//testcase[@name='cut_short']/error").size();
+  };
+  const SourceRoot root(suites::kSampleRoot);
+  const auto github = [&] { return Written([&](std::ostream& out) { return WriteGithub(audit, root, out); }); };
+  EXPECT_EQ(errors(), 1U);
+  EXPECT_THAT(github(), HasSubstr("::error title=cuaudit%3A player%3A cut short::"));
+  audit.comparison->fail_on = {Change::New};
+  EXPECT_EQ(errors(), 0U);
+  EXPECT_THAT(github(), HasSubstr("::warning title=cuaudit%3A player%3A cut short::"));
+  audit.cases[0].not_run = gap;
+  EXPECT_EQ(NothingProved(audit).size(), 1U) << "said once";
+}
+
 TEST(Counts, AHostileNameStaysInItsRow) {
   for (const std::string& name : suites::HostileTexts()) {
     const std::string text = Text(suites::AuditOfOneText(name));
