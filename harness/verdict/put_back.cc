@@ -24,6 +24,15 @@ namespace {
 constexpr std::size_t kNoStep = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kNoLevel = kNoStep;
 
+// The context that a stream was made in; 0: unknown.
+std::uint64_t HomeOf(const Evidence& run, std::uint64_t stream, std::uint64_t when) {
+  for (const Object& object : run.ledger->objects) {
+    const bool is_it = object.kind == Kind::Stream && object.handle == stream && object.acquired.begin < when;
+    if (is_it && (object.released.record_kind == faults::RecordKind::Empty || object.released.begin > when)) return object.context;
+  }
+  return 0;
+}
+
 // The same for one instruction in all runs of the program.
 std::uint64_t FrameKey(const Evidence& run, std::uint64_t frame) {
   return faults::MixStack(faults::kKeySeed, {&frame, 1}, run.journal->tables());
@@ -71,9 +80,12 @@ std::vector<PutBack::Change> PutBack::ChangesOf(const Evidence& run) {
         const bool mine = StreamOf(record) == change.before;
         if (mine && effect == Effect::EndsCapture) change.undone = step;
         if (mine && effect == Effect::Releases && driver::EffectOf(BaseOf(record)).kind == Kind::Stream) change.destroyed = step;
-        // The end of a context drops the captures in it. Which streams lie there does not matter: nothing is claimed of any.
-        if (effect == Effect::DestroysContext || effect == Effect::ReleasesPrimary || effect == Effect::ResetsPrimary)
-          change.destroyed = step;
+        // The end of a context drops the captures in it. Which streams lie in a primary one does not matter: nothing is claimed of any.
+        if (effect == Effect::ReleasesPrimary || effect == Effect::ResetsPrimary) change.destroyed = step;
+        if (effect == Effect::DestroysContext) {
+          const std::uint64_t home = HomeOf(run, change.before, change.record->begin);
+          if (home == 0 || home == record.argument[0]) change.destroyed = step;
+        }
         return change.undone != kNoStep || change.destroyed != kNoStep;
       }
       if (change.record->tid != record.tid) return false;

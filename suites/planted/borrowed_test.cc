@@ -75,6 +75,9 @@ CUAUDIT_CASE(CaptureLeftActive, TheCallerOnlyAskedFirst) {
 CUAUDIT_CASE(CaptureLeftActive, TheStreamOfTheThread) {
   ExpectNotPutBack(CapturesItsCallersStream<Owner::IsPerThread>, Rule::CaptureLeftActive, InHelper(1, 1), 106);
 }
+CUAUDIT_CASE(CaptureLeftActive, AnotherContextEnds) {
+  ExpectNotPutBack(CapturesItsCallersStream<Owner::EndsAnother>, Rule::CaptureLeftActive, InHelper(1, 1), 106);
+}
 CUAUDIT_CASE(CaptureLeftActive, TheStreamOutlivesTheCycle) { ExpectNotPutBack(CapturesInACycle<false>, Rule::CaptureLeftActive, 102, 0); }
 
 void ExpectFound(const Lifecycle& lifecycle) {

@@ -65,6 +65,7 @@ CUAUDIT_CASE(CaptureLeftActive, TheFunctionEndsIt) {
 CUAUDIT_CASE(CaptureLeftActive, NobodyUsesTheStream) {
   ExpectSilent(CapturesItsCallersStream<Owner::DestroysIt>, false, "caller destroys it");
   ExpectSilent(CapturesItsCallersStream<Owner::EndsIt>, false, "caller ends the capture");
+  ExpectSilent(CapturesItsCallersStream<Owner::EndsItsOwn>, false, "caller ends its context");
   ExpectSilent(CapturesItsCallersStream<Owner::NeverUsesIt>, false, "nobody uses it");
   ExpectSilent(CapturesInACycle<true>, false, "destroyed in its cycle");
 }

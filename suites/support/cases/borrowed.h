@@ -238,6 +238,8 @@ enum class Owner {
   UsesIt,        // the caller goes on with the stream
   LooksAndUses,  // the same, after it asked whether the stream is under capture
   IsPerThread,   // the stream is the thread's own
+  EndsAnother,   // the caller ends a context in which the stream does not lie, and goes on with the stream
+  EndsItsOwn,    // right: the caller ends the stream's context, and another stream has its handle
   DestroysIt,    // right: the caller destroys the stream
   EndsIt,        // right: the caller ends the capture
   NeverUsesIt,   // right: nobody uses it again
@@ -269,7 +271,16 @@ Trace CapturesItsCallersStream(Run run) {
   }
   if (owner == Owner::EndsIt && fails && !ends) t.Call(driver::CallId::StreamEndCapture).In(0, stream).Stack(104);
   if (owner == Owner::LooksAndUses) t.Call(driver::CallId::StreamIsCapturing).In(0, stream).Out(1, 1).Stack(105);
-  if (owner == Owner::UsesIt || owner == Owner::LooksAndUses || owner == Owner::IsPerThread) {
+  if (owner == Owner::EndsAnother) t.Call(driver::CallId::CtxDestroy_v2).In(0, 0xb).Stack(105);
+  if (owner == Owner::EndsItsOwn) {
+    t.Free(0x1000).Stack(107);
+    t.Call(driver::CallId::CtxDestroy_v2).In(0, kContext).Stack(105);
+    t.CreateStream(stream).Stack(103);
+    t.Call(driver::CallId::StreamSynchronize).In(0, stream).Stack(106);
+    t.DestroyStream(stream).Stack(108);
+    return t;
+  }
+  if (owner == Owner::UsesIt || owner == Owner::LooksAndUses || owner == Owner::IsPerThread || owner == Owner::EndsAnother) {
     Step wait = t.Call(driver::CallId::StreamSynchronize).In(0, stream).Stack(106);
     if (run == Run::Wrong) wait.Fails(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   }
