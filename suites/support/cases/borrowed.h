@@ -69,7 +69,7 @@ enum class Then {
   DestroysATexture,   // a release that needs the context
   OnlyPushes,         // right: all that the caller still does is in its own context
   OnlyReleases,       // right: no release needs the context
-  PopsIt,             // right: the caller takes off its context, which it had pushed, and goes on in the one below
+  PopsIt,             // right: the caller takes off its context, which it had pushed, and goes on in a third one
   PushIsRefused,      // right: the function took off the other context, and tried to push the caller's
   PushesOverIt,       // the function pushed the caller's context over the other one: the stack is wrong, and the current context is not
 };
@@ -120,14 +120,20 @@ Trace StaysElsewhere(Run run) {
     t.Free(0x2000).Context(current).Stack(107);
     pop(left, 108);
   }
-  if (then == Then::PopsIt) pop(kBelow, 108);
+  if (then == Then::PopsIt) {
+    pop(kBelow, 108);
+    push(0xe, 112);
+  }
   if (then == Then::ReleasesAndGoesOn) t.Free(0x3000).Context(current).Stack(108);
   if (then == Then::DestroysATexture) t.Call(driver::CallId::TexObjectDestroy).In(0, 0x500000).Context(current).Stack(109);
   const bool goes_on = then == Then::PushesAndGoesOn || then == Then::ReleasesAndGoesOn || then == Then::PopsIt;
   if (goes_on || then == Then::PushIsRefused || then == Then::PushesOverIt)
     t.Call(driver::CallId::StreamSynchronize).In(0, 0x10).Stack(109);
   t.DestroyStream(0x10).Context(current).Stack(110);
-  if (then == Then::PopsIt) pop(0, 111);
+  if (then == Then::PopsIt) {
+    pop(kBelow, 113);
+    pop(0, 111);
+  }
   return t;
 }
 
