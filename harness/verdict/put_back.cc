@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "faults/journal/stack_key.h"
 #include "harness/ledger/arguments.h"
+#include "harness/verdict/put_back_calls.h"
 
 namespace cuaudit::harness {
 
@@ -22,30 +24,13 @@ namespace {
 constexpr std::size_t kNoStep = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kNoLevel = kNoStep;
 
-Effect EffectOfCall(const Record& record) { return driver::EffectOf(BaseOf(record)).effect; }
-
-// The gate asks which context is current before these calls.
-bool NamesCurrent(Effect effect) { return driver::IsAcquire(effect) || driver::IsRelease(effect) || effect == Effect::SetsContext; }
-
-// Each thread has a standard stream of its own. All others have a handle, or cannot be captured.
-std::uint64_t StreamOf(const Record& record) {
-  const std::uint64_t stream = record.argument[0];
-  return IsStandardStream(stream) ? kPerThreadStream | (std::uint64_t{record.tid} << 8U) : stream;
-}
-
-bool SwitchesContext(const Record& record, Effect effect) {
-  return effect == Effect::SetsContext && record.context != 0 && record.argument[0] != record.context;
-}
-
-bool NamesStream(const Record& record, std::uint64_t stream) {
-  const driver::CallId call = CallOf(record);
-  const std::size_t count = std::min(driver::ShapeOf(call).count, faults::kRecordArguments);
-  for (std::size_t i = 0; i < count; ++i) {
-    if (driver::ShapeOf(call).parameter[i].output || ArgumentFamily(call, i) != driver::Family::Stream) continue;
-    const std::uint64_t named = record.argument[i];
-    if (named == stream || (IsStandardStream(named) && (stream & 0xffU) == kPerThreadStream && stream >> 8U == record.tid)) return true;
+// The context that a stream was made in; 0: unknown.
+std::uint64_t HomeOf(const Evidence& run, std::uint64_t stream, std::uint64_t when) {
+  for (const Object& object : run.ledger->objects) {
+    const bool is_it = object.kind == Kind::Stream && object.handle == stream && object.acquired.begin < when;
+    if (is_it && (object.released.record_kind == faults::RecordKind::Empty || object.released.begin > when)) return object.context;
   }
-  return false;
+  return 0;
 }
 
 // The same for one instruction in all runs of the program.
@@ -67,11 +52,6 @@ bool EndsBetween(const Evidence& run, const Record& first, const Record& second)
   });
 }
 
-// True for calls that are made to look, whatever the stream's state is.
-bool OnlyLooks(const Record& record, Effect effect) {
-  return effect == Effect::Describes || (effect == Effect::Queries && BaseOf(record) != BaseId::StreamQuery);
-}
-
 }  // namespace
 
 struct PutBack::Change {
@@ -82,6 +62,7 @@ struct PutBack::Change {
   std::size_t undone = kNoStep;     // the call that undoes the change, or tries to
   std::size_t destroyed = kNoStep;  // the call that destroys the stream
   bool denied = false;              // the program was told that the change had failed
+  int above = 0;                    // of the thread's context stack, as Follow counts
 };
 
 std::vector<PutBack::Change> PutBack::ChangesOf(const Evidence& run) {
@@ -99,21 +80,27 @@ std::vector<PutBack::Change> PutBack::ChangesOf(const Evidence& run) {
         const bool mine = StreamOf(record) == change.before;
         if (mine && effect == Effect::EndsCapture) change.undone = step;
         if (mine && effect == Effect::Releases && driver::EffectOf(BaseOf(record)).kind == Kind::Stream) change.destroyed = step;
-        // The end of a context drops the captures in it. Which streams lie there does not matter: nothing is claimed of any.
-        if (effect == Effect::DestroysContext || effect == Effect::ReleasesPrimary || effect == Effect::ResetsPrimary)
-          change.destroyed = step;
+        // The end of a context drops the captures in it. Which streams lie in a primary one does not matter: nothing is claimed of any.
+        if (effect == Effect::ReleasesPrimary || effect == Effect::ResetsPrimary) change.destroyed = step;
+        if (effect == Effect::DestroysContext) {
+          const std::uint64_t home = HomeOf(run, change.before, change.record->begin);
+          if (home == 0 || home == record.argument[0]) change.destroyed = step;
+        }
         return change.undone != kNoStep || change.destroyed != kNoStep;
       }
       if (change.record->tid != record.tid) return false;
       // Of a lifecycle in C++ the harness makes the caller's context current again before the next cycle.
       if (run.steps != nullptr && EndsBetween(run, *change.record, record)) return false;
-      if (effect == Effect::SetsContext && record.argument[0] == change.before) change.undone = step;
+      const bool tries = effect == Effect::SetsContext || (effect == Effect::PushesContext && OutcomeOf(record) != Outcome::Succeeded);
+      if (tries && record.argument[0] == change.before) change.undone = step;
       const bool is_current = (NamesCurrent(effect) && record.context == change.before) ||
                               (BaseOf(record) == BaseId::CtxGetCurrent && record.result == 0 && record.argument[0] == change.before);
-      if (change.undone == kNoStep && is_current) {
+      // Between a push and its pop the former context may be current for a while. The pop goes back to the change.
+      if (change.undone == kNoStep && is_current && change.above <= 0) {
         const auto by = moved.find(record.tid);
         change.undone = by != moved.end() && by->second > change.step ? by->second : step;
       }
+      Follow(record, effect, &change.above);
       return change.undone != kNoStep;
     });
     if (effect == Effect::PushesContext || effect == Effect::PopsContext || effect == Effect::DestroysContext) moved[record.tid] = step;
@@ -228,7 +215,7 @@ const Record* EndOfCycle(const Evidence& run, const Record& call) {
 }  // namespace
 
 // Where the trial shows that the change outlived its function: the first call of the thread after the function had returned that does more
-// than look, or the end of the marked cycle, when that comes first. Both are null when it does not show.
+// than look, unless the marked cycle ends before it, and the end of that cycle. Both are null when it does not show.
 PutBack::Outlived PutBack::OutlivedAt(const Evidence& trial, const Change& change, const Undone& undone) {
   Outlived outlived;
   const std::vector<std::uint32_t>& calls = trial.facts().calls;
@@ -240,18 +227,41 @@ PutBack::Outlived PutBack::OutlivedAt(const Evidence& trial, const Change& chang
     outlived.call = &record;
     outlived.step = step;
   }
-  const Record* const end = undone.in_its_cycle && change.record->cycle != 0 ? EndOfCycle(trial, *change.record) : nullptr;
-  if (end == nullptr || (outlived.call != nullptr && outlived.call->begin < end->begin)) return outlived;
-  outlived.end = end;
-  outlived.call = nullptr;
+  if (undone.in_its_cycle && change.record->cycle != 0) outlived.end = EndOfCycle(trial, *change.record);
+  if (outlived.IsAfter(outlived.call)) outlived.call = nullptr;
   return outlived;
 }
 
-// Answers whether somebody goes on in the wrong context.
-bool PutBack::IsInTheWay(const Evidence& trial, const Change& change, const Outlived& outlived) {
-  if (outlived.call != nullptr && EffectOfCall(*outlived.call) == Effect::SetsContext)
-    return false;  // the caller chooses its context itself
-  return !IsGone(trial, change.before, outlived.call != nullptr ? outlived.call->begin : outlived.end->begin);
+// Answers whether somebody goes on in the wrong context: makes a call that needs the current one, or comes to the end of the marked cycle.
+// Makes that the place of `outlived`.
+bool PutBack::IsInTheWay(const Evidence& trial, const Change& change, Outlived* outlived) {
+  const std::vector<std::uint32_t>& calls = trial.facts().calls;
+  int above = 0;
+  std::optional<int> left;      // `above`, when the function had returned
+  std::optional<int> put_back;  // `above` with the former context, which the function pushed
+  outlived->call = nullptr;
+  for (std::size_t step = change.step + 1; step < calls.size(); ++step) {
+    const Record& record = trial.record(calls[step]);
+    if (record.pid != change.record->pid || record.tid != change.record->tid) continue;
+    if (outlived->IsAfter(&record)) break;
+    const Effect effect = EffectOfCall(record);
+    if (step >= outlived->step) {
+      if (trial.steps != nullptr && EndsBetween(trial, *change.record, record)) return false;  // the harness has put it back by now
+      if (!left) left = above;
+      if (above == *left && effect == Effect::SetsContext) return false;  // the caller chooses its context itself
+      if (above == *left && record.stack != 0 && NeedsCurrent(record, effect)) {
+        outlived->call = &record;
+        break;
+      }
+    }
+    Follow(record, effect, &above);
+    if (left && above < *left) return false;  // the caller takes off what was changed
+    if (left) continue;
+    if (effect == Effect::PushesContext && record.argument[0] == change.before && OutcomeOf(record) == Outcome::Succeeded) put_back = above;
+    if (put_back && above < *put_back) put_back.reset();
+  }
+  if (put_back || (outlived->call == nullptr && outlived->end == nullptr)) return false;
+  return !IsGone(trial, change.before, outlived->call != nullptr ? outlived->call->begin : outlived->end->begin);
 }
 
 // True when the thread only releases after the change, until it was seen: it did not go over to the other context to work there.
@@ -259,7 +269,7 @@ bool PutBack::IsWayBack(const Evidence& trial, const Change& change, const Outli
   const std::vector<std::uint32_t>& calls = trial.facts().calls;
   for (std::size_t step = change.step + 1; step < calls.size(); ++step) {
     const Record& record = trial.record(calls[step]);
-    if (step >= outlived.step || (outlived.end != nullptr && record.begin > outlived.end->begin)) break;
+    if (step >= outlived.step || outlived.IsAfter(&record)) break;
     const Effect effect = EffectOfCall(record);
     const bool same_thread = record.pid == change.record->pid && record.tid == change.record->tid;
     if (same_thread && !driver::IsRelease(effect) && effect != Effect::SetsContext && !OnlyLooks(record, effect)) return false;
@@ -271,8 +281,8 @@ bool PutBack::IsWayBack(const Evidence& trial, const Change& change, const Outli
 // Makes the use that call of `outlived`.
 bool PutBack::IsUsed(const Evidence& trial, const Change& change, Outlived* outlived) {
   const std::vector<std::uint32_t>& calls = trial.facts().calls;
-  if (outlived->end != nullptr && (change.destroyed == kNoStep || trial.record(calls[change.destroyed]).begin > outlived->end->begin))
-    return true;
+  const bool outlives_cycle = outlived->call == nullptr && outlived->end != nullptr;
+  if (outlives_cycle && (change.destroyed == kNoStep || outlived->IsAfter(&trial.record(calls[change.destroyed])))) return true;
   for (std::size_t step = outlived->step; step < std::min(change.destroyed, calls.size()); ++step) {
     const Record& record = trial.record(calls[step]);
     if (record.pid != change.record->pid || !NamesStream(record, change.before) || OnlyLooks(record, EffectOfCall(record))) continue;
@@ -301,7 +311,7 @@ std::vector<TrialFinding> PutBack::Missing(const Evidence& trial) const {
     Outlived outlived = OutlivedAt(trial, change, undone);
     if (outlived.call == nullptr && outlived.end == nullptr) continue;
     if (known == undone_.end() && !IsWayBack(trial, change, outlived)) continue;
-    if (is_context ? !IsInTheWay(trial, change, outlived) : !IsUsed(trial, change, &outlived)) continue;
+    if (is_context ? !IsInTheWay(trial, change, &outlived) : !IsUsed(trial, change, &outlived)) continue;
     if (is_context) until = kNoStep;
     TrialFinding finding;
     finding.rule = is_context ? Rule::ContextNotRestored : Rule::CaptureLeftActive;

@@ -36,13 +36,14 @@ class PutBack {
   };
   struct Outlived {
     const faults::Record* call = nullptr;
-    std::size_t step = ~std::size_t{0};  // the first call of the thread after the function had returned, also where `end` comes first
-    const faults::Record* end = nullptr;
+    std::size_t step = ~std::size_t{0};   // the first call of the thread after the function had returned, also where `end` comes first
+    const faults::Record* end = nullptr;  // of the marked cycle
+    bool IsAfter(const faults::Record* record) const { return end != nullptr && record != nullptr && record->begin > end->begin; }
   };
   static std::vector<Change> ChangesOf(const Evidence& run);
   static std::size_t LevelOf(const Evidence& run, const Change& change);
   static Outlived OutlivedAt(const Evidence& trial, const Change& change, const Undone& undone);
-  static bool IsInTheWay(const Evidence& trial, const Change& change, const Outlived& outlived);
+  static bool IsInTheWay(const Evidence& trial, const Change& change, Outlived* outlived);
   // What is expected of a change that only the trial makes.
   Undone Expected(const Evidence& trial, const Change& change) const;
   static bool IsWayBack(const Evidence& trial, const Change& change, const Outlived& outlived);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "suites/support/cases/borrowed_lifecycles.h"
 #include "suites/support/cases/families.h"
 
 namespace cuaudit::testing::borrowed_test {
@@ -43,7 +44,27 @@ CUAUDIT_CASE(ContextNotRestored, TheContextThatWasSetIsDestroyed) {
 CUAUDIT_CASE(ContextNotRestored, TheWayBackFreesElsewhere) {
   ExpectNotPutBack(FreesElsewhere<WayBack::OfAFunction>, Rule::ContextNotRestored, InHelper(1, 5), 109);
 }
-CUAUDIT_CASE(ContextNotRestored, TheCycleEnds) { ExpectNotPutBack(WorksElsewhereInACycle<false>, Rule::ContextNotRestored, 102, 0); }
+CUAUDIT_CASE(ContextNotRestored, TheCycleEnds) { ExpectNotPutBack(WorksElsewhereInACycle<Cycle::Ends>, Rule::ContextNotRestored, 102, 0); }
+CUAUDIT_CASE(ContextNotRestored, TheCycleEndsAfterARelease) {
+  ExpectNotPutBack(WorksElsewhereInACycle<Cycle::Releases>, Rule::ContextNotRestored, InHelper(1, 1), 0);
+}
+CUAUDIT_CASE(ContextNotRestored, TheCallerWasInItsOwnForAWhile) {
+  ExpectNotPutBack(StaysElsewhere<Then::PushesAndGoesOn>, Rule::ContextNotRestored, InHelper(1, 1), 109);
+}
+CUAUDIT_CASE(ContextNotRestored, TheCallerReleasesFirst) {
+  ExpectNotPutBack(StaysElsewhere<Then::ReleasesAndGoesOn>, Rule::ContextNotRestored, InHelper(1, 1), 109);
+}
+CUAUDIT_CASE(ContextNotRestored, TheReleaseNeedsTheContext) {
+  ExpectNotPutBack(StaysElsewhere<Then::DestroysATexture>, Rule::ContextNotRestored, InHelper(1, 1), 109);
+}
+
+// The context is right again. Only the stack is wrong.
+CUAUDIT_CASE(ContextStack, TheFormerContextIsPushedOverTheOther) {
+  const Judgement judgement = JudgeProgram(StaysElsewhere<Then::PushesOverIt>, false);
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].rule, Rule::ContextStack);
+  EXPECT_EQ(judgement.findings[0].where.stack, InHelper(1, 6));
+}
 
 CUAUDIT_CASE(CaptureLeftActive, TheCallerUsesItsStream) {
   ExpectNotPutBack(CapturesItsCallersStream<Owner::UsesIt>, Rule::CaptureLeftActive, InHelper(1, 1), 106);
@@ -53,6 +74,9 @@ CUAUDIT_CASE(CaptureLeftActive, TheCallerOnlyAskedFirst) {
 }
 CUAUDIT_CASE(CaptureLeftActive, TheStreamOfTheThread) {
   ExpectNotPutBack(CapturesItsCallersStream<Owner::IsPerThread>, Rule::CaptureLeftActive, InHelper(1, 1), 106);
+}
+CUAUDIT_CASE(CaptureLeftActive, AnotherContextEnds) {
+  ExpectNotPutBack(CapturesItsCallersStream<Owner::EndsAnother>, Rule::CaptureLeftActive, InHelper(1, 1), 106);
 }
 CUAUDIT_CASE(CaptureLeftActive, TheStreamOutlivesTheCycle) { ExpectNotPutBack(CapturesInACycle<false>, Rule::CaptureLeftActive, 102, 0); }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "suites/support/cases/borrowed_lifecycles.h"
 #include "suites/support/cases/families.h"
 
 namespace cuaudit::testing::borrowed_test {
@@ -25,8 +26,8 @@ CUAUDIT_CASE(ContextNotRestored, TheFunctionPutsItBack) {
   ExpectSilent(WorksElsewhere<Around::Works>, true, "caller goes on");
   ExpectSilent(WorksElsewhere<Around::IsAThread>, true, "another thread");
   ExpectSilent(WorksElsewhere<Around::Destroys>, true, "destroys the context");
-  ExpectSilent(WorksElsewhereInACycle<false>, true, "cycle");
-  ExpectSilent(WorksElsewhereInACycle<true>, true, "the call that puts it back is refused");
+  ExpectSilent(WorksElsewhereInACycle<Cycle::Ends>, true, "cycle");
+  ExpectSilent(WorksElsewhereInACycle<Cycle::IsRefusedThat>, true, "the call that puts it back is refused");
 }
 CUAUDIT_CASE(ContextNotRestored, NobodyIsInItsWay) {
   ExpectSilent(WorksElsewhere<Around::ChoosesItself>, false, "caller chooses itself");
@@ -35,6 +36,12 @@ CUAUDIT_CASE(ContextNotRestored, NobodyIsInItsWay) {
   ExpectSilent(WorksElsewhere<Around::HadNone>, false, "none was current before");
   ExpectSilent(WorksElsewhere<Around::LostItsOwn>, false, "the former context is gone");
   ExpectSilent(WorksElsewhere<Around::NeverPutsItBack>, false, "no run puts it back");
+}
+CUAUDIT_CASE(ContextNotRestored, ThePushThatPutsItBackIsRefused) { ExpectSilent(StaysElsewhere<Then::PushIsRefused>, false, "push"); }
+CUAUDIT_CASE(ContextNotRestored, TheCallerDoesNotNeedIt) {
+  ExpectSilent(StaysElsewhere<Then::OnlyPushes>, false, "works in its own");
+  ExpectSilent(StaysElsewhere<Then::OnlyReleases>, false, "only releases");
+  ExpectSilent(StaysElsewhere<Then::PopsIt>, false, "takes it off");
 }
 
 CUAUDIT_CASE(ContextNotRestored, EachTurnChoosesItsContext) { ExpectSilent(TakesTurns, false, "turns"); }
@@ -58,6 +65,7 @@ CUAUDIT_CASE(CaptureLeftActive, TheFunctionEndsIt) {
 CUAUDIT_CASE(CaptureLeftActive, NobodyUsesTheStream) {
   ExpectSilent(CapturesItsCallersStream<Owner::DestroysIt>, false, "caller destroys it");
   ExpectSilent(CapturesItsCallersStream<Owner::EndsIt>, false, "caller ends the capture");
+  ExpectSilent(CapturesItsCallersStream<Owner::EndsItsOwn>, false, "caller ends its context");
   ExpectSilent(CapturesItsCallersStream<Owner::NeverUsesIt>, false, "nobody uses it");
   ExpectSilent(CapturesInACycle<true>, false, "destroyed in its cycle");
 }

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT
-// borrowed.h: programs that change something of their caller for a while (the current context, the capture of a stream), and their repaired
-// twins. Traces for what a program does by itself, lifecycles for all of the harness.
+// borrowed.h: traces of programs that change something of their caller for a while (the current context, the capture of a stream), and of
+// their repaired twins. borrowed_lifecycles.h has such programs for all of the harness.
 //
 // Stacks are those of deficits.h: main has 101 to 120, the function that it calls at instruction 1 has InHelper(1, ...).
 #pragma once
 
-#include <cuaudit/lifecycle.h>
-
 #include <initializer_list>
 
 #include "suites/support/cases/deficits.h"
-#include "suites/support/cases/own_context.h"
 
 namespace cuaudit::testing {
 
@@ -62,6 +59,81 @@ Trace WorksElsewhere(Run run) {
   t.CreateStream(0x10).Context(current).Stack(103).Thread(thread);
   t.DestroyStream(0x10).Context(current).Stack(104).Thread(thread);
   if (how == Around::PutsBackLater) set(kCallers, current, 105);
+  return t;
+}
+
+// What follows when a function stays in another context because an allocation failed there.
+enum class Then {
+  PushesAndGoesOn,    // the caller works in its own context for a while, goes back to the wrong one, and goes on there
+  ReleasesAndGoesOn,  // the caller goes on after a release that needs no context
+  DestroysATexture,   // a release that needs the context
+  OnlyPushes,         // right: all that the caller still does is in its own context
+  OnlyReleases,       // right: no release needs the context
+  PopsIt,             // right: the caller takes off its context, which it had pushed, and goes on in a third one
+  PushIsRefused,      // right: the function took off the other context, and tried to push the caller's
+  PushesOverIt,       // the function pushed the caller's context over the other one: the stack is wrong, and the current context is not
+};
+template <Then then>
+Trace StaysElsewhere(Run run) {
+  constexpr std::uint64_t kOther = 0xb;
+  constexpr std::uint64_t kBelow = 0xd;
+  const bool fails = run != Run::FaultFree;
+  std::uint64_t current = 0;
+  Trace t;
+  const auto set = [&](std::uint64_t context, std::uint32_t stack) {
+    t.Call(driver::CallId::CtxSetCurrent).In(0, context).Context(current).Stack(stack);
+    current = context;
+  };
+  const auto push = [&](std::uint64_t context, std::uint32_t stack) {
+    Step step = t.Call(driver::CallId::CtxPushCurrent_v2).In(0, context).Context(current).Stack(stack);
+    current = context;
+    return step;
+  };
+  const auto pop = [&](std::uint64_t below, std::uint32_t stack) {
+    t.Call(driver::CallId::CtxPopCurrent_v2).Out(0, current).Context(current).Stack(stack);
+    current = below;
+  };
+  if (then == Then::PopsIt) {
+    push(kBelow, 101);
+    push(kCallers, 102);
+  } else {
+    set(kCallers, 101);
+  }
+  t.CreateStream(0x10).Context(current).Stack(103);
+  if (then == Then::ReleasesAndGoesOn) t.Alloc(0x3000).Context(current).Stack(104);
+  if (then == Then::DestroysATexture) t.Call(driver::CallId::TexObjectCreate).Out(0, 0x500000).Context(current).Stack(104);
+  set(kOther, InHelper(1, 1));
+  Step alloc = t.Alloc(0x1000).Context(current).Stack(InHelper(1, 2));
+  if (fails) alloc.Refused();
+  if (!fails) t.Free(0x1000).Context(current).Stack(InHelper(1, 3));
+  if (run != Run::Wrong) set(kCallers, InHelper(1, 4));
+  if (run == Run::Wrong && then == Then::PushIsRefused) {
+    pop(0, InHelper(1, 5));
+    push(kCallers, InHelper(1, 6)).Refused();
+    current = 0;
+  }
+  if (run == Run::Wrong && then == Then::PushesOverIt) push(kCallers, InHelper(1, 6));
+  if (then == Then::PushesAndGoesOn || then == Then::OnlyPushes) {
+    const std::uint64_t left = current;
+    push(kCallers, 105);
+    t.Alloc(0x2000).Context(current).Stack(106);
+    t.Free(0x2000).Context(current).Stack(107);
+    pop(left, 108);
+  }
+  if (then == Then::PopsIt) {
+    pop(kBelow, 108);
+    push(0xe, 112);
+  }
+  if (then == Then::ReleasesAndGoesOn) t.Free(0x3000).Context(current).Stack(108);
+  if (then == Then::DestroysATexture) t.Call(driver::CallId::TexObjectDestroy).In(0, 0x500000).Context(current).Stack(109);
+  const bool goes_on = then == Then::PushesAndGoesOn || then == Then::ReleasesAndGoesOn || then == Then::PopsIt;
+  if (goes_on || then == Then::PushIsRefused || then == Then::PushesOverIt)
+    t.Call(driver::CallId::StreamSynchronize).In(0, 0x10).Stack(109);
+  t.DestroyStream(0x10).Context(current).Stack(110);
+  if (then == Then::PopsIt) {
+    pop(kBelow, 113);
+    pop(0, 111);
+  }
   return t;
 }
 
@@ -142,21 +214,27 @@ inline Trace ComesBackFromNowhere(Run run) {
   return t;
 }
 
-// A program marks its cycles and does the work itself: no function returns, but the cycle ends.
-template <bool ItsOwnCall>
+// A program marks its cycles and does the work itself: no function returns, but the cycle ends. `Releases`: a function does the work, and
+// the program releases a stream after it, which needs no context.
+enum class Cycle { Ends, Releases, IsRefusedThat };
+template <Cycle cycle>
 Trace WorksElsewhereInACycle(Run run) {
+  constexpr bool kReleases = cycle == Cycle::Releases;
   const bool fails = run != Run::FaultFree;
+  const auto at = [](std::uint32_t place) { return kReleases ? InHelper(1, place) : 101 + place; };
   Trace t;
   t.Call(driver::CallId::CtxSetCurrent).In(0, kCallers).Context(0).Stack(101);
   t.Mark(faults::MarkKind::CycleBegin).Cycle(1);
-  t.Call(driver::CallId::CtxSetCurrent).In(0, 0xb).Context(kCallers).Stack(102).Cycle(1);
-  Step alloc = t.Alloc(0x1000).Context(0xb).Stack(103).Cycle(1);
+  if (kReleases) t.CreateStream(0x10).Context(kCallers).Stack(106).Cycle(1);
+  t.Call(driver::CallId::CtxSetCurrent).In(0, 0xb).Context(kCallers).Stack(at(1)).Cycle(1);
+  Step alloc = t.Alloc(0x1000).Context(0xb).Stack(at(2)).Cycle(1);
   if (fails) alloc.Refused();
-  if (!fails) t.Free(0x1000).Context(0xb).Stack(104).Cycle(1);
+  if (!fails) t.Free(0x1000).Context(0xb).Stack(at(3)).Cycle(1);
   if (run != Run::Wrong) {
-    Step back = t.Call(driver::CallId::CtxSetCurrent).In(0, kCallers).Context(0xb).Stack(105).Cycle(1);
-    if (ItsOwnCall && fails) back.Refused();
+    Step back = t.Call(driver::CallId::CtxSetCurrent).In(0, kCallers).Context(0xb).Stack(at(4)).Cycle(1);
+    if (cycle == Cycle::IsRefusedThat && fails) back.Refused();
   }
+  if (kReleases) t.DestroyStream(0x10).Context(run == Run::Wrong ? 0xb : kCallers).Stack(107).Cycle(1);
   t.Mark(faults::MarkKind::CycleEnd).Cycle(1);
   return t;
 }
@@ -166,6 +244,8 @@ enum class Owner {
   UsesIt,        // the caller goes on with the stream
   LooksAndUses,  // the same, after it asked whether the stream is under capture
   IsPerThread,   // the stream is the thread's own
+  EndsAnother,   // the caller ends a context in which the stream does not lie, and goes on with the stream
+  EndsItsOwn,    // right: the caller ends the stream's context, and another stream has its handle
   DestroysIt,    // right: the caller destroys the stream
   EndsIt,        // right: the caller ends the capture
   NeverUsesIt,   // right: nobody uses it again
@@ -197,7 +277,16 @@ Trace CapturesItsCallersStream(Run run) {
   }
   if (owner == Owner::EndsIt && fails && !ends) t.Call(driver::CallId::StreamEndCapture).In(0, stream).Stack(104);
   if (owner == Owner::LooksAndUses) t.Call(driver::CallId::StreamIsCapturing).In(0, stream).Out(1, 1).Stack(105);
-  if (owner == Owner::UsesIt || owner == Owner::LooksAndUses || owner == Owner::IsPerThread) {
+  if (owner == Owner::EndsAnother) t.Call(driver::CallId::CtxDestroy_v2).In(0, 0xb).Stack(105);
+  if (owner == Owner::EndsItsOwn) {
+    t.Free(0x1000).Stack(107);
+    t.Call(driver::CallId::CtxDestroy_v2).In(0, kContext).Stack(105);
+    t.CreateStream(stream).Stack(103);
+    t.Call(driver::CallId::StreamSynchronize).In(0, stream).Stack(106);
+    t.DestroyStream(stream).Stack(108);
+    return t;
+  }
+  if (owner == Owner::UsesIt || owner == Owner::LooksAndUses || owner == Owner::IsPerThread || owner == Owner::EndsAnother) {
     Step wait = t.Call(driver::CallId::StreamSynchronize).In(0, stream).Stack(106);
     if (run == Run::Wrong) wait.Fails(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   }
@@ -226,169 +315,5 @@ Trace CapturesInACycle(Run run) {
   if (!Destroys) t.DestroyStream(0x10).Stack(106);
   return t;
 }
-
-// A context beside the primary one. Several contexts: the work goes through them, and puts the first one back at the end.
-template <bool Wrong, int Contexts>
-struct WorksInOtherContexts {
-  CUcontext other[2] = {};
-  CUresult Init(DriverRef driver) {
-    CUresult code = CUDA_SUCCESS;
-    for (int i = 0; i < Contexts && code == CUDA_SUCCESS; ++i) {
-      CUcontext popped = nullptr;
-      code = MakeContext(driver, &other[i]);
-      if (code != CUDA_SUCCESS) {
-        other[i] = nullptr;
-      } else {
-        code = driver.CtxPopCurrent(&popped);
-      }
-    }
-    if (code != CUDA_SUCCESS) (void)Teardown(driver);
-    return code;
-  }
-  CUresult Work(DriverRef driver) { return Use(driver); }
-  CUresult Teardown(DriverRef driver) {
-    CUresult first = CUDA_SUCCESS;
-    for (CUcontext& one : other) {
-      const CUresult code = one == nullptr ? CUDA_SUCCESS : driver.CtxDestroy(one);
-      one = nullptr;
-      if (first == CUDA_SUCCESS) first = code;
-    }
-    return first;
-  }
-
- private:
-  [[gnu::noinline]] CUresult Use(DriverRef driver) {
-    CUcontext before = nullptr;
-    CUresult code = driver.CtxGetCurrent(&before);
-    if (code != CUDA_SUCCESS) return code;
-    for (int i = 0; i < Contexts && code == CUDA_SUCCESS; ++i) {
-      code = driver.CtxSetCurrent(other[i]);
-      CUstream stream = nullptr;
-      if (code == CUDA_SUCCESS) code = driver.StreamCreate(&stream, 0);
-      if (code == CUDA_SUCCESS) code = driver.StreamDestroy(stream);
-    }
-    if (code != CUDA_SUCCESS && Wrong) return code;
-    const CUresult back = driver.CtxSetCurrent(before);
-    return code != CUDA_SUCCESS ? code : back;
-  }
-};
-
-// Fails over: the first context that works stays current for the rest of the cycle.
-struct ChoosesAContext {
-  CUcontext other[2] = {};
-  CUresult Init(DriverRef driver) {
-    CUresult code = CUDA_SUCCESS;
-    for (CUcontext& one : other) {
-      code = MakeContext(driver, &one);
-      if (code != CUDA_SUCCESS) one = nullptr;
-      if (code != CUDA_SUCCESS) break;
-      code = driver.CtxPopCurrent(nullptr);
-      if (code != CUDA_SUCCESS) break;
-    }
-    if (code == CUDA_SUCCESS) {
-      code = Try(driver, other[0]);
-      if (code != CUDA_SUCCESS) code = Try(driver, other[1]);
-    }
-    if (code != CUDA_SUCCESS) (void)Teardown(driver);
-    return code;
-  }
-  CUresult Teardown(DriverRef driver) {
-    CUresult first = CUDA_SUCCESS;
-    for (CUcontext& one : other) {
-      const CUresult code = one == nullptr ? CUDA_SUCCESS : driver.CtxDestroy(one);
-      one = nullptr;
-      if (first == CUDA_SUCCESS) first = code;
-    }
-    return first;
-  }
-
- private:
-  [[gnu::noinline]] static CUresult Try(DriverRef driver, CUcontext context) {
-    CUresult code = driver.CtxSetCurrent(context);
-    CUstream stream = nullptr;
-    if (code == CUDA_SUCCESS) code = driver.StreamCreate(&stream, 0);
-    return code == CUDA_SUCCESS ? driver.StreamDestroy(stream) : code;
-  }
-};
-
-// Records a graph on a stream that its teardown uses once more, or only destroys.
-template <bool Wrong, bool UsesIt>
-struct RecordsAGraph {
-  CUstream stream = nullptr;
-  CUdeviceptr memory = 0;
-  CUresult Init(DriverRef driver) {
-    CUresult code = driver.StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
-    if (code != CUDA_SUCCESS) return code;
-    code = driver.MemAlloc(&memory, 4096);
-    if (code != CUDA_SUCCESS) (void)driver.StreamDestroy(stream);
-    return code;
-  }
-  CUresult Work(DriverRef driver) {
-    CUgraph graph = nullptr;
-    const CUresult code = Record(driver, &graph);
-    return code == CUDA_SUCCESS ? driver.GraphDestroy(graph) : code;
-  }
-  CUresult Teardown(DriverRef driver) {
-    const CUresult one = UsesIt ? driver.StreamSynchronize(stream) : CUDA_SUCCESS;
-    const CUresult two = driver.StreamDestroy(stream);
-    const CUresult three = driver.MemFree(memory);
-    return one != CUDA_SUCCESS ? one : two != CUDA_SUCCESS ? two : three;
-  }
-
- private:
-  [[gnu::noinline]] CUresult Record(DriverRef driver, CUgraph* graph) {
-    CUresult code = driver.StreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
-    if (code != CUDA_SUCCESS) return code;
-    code = driver.MemsetD8Async(memory, 0, 4096, stream);
-    if (code != CUDA_SUCCESS && Wrong) return code;
-    const CUresult ended = driver.StreamEndCapture(stream, graph);
-    if (code != CUDA_SUCCESS && ended == CUDA_SUCCESS) (void)driver.GraphDestroy(*graph);
-    return code != CUDA_SUCCESS ? code : ended;
-  }
-};
-
-// Changes the copy of a graph inside a node. Wrong: the way back destroys the copy, which the node owns.
-template <bool Wrong>
-struct ChangesAChildGraph {
-  CUgraph parent = nullptr;
-  CUgraphExec executable = nullptr;
-  CUresult Init(DriverRef driver) {
-    CUgraph child = nullptr;
-    CUgraph inner = nullptr;
-    CUgraphNode node = nullptr;
-    CUresult code = driver.GraphCreate(&parent, 0);
-    if (code != CUDA_SUCCESS) return code;
-    code = driver.GraphCreate(&child, 0);
-    if (code == CUDA_SUCCESS) {
-      code = driver.GraphAddChildGraphNode(&node, parent, nullptr, 0, child);
-      const CUresult destroyed = driver.GraphDestroy(child);  // the node has a copy
-      if (code == CUDA_SUCCESS) code = destroyed;
-    }
-    if (code == CUDA_SUCCESS) code = driver.GraphChildGraphNodeGetGraph(node, &inner);
-    if (code == CUDA_SUCCESS) code = driver.GraphInstantiateWithFlags(&executable, parent, 0);
-    if (code == CUDA_SUCCESS) return code;
-    if (Wrong && inner != nullptr) (void)driver.GraphDestroy(inner);
-    (void)driver.GraphDestroy(parent);
-    return code;
-  }
-  CUresult Teardown(DriverRef driver) {
-    const CUresult one = driver.GraphExecDestroy(executable);
-    const CUresult two = driver.GraphDestroy(parent);
-    return one != CUDA_SUCCESS ? one : two;
-  }
-};
-
-// Looks at the default pool. Wrong: destroys it when its settings cannot be changed.
-template <bool Wrong>
-struct TunesTheDefaultPool {
-  CUresult Init(DriverRef driver) {
-    CUmemoryPool pool = nullptr;
-    cuuint64_t most = 1U << 20U;
-    CUresult code = driver.DeviceGetDefaultMemPool(&pool, 0);
-    if (code == CUDA_SUCCESS) code = driver.MemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &most);
-    if (code != CUDA_SUCCESS && Wrong && pool != nullptr) (void)driver.MemPoolDestroy(pool);
-    return code;
-  }
-};
 
 }  // namespace cuaudit::testing

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#include "harness/verdict/put_back_calls.h"
+
+#include <algorithm>
+
+#include "faults/driver/shape.h"
+#include "harness/ledger/arguments.h"
+
+namespace cuaudit::harness {
+
+using driver::BaseId;
+using driver::Effect;
+using faults::Record;
+
+Effect EffectOfCall(const Record& record) { return driver::EffectOf(BaseOf(record)).effect; }
+
+// The gate asks which context is current before these calls.
+bool NamesCurrent(Effect effect) { return driver::IsAcquire(effect) || driver::IsRelease(effect) || effect == Effect::SetsContext; }
+
+// Each thread has a standard stream of its own. All others have a handle, or cannot be captured.
+std::uint64_t StreamOf(const Record& record) {
+  const std::uint64_t stream = record.argument[0];
+  return IsStandardStream(stream) ? kPerThreadStream | (std::uint64_t{record.tid} << 8U) : stream;
+}
+
+bool SwitchesContext(const Record& record, Effect effect) {
+  return effect == Effect::SetsContext && record.context != 0 && record.argument[0] != record.context;
+}
+
+// True for calls that are made to look, whatever the stream's state is.
+bool OnlyLooks(const Record& record, Effect effect) {
+  return effect == Effect::Describes || (effect == Effect::Queries && BaseOf(record) != BaseId::StreamQuery);
+}
+
+// Follows the context stack of a thread: `above` is the number of entries over the one that a change was made in; below 0 when that one
+// was taken off. The end of the current context takes off its entry. When that is the changed one, nobody chose what is current then, and
+// the change still stands.
+void Follow(const Record& record, Effect effect, int* above) {
+  const Outcome outcome = OutcomeOf(record);
+  if (outcome != Outcome::Succeeded && outcome != Outcome::After) return;
+  if (effect == Effect::PushesContext || effect == Effect::CreatesContext) ++*above;
+  if (effect == Effect::PopsContext) --*above;
+  if (effect == Effect::DestroysContext && record.argument[0] == record.context && *above > 0) --*above;
+}
+
+// True for a call that does what the current context makes of it. Others name what they work on, and an H200 carries them out in every
+// context and in none: faults/sim/entry/bindings.def says of each release what it needs.
+bool NeedsCurrent(const Record& record, Effect effect) {
+  switch (BaseOf(record)) {
+    case BaseId::MemFreeAsync:
+      return IsStandardStream(record.argument[1]);
+    case BaseId::TexObjectDestroy:
+    case BaseId::SurfObjectDestroy:
+    case BaseId::GLUnregisterBufferObject:
+      return true;
+    default:
+      break;
+  }
+  const bool chooses = effect == Effect::PushesContext || effect == Effect::CreatesContext || effect == Effect::RetainsPrimary;
+  return !chooses && !driver::IsRelease(effect) && !OnlyLooks(record, effect);
+}
+
+bool NamesStream(const Record& record, std::uint64_t stream) {
+  const driver::CallId call = CallOf(record);
+  const std::size_t count = std::min(driver::ShapeOf(call).count, faults::kRecordArguments);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (driver::ShapeOf(call).parameter[i].output || ArgumentFamily(call, i) != driver::Family::Stream) continue;
+    const std::uint64_t named = record.argument[i];
+    if (named == stream || (IsStandardStream(named) && (stream & 0xffU) == kPerThreadStream && stream >> 8U == record.tid)) return true;
+  }
+  return false;
+}
+
+}  // namespace cuaudit::harness

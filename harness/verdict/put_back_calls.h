@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// put_back_calls.h: what one call changes or needs of the current context of its thread and of the capture of a stream (put_back.h).
+#pragma once
+
+#include <cstdint>
+
+#include "faults/driver/effects.h"
+#include "faults/journal/record.h"
+
+namespace cuaudit::harness {
+
+[[nodiscard]] driver::Effect EffectOfCall(const faults::Record& record);
+[[nodiscard]] bool NamesCurrent(driver::Effect effect);
+[[nodiscard]] std::uint64_t StreamOf(const faults::Record& record);
+[[nodiscard]] bool NamesStream(const faults::Record& record, std::uint64_t stream);
+[[nodiscard]] bool SwitchesContext(const faults::Record& record, driver::Effect effect);
+[[nodiscard]] bool OnlyLooks(const faults::Record& record, driver::Effect effect);
+[[nodiscard]] bool NeedsCurrent(const faults::Record& record, driver::Effect effect);
+void Follow(const faults::Record& record, driver::Effect effect, int* above);
+
+}  // namespace cuaudit::harness
