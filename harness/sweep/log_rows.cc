@@ -205,6 +205,7 @@ std::size_t LogRows::AfterRow(const std::shared_ptr<const AfterFault>& after) {
 
 std::vector<std::uint64_t> LogRows::Findings(const std::vector<TrialFindingText>& findings) {
   std::vector<std::uint64_t> numbers;
+  numbers.reserve(findings.size());
   for (const TrialFindingText& finding : findings) numbers.push_back(FindingRow(finding));
   return numbers;
 }
