@@ -54,7 +54,8 @@ void CarryOutTrials(const Session& session, const SweepOptions& sweep, Rehearsal
                     const Spend& spend, Progress* progress, CarriedOut* carried) {
   const Options& options = session.options();
   const Subject trials = SubjectOfTrials(session.subject(), rehearsal);
-  const SpawnOptions resources{session.jobs(), options.keep, TrialCapacity(trials, rehearsal.run), only.empty() ? "trial-" : "replay-"};
+  const SpawnOptions resources{session.jobs(), options.keep, TrialCapacity(trials, rehearsal.run), only.empty() ? "trial-" : "replay-",
+                               session.forks()};
   const Isolation wished = only.empty() ? Named<Isolation>(options.isolation).value_or(Isolation::Unknown) : Isolation::Spawn;
   std::unique_ptr<Runner> runner = MakeRunner(wished, trials, session.dir(), resources, rehearsal);
   SiteTexts sites;

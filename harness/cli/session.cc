@@ -271,6 +271,8 @@ std::size_t Session::jobs() const {
   return subject_.launch.driver == DriverChoice::Genuine ? std::min(count, kJobsOnRealDriver) : count;
 }
 
+std::size_t Session::forks() const { return options_.jobs != 0 ? options_.jobs : 2 * UsableCores(); }
+
 std::string Session::CommandLine(Command command) const {
   std::vector<std::string> words = {options_.tool, std::string(CommandName(command)),
                                     "--driver=" + std::string(Name(subject_.launch.driver))};

@@ -39,7 +39,9 @@ class Session {
   const Subject& subject() const noexcept { return subject_; }
   const WorkDir& dir() const noexcept { return *dir_; }
   const Suppressions& suppressions() const noexcept { return suppressions_; }
+  // Trials at a time; forks() where a trial is a fork.
   std::size_t jobs() const;
+  std::size_t forks() const;
   const std::string& why_driver() const noexcept { return why_driver_; }  // "no genuine libcuda.so.1 found"
 
   // The command line that runs `command` with the same options and the same name of the tool: "cuaudit replay --driver=sim --host".

@@ -49,7 +49,8 @@ class LateSweep {
   std::unique_ptr<Runner> MakeTrials() {
     const Rehearsal& rehearsal = engine_.rehearsal();
     trials_ = SubjectOfTrials(session_.subject(), rehearsal);
-    const SpawnOptions resources{session_.jobs(), session_.options().keep, TrialCapacity(trials_, rehearsal.run)};
+    const SpawnOptions resources{session_.jobs(), session_.options().keep, TrialCapacity(trials_, rehearsal.run), "trial-",
+                                 session_.forks()};
     const Isolation wished = Named<Isolation>(session_.options().isolation).value_or(Isolation::Unknown);
     return MakeRunner(wished, trials_, session_.dir(), resources, rehearsal);
   }

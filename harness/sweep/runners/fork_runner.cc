@@ -128,7 +128,7 @@ Status ForkRunner::StartRun(const std::vector<ForkRow>& rows) {
   Result<Launch> launch = PrepareRun(subject_, journal_, options_.records, {}, options_.keep ? name + ".log" : std::string("/dev/null"),
                                      "forks=" + name + ".forks");
   if (!launch.ok()) return launch.status();
-  const auto jobs = static_cast<std::uint32_t>(std::max<std::size_t>(1, options_.jobs));
+  const auto jobs = static_cast<std::uint32_t>(std::max<std::size_t>(1, options_.forks));
   Result<std::unique_ptr<ForkExchange>> exchange =
       ForkExchange::Make(name + ".forks", journal_, rows, options_.records, {jobs + 1, std::max(1U, jobs / 2)});
   if (!exchange.ok()) return exchange.status();

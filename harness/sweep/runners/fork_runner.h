@@ -2,7 +2,7 @@
 // fork_runner.h: carries out a round in one run of the program, which forks at each fault point. Trials that cannot fork are spawned.
 //
 //   Owns      the running program, its forks and the fork file.
-//   Threads   one thread; up to `jobs` forks at a time, and one more that is being read.
+//   Threads   one thread; up to `forks` forks at a time, and one more that is being read.
 //   Units     milliseconds. The deadline holds for each fork, and for a process that forks from one fork to the next.
 //   Errors    Status: as ProcessPool and SpawnRunner.
 //

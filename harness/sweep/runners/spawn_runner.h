@@ -24,6 +24,7 @@ struct SpawnOptions {
   bool keep = false;            // journals and outputs of the trials stay in the work directory
   std::size_t records = 0;      // capacity of a trial's journal
   const char* name = "trial-";  // files in the work directory are called so, with the number of the trial
+  std::size_t forks = 1;        // instead of `jobs`, where a trial is a fork
 };
 
 class SpawnRunner final : public Runner {
