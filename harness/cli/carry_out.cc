@@ -8,10 +8,10 @@
 
 #include "harness/cycle/cycles.h"
 #include "harness/process/shell.h"
-#include "harness/sweep/plan/fault_text.h"
+#include "harness/sweep/plan/plan_file.h"
+#include "harness/sweep/report_rows.h"
+#include "harness/sweep/run/subject_content.h"
 #include "harness/sweep/runners/make_runner.h"
-#include "harness/sweep/sweep_digest.h"
-#include "harness/sweep/trial_rows.h"
 #include "reports/defect_words.h"
 #include "reports/message.h"
 

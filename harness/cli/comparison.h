@@ -11,7 +11,7 @@
 #include "harness/compare/compare.h"
 #include "harness/options/options.h"
 #include "harness/process/status.h"
-#include "harness/sweep/findings/tried_before.h"
+#include "harness/sweep/findings/coverage.h"
 #include "reports/audit.h"
 
 namespace cuaudit::harness {

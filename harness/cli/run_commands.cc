@@ -19,8 +19,8 @@
 #include "harness/options/sweep_settings.h"
 #include "harness/process/files.h"
 #include "harness/sweep/findings/lifetimes.h"
+#include "harness/sweep/report_rows.h"
 #include "harness/sweep/sweep_engine.h"
-#include "harness/sweep/trial_rows.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -12,10 +12,9 @@
 #include "harness/cli/case_runs.h"
 #include "harness/cycle/cycles.h"
 #include "harness/sweep/plan/plan_file.h"
-#include "harness/sweep/runners/late_runner.h"
+#include "harness/sweep/report_rows.h"
+#include "harness/sweep/run/subject_content.h"
 #include "harness/sweep/runners/make_runner.h"
-#include "harness/sweep/sweep_digest.h"
-#include "harness/sweep/trial_rows.h"
 
 namespace cuaudit::harness {
 namespace {

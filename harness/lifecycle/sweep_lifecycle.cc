@@ -19,9 +19,9 @@
 #include "harness/options/sweep_settings.h"
 #include "harness/process/work_dir.h"
 #include "harness/sweep/plan/plan_file.h"
+#include "harness/sweep/report_rows.h"
 #include "harness/sweep/run/subject_content.h"
 #include "harness/sweep/sweep_engine.h"
-#include "harness/sweep/trial_rows.h"
 #include "reports/defect_words.h"
 #include "reports/message.h"
 

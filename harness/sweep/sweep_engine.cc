@@ -6,14 +6,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "harness/process/files.h"
 #include "harness/sweep/findings/outcome.h"
 #include "harness/sweep/findings/shrink.h"
 #include "harness/sweep/host_plan.h"
-#include "harness/sweep/plan/fault_text.h"
+#include "harness/sweep/plan/call_state.h"
 #include "harness/sweep/plan/plan_file.h"
-#include "harness/sweep/plan/sited_calls.h"
-#include "harness/sweep/sweep_digest.h"
-#include "harness/sweep/tell_calls.h"
+#include "harness/sweep/report_rows.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -24,6 +23,22 @@ constexpr int kAttempts = 6;
 constexpr int kAttemptsBySite = 12;
 
 }  // namespace
+
+std::uint64_t OptionsHash(const SweepOptions& options, std::uint64_t hash) {
+  hash = HashNumber(static_cast<std::uint64_t>(options.depth), hash);
+  hash = HashNumber(static_cast<std::uint64_t>(options.plan.prune), hash);
+  hash = HashNumber((options.judge.exit_is_said ? 1U : 0U) + (options.judge.own_orphans_count ? 2U : 0U), hash);
+  for (const Benign& benign : options.benign) hash = HashText(benign.text, hash);
+  for (const std::string& call : options.plan.calls) hash = HashText(call, hash);
+  return HashNumber(options.plan.limit, hash);
+}
+
+bool HoldsPlanOf(const WorkDir& dir, const SweepOptions& options, std::uint64_t subject) {
+  const Result<std::string> text = ReadFile(dir.File("plan.txt"));
+  if (!text.ok()) return false;
+  const Result<PlanFile> plan = ParsePlan(*text, "plan.txt");
+  return plan.ok() && plan->subject == OptionsHash(options, subject);
+}
 
 SweepEngine::SweepEngine(Runner* runner, const WorkDir* dir, const SweepOptions& options, const Reproduction& reproduction,
                          SiteTexts* sites)

@@ -43,7 +43,6 @@
 #include "harness/sweep/findings/aggregate.h"
 #include "harness/sweep/findings/benign.h"
 #include "harness/sweep/findings/coverage.h"
-#include "harness/sweep/findings/tried_before.h"
 #include "harness/sweep/plan/make_plan.h"
 #include "harness/sweep/run/after_fault.h"
 #include "harness/sweep/run/rehearsal.h"
@@ -64,6 +63,13 @@ struct SweepOptions {
   bool places_first = false;                       // one trial of each place is run before other first faults
   std::optional<TriedBefore> before;               // with places_first: places that an earlier sweep did not try come first
 };
+
+// Hash of the options that decide which trials are planned and how they are judged, and of `subject` (SubjectHash): two sweeps must share
+// it to continue each other.
+[[nodiscard]] std::uint64_t OptionsHash(const SweepOptions& options, std::uint64_t subject);
+
+// True when the directory holds the plan of this sweep, so that the sweep can continue with the fault-free runs behind that plan.
+bool HoldsPlanOf(const WorkDir& dir, const SweepOptions& options, std::uint64_t subject);
 
 // A trial of the plan. Lists with the same beginning build on the same earlier trial.
 struct PlannedTrial {
@@ -148,7 +154,7 @@ class SweepEngine {
     std::uint64_t way = 0;
     std::size_t trial = 0;
   };
-  // The second faults of all unwindings of one shape (unwinding_shape.h).
+  // The second faults of all unwindings of one shape (unwinding.h).
   struct Shape {
     std::vector<TriedWay> tried;    // those that fire stand for the others of the same way
     std::vector<TriedWay> samples;  // check that they may

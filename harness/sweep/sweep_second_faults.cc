@@ -7,7 +7,7 @@
 
 #include "harness/sweep/findings/shrink.h"
 #include "harness/sweep/plan/plan_file.h"
-#include "harness/sweep/plan/spread.h"
+#include "harness/sweep/plan/prune.h"
 #include "harness/sweep/sweep_engine.h"
 
 namespace cuaudit::harness {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "harness/sweep/findings/shrink.h"
-#include "harness/sweep/plan/fault_text.h"
 #include "harness/sweep/plan/plan_file.h"
 #include "harness/sweep/sweep_engine.h"
 

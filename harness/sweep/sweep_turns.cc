@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
-// The part of the engine about the turns in which a round is given to the runner: what is tried first when there may be no time for all.
+// The part of the engine about which trials a round gives to its runner: what is tried first when there may be no time for all, trials that
+// another machine has planned, and trials that others have finished.
+
 #include <algorithm>
 #include <cstdint>
 #include <set>
 #include <utility>
 
+#include "harness/sweep/host_plan.h"
 #include "harness/sweep/sweep_engine.h"
 
 namespace cuaudit::harness {
-
 Status SweepEngine::GiveRound(std::size_t from) {
   std::vector<TrialOrder> orders;
   for (std::size_t index = from; index < plan_.size(); ++index) {
@@ -73,6 +75,37 @@ bool SweepEngine::PlacesTried() const {
     if (one.faults.size() == 1 && !one.shrinks && !known && !results_.contains(index)) return false;
   }
   return true;
+}
+
+Result<std::vector<PlannedTrial>> SweepEngine::FirstTrials(Rehearsal rehearsal) {
+  Status usable = CheckPlanOptions(options_.plan);
+  if (!usable.ok()) return usable;
+  TakeRehearsal(std::move(rehearsal));
+  PlannedFaults first = MakePlan(CallsToPlan(), options_.plan, by_site_);
+  AppendHostFaults(*rehearsal_, options_.plan, &first);
+  std::vector<PlannedTrial> trials;
+  trials.reserve(first.faults.size());
+  for (std::size_t i = 0; i < first.faults.size(); ++i) trials.push_back(FirstTrial(std::move(first.faults[i]), first.sites[i]));
+  return trials;
+}
+
+Status SweepEngine::PrepareShard(Rehearsal rehearsal, std::vector<PlannedTrial> trials, int round) {
+  Status usable = CheckPlanOptions(options_.plan);
+  if (!usable.ok()) return usable;
+  TakeRehearsal(std::move(rehearsal));
+  (void)TakeFirstFaults();  // second faults are compared with them
+  shard_ = true;
+  round_ = round;
+  plan_ = std::move(trials);
+  Result<TrialLog> log = TrialLog::Open(dir_->File("trials.jsonl"));
+  if (!log.ok()) return log.status();
+  log_ = std::move(*log);
+  return BeginRounds();
+}
+
+void SweepEngine::Know(std::vector<TrialResult> finished, bool whole) {
+  known_ = std::move(finished);
+  known_whole_ = whole;
 }
 
 }  // namespace cuaudit::harness

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// coverage.h: counts the ways to fail that a sweep reached, of all that the program can reach.
+// coverage.h: counts the ways to fail that a sweep reached, of all that the program can reach; and the places at which an earlier sweep
+// made calls fail, so that a sweep with little time begins at the others.
 //
 //   Threads   one thread.
 //   Units     rows. A row is one place, phase, error and way, separately for first faults and for faults while unwinding.
@@ -9,6 +10,9 @@
 //
 // Reachable are the calls of the fault-free run and of the unwindings of the trials, with the errors (--codes) and ways (--how) that were
 // asked for. The number of documented errors left out by this choice is reported beside the rows.
+//
+// A place of an earlier release has moved to other lines and has another stack. So places of two releases are compared by the call and by
+// the function of the program that makes it, and within a function by their number.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +21,7 @@
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "harness/sweep/plan/make_plan.h"
@@ -24,6 +29,34 @@
 #include "reports/run.h"
 
 namespace cuaudit::harness {
+
+// Where the program makes a call, told by functions and lines, so that it is one place however it was compiled.
+struct ProgramPlace {
+  std::string function;     // the innermost of the program, without parameters; empty: unknown
+  std::uint64_t place = 0;  // a hash
+};
+ProgramPlace PlaceInProgram(const std::vector<report::Frame>& stack);
+
+// In the order in which they are tried.
+enum class Novelty : std::uint8_t {
+  New,      // the earlier sweep made this call fail nowhere in this function
+  Changed,  // it did so at another number of places
+  Known,
+};
+
+class TriedBefore {
+ public:
+  using Function = std::pair<std::string, std::string>;  // entry point, and function of the program
+
+  // `places` is the number of places in the function; 0: unknown.
+  void Add(const std::string& call, const std::string& function, std::uint64_t places);
+
+  // What each place is; `places` are those of the new sweep.
+  std::vector<Novelty> Compare(const std::vector<report::Acquired>& places) const;
+
+ private:
+  std::map<Function, std::uint64_t> places_;
+};
 
 class CoverageTable {
  public:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// call_state.h: the state in which a program makes each call. Faults in equal states count as one for pruning.
+// call_state.h: the calls of the fault-free runs as faults address them: by the state in which the program makes each, or, for a case whose
+// calls have no fixed order, by place and turn. Faults in equal states count as one for pruning.
 //
-//   Owns      its rows, which borrow the records of the journal.
+//   Owns      its rows, which borrow the records of the journals.
 //   Errors    none. An unknown state is 0 and equals no state.
 //
 // A state consists of the marked cycle, the phase, the place (call and call stack), and the number of live driver objects of each kind from
@@ -11,9 +12,16 @@
 // only second faults are therefore pruned by state (make_plan.h), and the report says what was pruned.
 //
 // StatesAre::Coarse prunes more: cycles are not told apart, and counts are only none, one, two or many.
+//
+// By place and turn: the n-th call from one call stack happens whichever thread makes it, if the program comes there n times. At each place
+// the turns that every run took are certain; at a place that only some runs reach, only the first turn is. Further turns are listed as
+// unsure, because a fault for them might find nothing to hit. With several threads the live objects at a turn depend on which thread takes
+// it, so states are not compared. Instead the first turns of a place stand for later ones: three for each thread that comes there, one
+// more, and the last one that every run takes. A loop typically does something else in its first, second and perhaps third round.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "harness/verdict/judge.h"
@@ -26,7 +34,7 @@ struct CallState {
   std::uint64_t site = 0;   // SiteKey; 0 when the journal's table had no room for the call stack
   std::uint32_t turn = 0;   // number of the call from that site, from 1
   std::uint64_t state = 0;  // 0: unknown stack, or several threads make calls
-  bool unsure = false;      // not every fault-free run comes here that often (sited_calls.h)
+  bool unsure = false;      // not every fault-free run comes here that often (call_state.h)
   bool again = false;       // with several threads: one of many turns, which earlier turns stand for
   // An interpreter or generated code is in the call stack, so the stack stands for many lines of the program.
   bool interpreted = false;
@@ -45,5 +53,8 @@ enum class StatesAre : std::uint8_t { Exact, Coarse };
 // Marks the objects of a trial that are left beyond what the rehearsal leaves at the same place. The program has lost them, so they do not
 // change what it does later.
 [[nodiscard]] std::vector<bool> LostBeyond(const Rehearsed& rehearsal, const Evidence& trial);
+
+// In the order of the first run, then calls that only later runs have. With several threads: by name, place and turn.
+[[nodiscard]] CallStates SitedCalls(std::span<const CallStates> runs);
 
 }  // namespace cuaudit::harness

@@ -29,7 +29,7 @@ struct PlanOptions {
   std::vector<std::string> calls;  // base entry points; empty: all
   std::size_t limit = 0;           // number of trials; 0: no limit
   Prune prune = Prune::Second;
-  std::size_t spread_at_least = 32;  // second faults that are tried although an equal unwinding stands for them (spread.h)
+  std::size_t spread_at_least = 32;  // second faults that are tried although an equal unwinding stands for them (prune.h)
 };
 
 struct WayToFail {

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "faults/plan/fault.h"
 #include "harness/process/status.h"
 
 namespace cuaudit::harness {
@@ -38,5 +39,17 @@ std::uint64_t HashText(std::string_view text, std::uint64_t hash = kHashSeed);
 std::uint64_t HashNumber(std::uint64_t number, std::uint64_t hash);
 
 std::string Hex(std::uint64_t value);  // 16 digits
+
+// True for a fault addressed by call stack instead of by count: "cuMemAlloc@site=...#2=...".
+inline bool IsBySite(const std::string& text) {
+  faults::Fault fault;
+  return faults::ParseFault(text, &fault).expected == nullptr && fault.site != 0;
+}
+
+// True for a fault counted from the fault before it: "cuMemFree#+1=...".
+inline bool Follows(const std::string& text) {
+  faults::Fault fault;
+  return faults::ParseFault(text, &fault).expected == nullptr && fault.follows;
+}
 
 }  // namespace cuaudit::harness

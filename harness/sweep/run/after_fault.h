@@ -22,7 +22,6 @@
 #include <vector>
 
 #include "harness/sweep/run/observation.h"
-#include "harness/sweep/run/place_text.h"
 #include "harness/sweep/run/site_text.h"
 #include "harness/verdict/rehearsed.h"
 

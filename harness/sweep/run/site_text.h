@@ -1,24 +1,44 @@
 // SPDX-License-Identifier: MIT
 // site_text.h: the text of sites in a journal: the call's name and the symbolised stack.
 //
-//   Owns      the symboliser and the resolved places, by SiteKey, so that each place is resolved once for all trials.
+//   Owns      the symboliser and the resolved places, by SiteKey, so that each place is resolved once for all trials. A place shares its text,
+//             which never changes: a sweep of thousands of trials names a few hundred places with a dozen frames each.
 //   Threads   one thread.
 //   Errors    none. An unresolved frame stays an address in a module.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "faults/journal/journal_view.h"
-#include "harness/sweep/run/place_text.h"
 #include "harness/symbols/symbolizer.h"
 #include "harness/verdict/judge.h"
 #include "reports/run.h"
 
 namespace cuaudit::harness {
+
+class PlaceText {
+ public:
+  PlaceText() = default;
+  PlaceText(report::Acquired words) : words_(std::make_shared<const report::Acquired>(std::move(words))) {}
+  PlaceText(std::string call, std::vector<report::Frame> stack) : PlaceText(report::Acquired{std::move(call), std::move(stack)}) {}
+
+  const report::Acquired& operator*() const noexcept { return words_ == nullptr ? Nowhere() : *words_; }
+  const report::Acquired* operator->() const noexcept { return &**this; }
+  operator const report::Acquired&() const noexcept { return **this; }
+
+ private:
+  static const report::Acquired& Nowhere() noexcept {
+    static const report::Acquired nowhere;
+    return nowhere;
+  }
+
+  std::shared_ptr<const report::Acquired> words_;
+};
 
 // "cuMemAlloc" for every version, "malloc" or "pthread_mutex_init" for host events; empty for an unknown place.
 std::string CallName(const Site& site);

@@ -99,4 +99,16 @@ std::uint64_t ModulesContent(const Rehearsal& rehearsal) {
   return hash;
 }
 
+std::uint64_t SubjectHash(const Subject& subject, const Rehearsal& rehearsal, const JudgeOptions& judge) {
+  std::uint64_t hash = kHashSeed;
+  for (const std::string& word : subject.command) hash = HashText(word, hash);
+  hash = HashText(OptionsText(subject.launch, "", {}), hash);
+  hash = HashNumber(subject.launch.stack_depth, hash);
+  hash = HashNumber(static_cast<std::uint64_t>(subject.expected_exit), hash);
+  hash = HashNumber(judge.abandoned_is_leak ? 1 : 0, hash);
+  hash = HashNumber(SubjectContent(subject, rehearsal), hash);
+  // A program that never does the same twice is only identified by its command line and its content.
+  return rehearsal.same_work ? HashNumber(TraceHash(rehearsal.run.evidence()), hash) : hash;
+}
+
 }  // namespace cuaudit::harness

@@ -27,4 +27,8 @@ std::uint64_t SubjectContent(const Subject& subject, const Rehearsal& rehearsal)
 // The same for the modules that make driver calls, by their build ids.
 std::uint64_t ModulesContent(const Rehearsal& rehearsal);
 
+// Hash of the program and everything else that two sweeps must share to continue each other's trials: its command, what it is launched
+// with, its content and its rehearsal.
+std::uint64_t SubjectHash(const Subject& subject, const Rehearsal& rehearsal, const JudgeOptions& judge);
+
 }  // namespace cuaudit::harness

@@ -15,7 +15,6 @@
 
 #include "harness/sweep/run/after_fault.h"
 #include "harness/sweep/run/observation.h"
-#include "harness/sweep/run/place_text.h"
 #include "harness/sweep/run/site_text.h"
 #include "harness/sweep/run/unwinding.h"
 #include "harness/verdict/judge.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// unwinding.h: lists the calls that a program makes while it unwinds from the faults of a trial, and how each of them can fail.
+// unwinding.h: lists the calls that a program makes while it unwinds from the faults of a trial, and how each of them can fail; and what
+// two unwindings must have in common so that second faults of one stand for those of the other.
 //
-//   Errors    none. What is left out is counted by reason.
+//   Errors    none. What is left out is counted by reason. What cannot be compared has the shape 0, which equals no shape.
 //
 // Unwinding are all calls after the last fault that can fail, up to the end of the cycle when the program marks cycles. A release fails in
 // two ways: refused (the object lives on) and `after` (the object is gone). Other calls are refused.
@@ -12,11 +13,15 @@
 // the way back, a call is not tried in a state in which a first fault is tried in the same way: the program has recovered. Objects that the
 // first fault lost for good do not count in such a state.
 //
-// What is left then is spread over equal unwindings (sweep_second_faults.cc): see unwinding_shape.h.
-//
 // With an interpreter or generated code in the call stack, the stack does not identify the program's line. There, nothing stands for the
 // way back from another first fault, and a program has recovered only when all its further calls in the run or cycle are those of the
 // fault-free run. A program with several threads has no states: each place is tried once for each place of a first fault.
+//
+// What is left then is spread over equal unwindings (sweep_second_faults.cc), those of one shape. A shape is the sequence of calls after
+// the failing call: call and call stack, phase, whether it succeeded, and which kinds of objects from which acquire sites it released. It
+// ends with what the trial lost, by kind and acquire site. Which turn of a loop failed, the marked cycle and the number of live objects are
+// in no shape; call_state.h has those. A turn of a loop on the way back that repeats itself more than three times in a row counts as three.
+// No shape: several threads, a call without a call stack, and a call from an interpreter or from code that is in no file.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +46,7 @@ struct NextFault {
   std::uint64_t state = 0;  // faults with equal keys stand for one another; 0: unknown
   faults::Phase phase = faults::Phase::Any;
   bool on_the_way_back = true;  // false: the program has acquired something since
-  std::uint64_t step = 0;       // the same step of unwindings with one shape (unwinding_shape.h)
+  std::uint64_t step = 0;       // the same step of unwindings with one shape
 };
 
 struct LeftOut {
@@ -82,5 +87,16 @@ using Places = std::unordered_set<std::uint64_t>;
 // counts. With `by_site` faults are addressed by place; on the thread that was hit they are counted from the previous fault.
 [[nodiscard]] Unwinding FaultsWhileUnwinding(const Rehearsed& rehearsal, const FirstFaults& first, const Observation& trial,
                                              std::span<const std::string> faults, Prune prune, const Places* by_site = nullptr);
+
+struct UnwindingShape {
+  std::uint64_t shape = 0;
+  std::vector<std::uint64_t> steps;  // one per call: what it does, and the how many-th time up to three; empty without a shape
+};
+
+// `calls` are those after the failing call, in order. `lost` marks objects by index in the ledger (LostBeyond).
+[[nodiscard]] UnwindingShape ShapeOf(const Evidence& trial, std::span<const CallState* const> calls, const std::vector<bool>& lost);
+
+// `sequence` with every repetition of the same turn beyond the third left out.
+[[nodiscard]] std::vector<std::uint64_t> WithoutRepeats(std::span<const std::uint64_t> sequence);
 
 }  // namespace cuaudit::harness

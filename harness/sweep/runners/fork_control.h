@@ -1,22 +1,32 @@
 // SPDX-License-Identifier: MIT
-// fork_control.h: checks that a fork of the program, without any fault, ends exactly as the program does. This is the A/A test of isolation
-// by fork.
+// fork_control.h: what the tool makes sure of before it trusts a fork: that a fork of the program, without any fault, ends exactly as the
+// program does (the A/A test of isolation by fork), and whether a program that a fork executes called the driver.
 //
-//   Owns      a copy of the rehearsal's ledger. Borrows its journal, whose bytes must outlive it.
-//   Threads   one thread.
-//   Errors    none: a difference is described in one line.
+//   Owns      a copy of the rehearsal's ledger, and one journal for each slot, which it removes. Borrows the rehearsal's journal, whose bytes
+//             must outlive it.
+//   Threads   one thread; executed programs write at the same time.
+//   Units     records.
+//   Errors    Status: no storage, or too many slots. A difference is described in one line.
+//   Source    faults/plan/fork_file.h.
 //
 // Copies are forked at a few calls, the first and the last among them, and the process that forks them is checked as well. A program that
 // remembers its process id, or that does something outside itself that can be done only once, behaves differently in a fork, and findings
 // there would be caused by the fork. The check covers only these calls, and only what the program does after them without a fault.
+//
+// A fork's journal begins with the records of its parents, which an executed program cannot continue. The calls of that program therefore
+// go to a separate journal, where they do not change the counts of the round. A trial with such calls is run again in a process of its own.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "faults/journal/journal_file.h"
+#include "harness/process/files.h"
+#include "harness/process/status.h"
 #include "harness/sweep/run/observation.h"
-#include "harness/sweep/runners/fork_tree.h"
+#include "harness/sweep/runners/fork_exchange.h"
 
 namespace cuaudit::harness {
 
@@ -49,6 +59,37 @@ class ForkControl {
   };
   std::vector<Seen> seen_;  // by point
   std::string of_trunk_;
+};
+
+class ForkImages {
+ public:
+  // The journal of the fault-free run: PATH/NAME becomes PATH/NAME-0000.journal.
+  static std::string Trunk(const std::string& name);
+
+  ForkImages() = default;
+  ForkImages(const ForkImages&) = delete;
+  ForkImages& operator=(const ForkImages&) = delete;
+  ~ForkImages() { Remove(); }
+
+  // Makes the journals of slots 0 to `slots` - 1.
+  Status Make(const std::string& name, std::uint32_t slots, const faults::JournalOptions& options);
+  // True when the program executed in this slot made a driver call.
+  bool Called(std::uint32_t slot) const;
+  // Empties the journal before another process gets the slot.
+  Status Renew(std::uint32_t slot);
+  void Remove();
+
+ private:
+  struct Image {
+    std::string path;
+    FileDescriptor file;  // of the first slots: open, because it is read for every trial
+  };
+  Status Create(std::uint32_t slot);
+  template <typename T>
+  bool Read(std::uint32_t slot, std::size_t at, T* to) const;
+
+  std::vector<Image> images_;
+  faults::JournalOptions options_;
 };
 
 }  // namespace cuaudit::harness

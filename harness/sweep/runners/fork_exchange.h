@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// fork_exchange.h: the tool's side of a fork file. Creates the file, finds out which forks exist, and reads their journals.
+// fork_exchange.h: the tool's side of a fork file. Arranges lists of faults as a tree, in which a common beginning of several lists stands
+// once, creates the file, finds out which forks exist, and reads their journals.
 //
 //   Owns      the file and its mapping, and a mapping of the fault-free run's journal. Answers of Collect keep both alive.
 //   Threads   one thread; the program and its forks write at the same time.
@@ -7,8 +8,8 @@
 //   Errors    Status: no storage for the file.
 //   Source    faults/plan/fork_file.h.
 //
-// The records of a process before a fork are folded once, and the fork's ledger continues from there. A trial therefore costs only what
-// comes after its fault.
+// The rows of the tree become the nodes of the file. Equal lists share a node, which belongs to the first list. The records of a process
+// before a fork are folded once, and the fork's ledger continues from there. A trial therefore costs only what comes after its fault.
 #pragma once
 
 #include <sys/types.h>
@@ -23,9 +24,24 @@
 #include "faults/plan/fork_file.h"
 #include "harness/ledger/folding.h"
 #include "harness/sweep/run/observation.h"
-#include "harness/sweep/runners/fork_tree.h"
 
 namespace cuaudit::harness {
+
+struct ForkRow {
+  faults::Fault fault;
+  std::uint32_t parent = 0;
+  std::uint32_t first_child = 0;
+  std::uint32_t children = 0;
+  std::uint32_t depth = 0;
+  std::uint32_t trial = faults::kNoTrial;  // index in `lists`
+  bool control = false;                    // a fork without a fault
+};
+
+// Row 0 is the fault-free run. The children of a row are adjacent, in the order of CompareWhere and otherwise as given.
+[[nodiscard]] std::vector<ForkRow> PlantForks(const std::vector<std::vector<faults::Fault>>& lists);
+
+// One fork without a fault at each of these places. The trial of a row is the index in `points`.
+[[nodiscard]] std::vector<ForkRow> PlantControls(const std::vector<faults::Fault>& points);
 
 class ForkExchange {
  public:

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "faults/plan/fault.h"
-#include "harness/sweep/plan/fault_text.h"
+#include "harness/sweep/plan/plan_file.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -24,7 +24,6 @@
 #include "harness/sweep/run/rehearsal.h"
 #include "harness/sweep/runners/fork_control.h"
 #include "harness/sweep/runners/fork_exchange.h"
-#include "harness/sweep/runners/fork_images.h"
 #include "harness/sweep/runners/spawn_runner.h"
 
 namespace cuaudit::harness {

@@ -17,7 +17,6 @@
 #include "faults/journal/journal_view.h"
 #include "harness/process/files.h"
 #include "harness/sweep/runners/fork_control.h"
-#include "harness/sweep/runners/fork_images.h"
 #include "suites/support/temporary_dir.h"
 #include "suites/unit/sweep/journal_builder.h"
 

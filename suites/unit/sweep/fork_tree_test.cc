@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Which trials fork where, and which of very many are tried.
-#include "harness/sweep/runners/fork_tree.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/sweep/plan/spread.h"
+#include "harness/sweep/plan/prune.h"
+#include "harness/sweep/runners/fork_exchange.h"
 
 namespace cuaudit::harness::fork_tree_test {
 namespace {

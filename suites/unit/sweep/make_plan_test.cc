@@ -7,8 +7,8 @@
 
 #include <initializer_list>
 
+#include "harness/sweep/plan/call_state.h"
 #include "harness/sweep/plan/plan_file.h"
-#include "harness/sweep/plan/sited_calls.h"
 #include "suites/unit/sweep/journal_builder.h"
 
 namespace cuaudit::harness::make_plan_test {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Lines of a trial log that name only what others have defined, read without JSON: the same trials, and nothing else is taken for one.
-#include "harness/sweep/plain_row.h"
-
 #include <gtest/gtest.h>
 
 #include <optional>

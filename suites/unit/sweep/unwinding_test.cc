@@ -7,9 +7,8 @@
 
 #include <vector>
 
-#include "harness/sweep/findings/tried_before.h"
+#include "harness/sweep/findings/coverage.h"
 #include "harness/sweep/plan/make_plan.h"
-#include "harness/sweep/run/unwinding_shape.h"
 #include "suites/unit/sweep/journal_builder.h"
 
 namespace cuaudit::harness::unwinding_test {

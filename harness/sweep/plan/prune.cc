@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/sweep/plan/spread.h"
+#include "harness/sweep/plan/prune.h"
 
 #include <unordered_map>
 

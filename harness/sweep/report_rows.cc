@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "harness/sweep/tell_calls.h"
+
+#include "harness/sweep/report_rows.h"
 
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -11,6 +13,9 @@
 
 #include "faults/driver/result.h"
 #include "faults/plan/fault.h"
+#include "harness/process/files.h"
+#include "harness/verdict/death.h"
+#include "reports/audit.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -109,6 +114,34 @@ const TrialResult* Shows(const report::Run& run, const report::Defect& defect, c
   return first;
 }
 
+void AddDifference(const TrialFindingText& finding, std::vector<report::Difference>* to) {
+  const std::string_view kind = KindName(finding);
+  const auto same =
+      std::find_if(to->begin(), to->end(), [&](const report::Difference& one) { return one.rule == finding.rule && one.kind == kind; });
+  report::Difference& one = same == to->end() ? to->emplace_back() : *same;
+  one.rule = finding.rule;
+  one.kind = kind;
+  one.count = report::Plus(one.count, finding.count);
+  one.bytes = report::Plus(one.bytes, finding.bytes);
+}
+
+bool IsDeath(const TrialResult& trial) { return trial.ending.timed_out || trial.ending.signal != 0; }
+
+report::TrialRow RowOf(const TrialResult& trial) {
+  report::TrialRow row;
+  row.number = trial.index;
+  row.faults = trial.faults;
+  row.fired = trial.fired;
+  row.verdict = trial.verdict;
+  row.missed = trial.missed;
+  row.attempts = trial.attempt;
+  for (const TrialFindingText& finding : trial.findings) AddDifference(finding, &row.differs);
+  if (trial.isolation == Isolation::InProcess && !IsDeath(trial)) return row;
+  row.end = report::TrialEnd{trial.ending.exit_status, {}, trial.ending.timed_out};
+  if (trial.ending.signal != 0) row.end->signal = SignalName(trial.ending.signal);
+  return row;
+}
+
 }  // namespace
 
 void TellCalls(const Rehearsed& rehearsal, const FaultFreeCalls& calls, const std::map<std::size_t, TrialResult>& results,
@@ -134,6 +167,22 @@ void TellCalls(const Rehearsed& rehearsal, const FaultFreeCalls& calls, const st
       defect.unwinding = ToUnwinding(*trial, sequence.calls.size(), &teller);
     }
   }
+}
+
+std::vector<report::TrialRow> TrialRows(const SweepEngine& engine) {
+  std::vector<report::TrialRow> rows;
+  rows.reserve(engine.results().size());
+  for (const auto& [index, trial] : engine.results()) {
+    if (!engine.OnlyShrinks(index)) rows.push_back(RowOf(trial));
+  }
+  return rows;
+}
+
+Status WriteTrialRows(const std::vector<report::TrialRow>& trials, const report::Run& run, const std::string& file) {
+  std::ostringstream text;
+  if (!report::WriteTrials(run, trials, text)) return {Exit::Failure, "--trials: " + file + ": the lines could not be written"};
+  const Status written = WriteFile(file, text.str(), Exit::Failure);
+  return written.ok() ? written : Status(written.exit(), "--trials: " + written.message());
 }
 
 }  // namespace cuaudit::harness
