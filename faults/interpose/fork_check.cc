@@ -272,9 +272,6 @@ ForkRefusal ForkCheck::Look(unsigned attendants, pid_t tool) noexcept {
   return ForkRefusal::None;
 }
 
-}  // namespace cuaudit::faults
-
-namespace cuaudit::faults {
 namespace {
 
 struct TaskEntry {  // linux_dirent64

@@ -3,7 +3,6 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "faults/interpose/libc_calls.h"
 
 #include <dlfcn.h>
 #include <signal.h>

@@ -17,7 +17,6 @@
 #include "faults/interpose/cycle_plans.h"
 #include "faults/interpose/fork_check.h"
 #include "faults/interpose/forker.h"
-#include "faults/interpose/libc_calls.h"
 #include "faults/interpose/options.h"
 #include "faults/interpose/resolving_driver.h"
 #include "faults/interpose/sim_host.h"

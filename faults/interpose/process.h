@@ -35,4 +35,8 @@ void NoteFailure() noexcept;
 // Runs no code of the program, because _exit may be called in a signal handler.
 void NoteLeaving() noexcept;
 
+// Whether the program's calls of sigaction come to this library (libc_calls.cc). False where the program would see handlers of this
+// library, for example after dlopen of the driver alone.
+bool SignalCallsAreOurs() noexcept;
+
 }  // namespace cuaudit::faults

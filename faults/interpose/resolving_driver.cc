@@ -104,10 +104,6 @@ driver::DriverRef Resolving(driver::DriverRef next, const driver::GenuineDriver*
   return {&table, next.self};
 }
 
-}  // namespace cuaudit::faults
-
-namespace cuaudit::faults {
-
 constinit std::atomic<const driver::DriverRef*> diversion{nullptr};
 
 namespace {

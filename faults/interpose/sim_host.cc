@@ -38,9 +38,6 @@ bool StartAttendant(sim::World* world, std::atomic<std::uint32_t>* forced) noexc
   return started;
 }
 
-}  // namespace cuaudit::faults
-
-namespace cuaudit::faults {
 namespace {
 
 constinit std::atomic<cuaudit_kernel*> newest{nullptr};

@@ -14,6 +14,10 @@
 #include "faults/driver/call_id.h"
 #include "faults/journal/recording.h"
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
 namespace cuaudit::faults {
 namespace {
 
@@ -155,14 +159,6 @@ Record* Journal::BeginInRing(Ring* ring) noexcept {
   header_->flags.fetch_or(kRecordsDropped, std::memory_order_relaxed);
   return nullptr;
 }
-
-}  // namespace cuaudit::faults
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
-namespace cuaudit::faults {
 
 bool Populate(void* address, std::size_t bytes) noexcept {
   constexpr std::uintptr_t kPage = 4096;

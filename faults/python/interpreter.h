@@ -102,10 +102,6 @@ class Interpreter {
   Known known_[kKnown];
 };
 
-}  // namespace cuaudit::python
-
-namespace cuaudit::python {
-
 // The source line of an instruction, from the location table of a code object (co_linetable, CPython 3.11 and newer).
 //
 // Each entry covers 1 to 8 code units of two bytes. Its first byte has the top bit set, then a kind in 4 bits and the number of units less

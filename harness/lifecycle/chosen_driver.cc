@@ -90,9 +90,6 @@ bool DriverIsHere(AuditedDriver wished, Audit* audit) {
   return false;
 }
 
-}  // namespace cuaudit::harness
-
-namespace cuaudit::harness {
 namespace {
 
 // Answers 1 when the calls of the process go to that driver from now on. A null table ends the diversion.

@@ -123,9 +123,6 @@ Result<TomlValue> ParseToml(std::string_view text, const std::string& name) {
   return Status(Exit::Usage, PlaceOf(name, at.line, at.column) + ": expected TOML: " + why);
 }
 
-}  // namespace cuaudit::harness
-
-namespace cuaudit::harness {
 namespace {
 
 // Where the string ends whose first quote is at `at`: behind its last quote. A string of one line ends with the line at the latest.

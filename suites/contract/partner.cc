@@ -124,7 +124,7 @@ bool PartnerTake(void* bytes, std::size_t count) {
 const Question* FindPartnerQuestion(const std::string& role) {
   static const Questions questions = [] {
     Questions ask;
-    partner_questions::List(ask);
+    ipc_questions::ListPartners(ask);
     return ask;
   }();
   for (const Question& question : questions.all()) {

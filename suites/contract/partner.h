@@ -49,8 +49,8 @@ bool PartnerTake(void* bytes, std::size_t count);
 inline constexpr int kPartnerSocket = 3;
 inline constexpr int kInherited = 4;
 
-namespace partner_questions {
-void List(Questions& ask);
+namespace ipc_questions {
+void ListPartners(Questions& ask);  // what the other process does
 }
 // Null: there is no such role.
 const Question* FindPartnerQuestion(const std::string& role);

@@ -7,6 +7,10 @@
 namespace cuaudit::cudart::error_questions {
 namespace {
 
+void Ask(Asker& a, int from, int to, const char* (*name)(cudaError_t)) {
+  for (int code = from; code < to; ++code) a.Text(name(Beyond<cudaError_t>(static_cast<unsigned>(code))));
+}
+
 constexpr Question kQuestions[] = {
     {"error.none_at_first",
      [](Asker& a) {
@@ -133,23 +137,6 @@ constexpr Question kQuestions[] = {
        a(cudaGetLastError());
        a(cudaGetLastError());
      }},
-};
-
-}  // namespace
-}  // namespace cuaudit::cudart::error_questions
-
-namespace cuaudit::cudart {
-std::span<const Question> ErrorQuestions() { return error_questions::kQuestions; }
-}  // namespace cuaudit::cudart
-
-namespace cuaudit::cudart::name_questions {
-namespace {
-
-void Ask(Asker& a, int from, int to, const char* (*name)(cudaError_t)) {
-  for (int code = from; code < to; ++code) a.Text(name(Beyond<cudaError_t>(static_cast<unsigned>(code))));
-}
-
-constexpr Question kQuestions[] = {
     {"name.up_to_100", [](Asker& a) { Ask(a, 0, 100, cudaGetErrorName); }},
     {"name.100_to_300", [](Asker& a) { Ask(a, 100, 300, cudaGetErrorName); }},
     {"name.300_to_700",
@@ -275,8 +262,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
-}  // namespace cuaudit::cudart::name_questions
+}  // namespace cuaudit::cudart::error_questions
 
 namespace cuaudit::cudart {
-std::span<const Question> NameQuestions() { return name_questions::kQuestions; }
+std::span<const Question> ErrorQuestions() { return error_questions::kQuestions; }
 }  // namespace cuaudit::cudart

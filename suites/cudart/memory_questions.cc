@@ -16,6 +16,19 @@ void* NewManaged(Asker& a) {
 constexpr cudaMemLocation kDevice{cudaMemLocationTypeDevice, 0};
 constexpr cudaMemLocation kHost{cudaMemLocationTypeHost, 0};
 
+void Describe(Asker& a, const void* pointer) {
+  cudaPointerAttributes attributes{};
+  attributes.device = 77;
+  attributes.devicePointer = Invented();
+  attributes.hostPointer = Invented();
+  a(cudaPointerGetAttributes(&attributes, pointer));
+  a.Value(attributes.type);
+  a.Value(attributes.device);
+  for (const void* const seen : {attributes.devicePointer, attributes.hostPointer}) {
+    a.Text(seen == pointer ? "same" : seen == nullptr ? "null" : seen == Invented() ? "untouched" : "other");
+  }
+}
+
 constexpr Question kQuestions[] = {
     {"memory.malloc_zero",
      [](Asker& a) {
@@ -234,33 +247,6 @@ constexpr Question kQuestions[] = {
        a.Value(pitched.ptr == nullptr);
        a(cudaMalloc3D(nullptr, cudaExtent{100, 4, 2}));
      }},
-};
-
-}  // namespace
-}  // namespace cuaudit::cudart::memory_questions
-
-namespace cuaudit::cudart {
-std::span<const Question> MemoryQuestions() { return memory_questions::kQuestions; }
-}  // namespace cuaudit::cudart
-
-// cudaPointerGetAttributes of each kind of pointer.
-namespace cuaudit::cudart::pointer_questions {
-namespace {
-
-void Describe(Asker& a, const void* pointer) {
-  cudaPointerAttributes attributes{};
-  attributes.device = 77;
-  attributes.devicePointer = Invented();
-  attributes.hostPointer = Invented();
-  a(cudaPointerGetAttributes(&attributes, pointer));
-  a.Value(attributes.type);
-  a.Value(attributes.device);
-  for (const void* const seen : {attributes.devicePointer, attributes.hostPointer}) {
-    a.Text(seen == pointer ? "same" : seen == nullptr ? "null" : seen == Invented() ? "untouched" : "other");
-  }
-}
-
-constexpr Question kQuestions[] = {
     {"pointer.device", [](Asker& a) { Describe(a, NewBlock(a)); }},
     {"pointer.inside_device", [](Asker& a) { Describe(a, NewBlock(a) + 100); }},
     {"pointer.host",
@@ -318,8 +304,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
-}  // namespace cuaudit::cudart::pointer_questions
+}  // namespace cuaudit::cudart::memory_questions
 
 namespace cuaudit::cudart {
-std::span<const Question> PointerQuestions() { return pointer_questions::kQuestions; }
+std::span<const Question> MemoryQuestions() { return memory_questions::kQuestions; }
 }  // namespace cuaudit::cudart

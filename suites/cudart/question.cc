@@ -49,10 +49,9 @@ void* Invented() {
 
 std::vector<Question> AllQuestions() {
   std::vector<Question> all;
-  for (const auto& part :
-       {ErrorQuestions(), NameQuestions(), DeviceQuestions(), PropertyQuestions(), ResetQuestions(), StreamQuestions(), EventQuestions(),
-        MemoryQuestions(), PointerQuestions(), CopyQuestions(), ShapedCopyQuestions(), ArrayQuestions(), PoolQuestions(), GraphQuestions(),
-        NodeQuestions(), CaptureQuestions(), KernelQuestions(), RegisteredQuestions(), SharingQuestions()}) {
+  for (const auto& part : {ErrorQuestions(), DeviceQuestions(), PropertyQuestions(), ResetQuestions(), StreamQuestions(), MemoryQuestions(),
+                           CopyQuestions(), ShapedCopyQuestions(), ArrayQuestions(), PoolQuestions(), GraphQuestions(), NodeQuestions(),
+                           CaptureQuestions(), KernelQuestions(), RegisteredQuestions(), SharingQuestions()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;

@@ -41,14 +41,11 @@ struct Question {
 };
 
 std::span<const Question> ErrorQuestions();
-std::span<const Question> NameQuestions();
 std::span<const Question> DeviceQuestions();
 std::span<const Question> PropertyQuestions();
 std::span<const Question> ResetQuestions();
 std::span<const Question> StreamQuestions();
-std::span<const Question> EventQuestions();
 std::span<const Question> MemoryQuestions();
-std::span<const Question> PointerQuestions();
 std::span<const Question> CopyQuestions();
 std::span<const Question> ShapedCopyQuestions();
 std::span<const Question> ArrayQuestions();

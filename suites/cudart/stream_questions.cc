@@ -250,19 +250,6 @@ constexpr Question kQuestions[] = {
        a(cudaMemcpy(&seen, block, 1, cudaMemcpyDeviceToHost));
        a.Value(seen);
      }},
-};
-
-}  // namespace
-}  // namespace cuaudit::cudart::stream_questions
-
-namespace cuaudit::cudart {
-std::span<const Question> StreamQuestions() { return stream_questions::kQuestions; }
-}  // namespace cuaudit::cudart
-
-namespace cuaudit::cudart::event_questions {
-namespace {
-
-constexpr Question kQuestions[] = {
     {"event.create_null",
      [](Asker& a) {
        a(cudaEventCreate(nullptr));
@@ -384,8 +371,8 @@ constexpr Question kQuestions[] = {
 };
 
 }  // namespace
-}  // namespace cuaudit::cudart::event_questions
+}  // namespace cuaudit::cudart::stream_questions
 
 namespace cuaudit::cudart {
-std::span<const Question> EventQuestions() { return event_questions::kQuestions; }
+std::span<const Question> StreamQuestions() { return stream_questions::kQuestions; }
 }  // namespace cuaudit::cudart

@@ -13,7 +13,6 @@
 #include "faults/driver/result.h"
 #include "harness/ledger/ledger.h"
 #include "include/cuaudit/fuzz_input.h"
-#include "suites/fuzz/books.h"
 #include "suites/fuzz/gated_run.h"
 #include "suites/fuzz/machine.h"
 #include "suites/fuzz/require.h"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// gated_run.h: one execution of a random program: a new world, a gate in front of it, and a journal in memory that is emptied in
-// between.
+// gated_run.h: one execution of a random program: a new world, a gate in front of it, and a journal in memory that is emptied in between;
+// and the comparison of the ledger made from that journal with the simulator's own books.
 //
 // Owns the journal and the gate; the world lives from Execute to Close. Before the program runs, cuInit, cuDevicePrimaryCtxRetain and
-// cuCtxSetCurrent are called, so that most programs have a context. Require fails when there is no address space.
+// cuCtxSetCurrent are called, so that most programs have a context. Require fails when there is no address space, and, with the journal,
+// where ledger and books differ. Each exception says what is not compared and why.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +13,12 @@
 #include <string>
 #include <vector>
 
+#include "faults/driver/call_id.h"
+#include "faults/driver/kinds.h"
 #include "faults/journal/record.h"
 #include "faults/plan/plan.h"
 #include "faults/sim/world.h"
+#include "harness/ledger/ledger.h"
 #include "include/cuaudit/fuzz_input.h"
 
 namespace cuaudit::fuzz {
@@ -54,5 +58,19 @@ class Run {
   sim::World* world_ = nullptr;
   std::unique_ptr<Parts> parts_;
 };
+
+// True for kinds whose handles no other object of the run ever gets (sim::FateOf). Other kinds are named by addresses, which are reused,
+// or by devices.
+bool HasHandle(driver::Kind kind);
+
+// True for releases of textures, surfaces and mappings (questions texture.destroy_twice, vmm.unmap_unmapped): the driver answers success
+// even when there is nothing to release, so only the ledger sees the violation.
+bool IsForgiven(driver::BaseId base);
+
+// Requires that the same objects are alive in both, with the same length, and that dead objects died in the same way.
+void CompareObjects(const Run& run, const harness::Ledger& ledger);
+
+// Requires that each violation fits the driver's answers and the fate of the handle, and that no violation is missing.
+void CompareViolations(const Run& run, const harness::Ledger& ledger);
 
 }  // namespace cuaudit::fuzz

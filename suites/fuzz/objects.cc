@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "faults/driver/effects.h"
-#include "suites/fuzz/books.h"
+#include "suites/fuzz/gated_run.h"
 #include "suites/fuzz/require.h"
 
 namespace cuaudit::fuzz {

@@ -12,7 +12,7 @@
 #include "faults/driver/effects.h"
 #include "faults/driver/result.h"
 #include "faults/driver/shape.h"
-#include "suites/fuzz/books.h"
+#include "suites/fuzz/gated_run.h"
 #include "suites/fuzz/require.h"
 
 namespace cuaudit::fuzz {

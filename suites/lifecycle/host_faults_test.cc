@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// host_faults_test.cc: allocations and threads of the host refused one by one, in a lifecycle in process.
+// host_faults_test.cc: allocations and threads of the host refused one by one, in a lifecycle in process. The host drop-in is linked into
+// this process: what both a place and a meter show is told once, and what only a meter shows is told all the same.
 #include <cuaudit/gtest.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -169,15 +170,6 @@ TEST(HostOom, NeedsTheHostToBeWatched) {
   EXPECT_THAT(audit.message, HasSubstr("faults of the host: expected cuaudit's host drop-in"));
 }
 
-}  // namespace
-}  // namespace cuaudit::testing::host_faults_test
-
-// What both a place and a meter show is told once, and what only a meter shows is told all the same. The host drop-in is
-// linked into this process.
-namespace cuaudit::testing::host_told_test {
-namespace {
-
-using ::testing::ElementsAre;
 using ::testing::UnorderedElementsAre;
 
 // An event is made and released, and in every cycle `loses` runs.
@@ -221,4 +213,4 @@ TEST(HostTold, ALossWithAPlaceHidesNoneWithout) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing::host_told_test
+}  // namespace cuaudit::testing::host_faults_test

@@ -288,18 +288,10 @@ TEST(Host, WhatAQueuedFunctionWillFreeIsNoLoss) {
   for (void* const block : blocks) std::free(block);
 }
 
-}  // namespace
-}  // namespace cuaudit::testing::host_test
-
-namespace cuaudit::testing::host_change_test {
-namespace {
-
 using harness::HostChange;
 using harness::HostExcess;
 using harness::HostMeter;
 using harness::HostMeterSet;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 constexpr HostMeterSet kBoth = {HostMeter::Descriptors, HostMeter::Threads};
 
@@ -361,4 +353,4 @@ TEST(HostExcess, AFewBytesThatAreRarelySeenAreNoFinding) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing::host_change_test
+}  // namespace cuaudit::testing::host_test

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// settings_test.cc: what `cuaudit sweep` can do for a program, its options do for a lifecycle: from the code, or in CUAUDIT_SWEEP.
+// settings_test.cc: what `cuaudit sweep` can do for a program, its options do for a lifecycle: from the code, or in CUAUDIT_SWEEP. What
+// pruning leaves out (defects that hang on data which is in no call stack and in no ledger), and what is said of faults that were not
+// tried.
 #include <gmock/gmock.h>
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
@@ -293,14 +295,6 @@ TEST_F(Settings, ACallBelowAFunctionIsBenign) {
   EXPECT_EQ(Sweep(lifecycle("cuEventCreate@somewhere_else")).outcome, AuditOutcome::Findings);
 }
 
-}  // namespace
-}  // namespace cuaudit::testing::settings_test
-
-// Defects that hang on data which is in no call stack and in no ledger, and what is said of faults that were not tried.
-namespace cuaudit::testing::prune_test {
-namespace {
-
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
@@ -396,4 +390,4 @@ TEST(Prune, AnUnwindingThatOnlyLooksEqualIsNoticed) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing::prune_test
+}  // namespace cuaudit::testing::settings_test

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the program says of its errors, and whether it works again after one.
+// What the program says of its errors, whether it works again after one, and declarations that do not hold: what is declared benign is not
+// absorbed, or never hit.
 #include "suites/support/cases/case.h"
 #include "suites/support/cases/traces.h"
 #include "suites/support/journal_image.h"
@@ -116,13 +117,6 @@ CUAUDIT_CASE(RetainedForRetry, TheSecondReleaseSucceeds) {
   EXPECT_EQ(judgement.notes[0].kind, Kind::Stream);
 }
 
-}  // namespace
-}  // namespace cuaudit::testing::said_test
-
-// Declarations that do not hold: what is declared benign is not absorbed, or never hit.
-namespace cuaudit::testing::benign_test {
-namespace {
-
 using ::testing::SizeIs;
 
 CUAUDIT_CASE(BenignFailed, TheProgramFailsAllTheSame) {
@@ -147,4 +141,4 @@ CUAUDIT_CASE(BenignNeverFired, ATrialThatMissedHitsNothing) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing::benign_test
+}  // namespace cuaudit::testing::said_test

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Programs that say what happened, and work again afterwards: not a word about them.
+// Programs that say what happened, work again afterwards, or go on without an optional feature that is declared benign: not a word about
+// them.
 #include "suites/support/cases/case.h"
 #include "suites/support/cases/traces.h"
 #include "suites/support/journal_image.h"
@@ -107,15 +108,6 @@ CUAUDIT_CASE(RetainedForRetry, AReleaseThatSucceedsAtOnceIsNone) {
   EXPECT_THAT(judgement.notes, IsEmpty());
 }
 
-}  // namespace
-}  // namespace cuaudit::testing::said_test
-
-// Declarations that hold: an optional feature is lost, and the program goes on without it.
-namespace cuaudit::testing::benign_test {
-namespace {
-
-using ::testing::IsEmpty;
-
 CUAUDIT_CASE(BenignFailed, AnOptionalFeatureIsLeftOut) {
   for (const char* const declaration : {"cuMemPoolCreate", "cuMemPoolCreate@make_pool"}) {
     const harness::TrialResult trial = Declared(declaration, harness::Said::Success);
@@ -135,4 +127,4 @@ CUAUDIT_CASE(BenignNeverFired, EveryDeclarationWasHit) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing::benign_test
+}  // namespace cuaudit::testing::said_test

@@ -21,6 +21,23 @@ struct Other : Ready {
   const CUcontext c;
 };
 
+// A stream, an event and memory of the current context.
+struct Furniture {
+  explicit Furniture(Asker& a) {
+    a.Prepare(a.d.StreamCreate(&s, CU_STREAM_NON_BLOCKING));
+    a.Prepare(a.d.EventCreate(&e, 0));
+    a.Prepare(a.d.MemAlloc(&p, 4096));
+  }
+  CUstream s = nullptr;
+  CUevent e = nullptr;
+  CUdeviceptr p = 0;
+};
+
+constexpr std::size_t kMega = std::size_t{1} << 20;
+constexpr std::size_t kPeta = std::size_t{1} << 50;
+
+Busy busy;
+
 }  // namespace
 
 void List(Questions& ask) {
@@ -130,33 +147,7 @@ void List(Questions& ask) {
     a.Values(a.d.DevicePrimaryCtxGetState(0, &flags, &active), flags);
   });
   ask.Fresh("context.limits_of_graphics", "SUCCESS", [](Retained& a) { a(a.d.CtxGetLimit(kIgnored, CU_LIMIT_SHMEM_SIZE)); });
-}
 
-}  // namespace cuaudit::contract::lifetime_questions
-
-namespace cuaudit::contract::failure_questions {
-namespace {
-
-// A stream, an event and memory of the current context.
-struct Furniture {
-  explicit Furniture(Asker& a) {
-    a.Prepare(a.d.StreamCreate(&s, CU_STREAM_NON_BLOCKING));
-    a.Prepare(a.d.EventCreate(&e, 0));
-    a.Prepare(a.d.MemAlloc(&p, 4096));
-  }
-  CUstream s = nullptr;
-  CUevent e = nullptr;
-  CUdeviceptr p = 0;
-};
-
-constexpr std::size_t kMega = std::size_t{1} << 20;
-constexpr std::size_t kPeta = std::size_t{1} << 50;
-
-Busy busy;
-
-}  // namespace
-
-void List(Questions& ask) {
   ask.Risky("reset.memory_is_gone", "SUCCESS CONTEXT_IS_DESTROYED CONTEXT_IS_DESTROYED INVALID_VALUE INVALID_VALUE", [](Ready& a) {
     const CUdeviceptr p = a.MemAlloc(4096);
     void* const h = a.MemAllocHost(4096);
@@ -334,4 +325,4 @@ void List(Questions& ask) {
   });
 }
 
-}  // namespace cuaudit::contract::failure_questions
+}  // namespace cuaudit::contract::lifetime_questions

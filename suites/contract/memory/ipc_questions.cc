@@ -27,6 +27,16 @@ void Tell(Asker& a, const char* role, const Handle&... handles) {
   partner.Finish();
 }
 
+template <typename T>
+T Taken() {
+  T value{};
+  (void)PartnerTake(&value, sizeof(value));
+  return value;
+}
+
+void Nod() { PartnerGive("!", 1); }
+void AwaitNod() { (void)Taken<char>(); }
+
 }  // namespace
 
 void List(Questions& ask) {
@@ -184,26 +194,9 @@ void List(Questions& ask) {
             });
 }
 
-}  // namespace cuaudit::contract::ipc_questions
-
 // The part of each question that runs in a second process. The first process sends handles and bytes over a socket, in the order in which
 // this part receives them.
-namespace cuaudit::contract::partner_questions {
-namespace {
-
-template <typename T>
-T Taken() {
-  T value{};
-  (void)PartnerTake(&value, sizeof(value));
-  return value;
-}
-
-void Nod() { PartnerGive("!", 1); }
-void AwaitNod() { (void)Taken<char>(); }
-
-}  // namespace
-
-void List(Questions& ask) {
+void ListPartners(Questions& ask) {
   // Reads the first byte, writes 43 over sixteen, closes, closes again.
   ask.Fresh("bytes", "", [](Ready& a) {
     const CUipcMemHandle handle = Taken<CUipcMemHandle>();
@@ -392,4 +385,4 @@ void List(Questions& ask) {
   });
 }
 
-}  // namespace cuaudit::contract::partner_questions
+}  // namespace cuaudit::contract::ipc_questions

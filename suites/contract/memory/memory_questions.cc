@@ -221,13 +221,7 @@ void List(Questions& ask) {
     a(a.d.PointerGetAttributes(1, &wanted, &out, reinterpret_cast<CUdeviceptr>(&local)));
     a.Value(type);
   });
-}
 
-}  // namespace cuaudit::contract::memory_questions
-
-namespace cuaudit::contract::virtual_memory_questions {
-
-void List(Questions& ask) {
   ask.Plain("vmm.granularity", "SUCCESS 2097152", [](Ready& a) {
     const CUmemAllocationProp properties = MemoryOfDevice();
     std::size_t bytes = 0;
@@ -327,4 +321,4 @@ void List(Questions& ask) {
   });
 }
 
-}  // namespace cuaudit::contract::virtual_memory_questions
+}  // namespace cuaudit::contract::memory_questions

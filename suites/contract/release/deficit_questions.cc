@@ -7,7 +7,7 @@
 #include "suites/contract/question.h"
 
 // Releases of null: what they answer, with a context and without one, and whether they make a primary context.
-namespace cuaudit::contract::null_questions {
+namespace cuaudit::contract::deficit_questions {
 namespace {
 
 struct Row {
@@ -64,24 +64,6 @@ void Active(Asker& a) {
   a.Values(a.d.DevicePrimaryCtxGetState(0, &flags, &active), active);
 }
 
-}  // namespace
-
-void List(Questions& ask) {
-  for (const Row& row : kRows) {
-    ask.Risky(std::string("null.") + row.name, row.with, [call = row.call](Ready& a) { a(call(a.d)); });
-    ask.Risky(std::string("null_without.") + row.name, row.without, [call = row.call](Initialised& a) {
-      a(call(a.d));
-      Active(a);
-    });
-  }
-}
-
-}  // namespace cuaudit::contract::null_questions
-
-// What is given back once too often, or by someone who does not hold it.
-namespace cuaudit::contract::deficit_questions {
-namespace {
-
 void Active(Asker& a) {
   unsigned flags = 0;
   int active = -1;
@@ -112,6 +94,15 @@ struct Mapped {
 }  // namespace
 
 void List(Questions& ask) {
+  for (const Row& row : kRows) {
+    ask.Risky(std::string("null.") + row.name, row.with, [call = row.call](Ready& a) { a(call(a.d)); });
+    ask.Risky(std::string("null_without.") + row.name, row.without, [call = row.call](Initialised& a) {
+      a(call(a.d));
+      Active(a);
+    });
+  }
+
+  // What is given back once too often, or by someone who does not hold it.
   ask.Risky("deficit.pop_empty", "INVALID_CONTEXT 1 0", [](Initialised& a) {
     CUcontext popped = reinterpret_cast<CUcontext>(8);
     a(a.d.CtxPopCurrent(&popped));

@@ -20,6 +20,79 @@ void CallDriver(void* argument) {
   inner->result = inner->d.MemAlloc(&p, 16);
 }
 
+struct Things {
+  CUstream s = nullptr;
+  CUevent e = nullptr;
+  CUdeviceptr p = 0;
+  void* h = nullptr;
+  CUgraphExec x = nullptr;
+  CUmodule m = nullptr;
+  CUarray array = nullptr;
+};
+using Call = CUresult (*)(Driver, Things&);
+
+// The call's answer while a stream of `flags` is busy, and whether its work was done when the call came back.
+void WhileBusy(Questions& ask, const char* name, const char* expected, unsigned flags, Call prepare, Call call) {
+  ask.Fresh(name, expected, [=](Ready& a) {
+    static Busy busy;
+    Things things;
+    a.Prepare(a.d.StreamCreate(&things.s, flags));
+    a.Prepare(prepare(a.d, things));
+    a.Prepare(a.d.LaunchHostFunc(things.s, BeSlow, busy.Begin()));
+    a(call(a.d, things));
+    a.Value(busy.done.load());
+    (void)a.d.CtxSynchronize(nullptr);
+  });
+}
+constexpr unsigned kBlocking = CU_STREAM_DEFAULT;
+constexpr unsigned kAlone = CU_STREAM_NON_BLOCKING;
+
+CUresult NoThing(Driver, Things&) { return CUDA_SUCCESS; }
+CUresult Memory(Driver d, Things& t) { return d.MemAlloc(&t.p, 4096); }
+CUresult Pinned(Driver d, Things& t) { return d.MemAllocHost(&t.h, 4096); }
+CUresult ModuleOfPtx(Driver d, Things& t) { return d.ModuleLoadData(&t.m, kPtx); }
+CUresult AnArray(Driver d, Things& t) {
+  const CUDA_ARRAY_DESCRIPTOR shape{16, 4, CU_AD_FORMAT_UNSIGNED_INT8, 1};
+  return d.ArrayCreate(&t.array, &shape);
+}
+CUresult AnExecutable(Driver d, Things& t) {
+  CUgraph g = nullptr;
+  const CUresult result = d.GraphCreate(&g, 0);
+  return result == CUDA_SUCCESS ? d.GraphInstantiateWithFlags(&t.x, g, 0) : result;
+}
+CUresult Orderly(Driver d, Things& t) { return d.MemAllocAsync(&t.p, 4096, t.s); }
+
+struct Inside {
+  Driver d;
+  CUstream stream;
+  CUevent event;
+  CUcontext context;
+  CUresult (*call)(const Inside&);
+  CUresult result;
+};
+void CallFromInside(void* argument) {
+  Inside* const inside = static_cast<Inside*>(argument);
+  inside->result = inside->call(*inside);
+}
+void CallFromCallback(CUstream, CUresult, void* argument) { CallFromInside(argument); }
+
+// What `call` answers when a host function of a stream makes it, or a callback.
+void FromInside(Questions& ask, const char* name, const char* expected, CUresult (*call)(const Inside&), bool callback = false) {
+  ask.Fresh(name, expected, [=](Stage& a) {
+    static Inside inside;
+    inside = {a.d, a.t, a.e, a.context, call, CUDA_SUCCESS};
+    a.Prepare(callback ? a.d.StreamAddCallback(a.s, CallFromCallback, &inside, 0) : a.d.LaunchHostFunc(a.s, CallFromInside, &inside));
+    a.Prepare(a.d.StreamSynchronize(a.s));
+    a(inside.result);
+  });
+}
+
+CUresult DeviceCount(const Inside& in) {
+  int count = 0;
+  return in.d.DeviceGetCount(&count);
+}
+CUresult StreamQuery(const Inside& in) { return in.d.StreamQuery(in.stream); }
+
 }  // namespace
 
 void List(Questions& ask) {
@@ -231,89 +304,7 @@ void List(Questions& ask) {
     a.Prepare(a.d.StreamCreate(&t, 0));
     a(a.d.EventRecord(e, t));
   });
-}
 
-}  // namespace cuaudit::contract::stream_questions
-
-namespace cuaudit::contract::waiting_questions {
-namespace {
-
-struct Things {
-  CUstream s = nullptr;
-  CUevent e = nullptr;
-  CUdeviceptr p = 0;
-  void* h = nullptr;
-  CUgraphExec x = nullptr;
-  CUmodule m = nullptr;
-  CUarray array = nullptr;
-};
-using Call = CUresult (*)(Driver, Things&);
-
-// The call's answer while a stream of `flags` is busy, and whether its work was done when the call came back.
-void WhileBusy(Questions& ask, const char* name, const char* expected, unsigned flags, Call prepare, Call call) {
-  ask.Fresh(name, expected, [=](Ready& a) {
-    static Busy busy;
-    Things things;
-    a.Prepare(a.d.StreamCreate(&things.s, flags));
-    a.Prepare(prepare(a.d, things));
-    a.Prepare(a.d.LaunchHostFunc(things.s, BeSlow, busy.Begin()));
-    a(call(a.d, things));
-    a.Value(busy.done.load());
-    (void)a.d.CtxSynchronize(nullptr);
-  });
-}
-constexpr unsigned kBlocking = CU_STREAM_DEFAULT;
-constexpr unsigned kAlone = CU_STREAM_NON_BLOCKING;
-
-CUresult NoThing(Driver, Things&) { return CUDA_SUCCESS; }
-CUresult Memory(Driver d, Things& t) { return d.MemAlloc(&t.p, 4096); }
-CUresult Pinned(Driver d, Things& t) { return d.MemAllocHost(&t.h, 4096); }
-CUresult ModuleOfPtx(Driver d, Things& t) { return d.ModuleLoadData(&t.m, kPtx); }
-CUresult AnArray(Driver d, Things& t) {
-  const CUDA_ARRAY_DESCRIPTOR shape{16, 4, CU_AD_FORMAT_UNSIGNED_INT8, 1};
-  return d.ArrayCreate(&t.array, &shape);
-}
-CUresult AnExecutable(Driver d, Things& t) {
-  CUgraph g = nullptr;
-  const CUresult result = d.GraphCreate(&g, 0);
-  return result == CUDA_SUCCESS ? d.GraphInstantiateWithFlags(&t.x, g, 0) : result;
-}
-CUresult Orderly(Driver d, Things& t) { return d.MemAllocAsync(&t.p, 4096, t.s); }
-
-struct Inside {
-  Driver d;
-  CUstream stream;
-  CUevent event;
-  CUcontext context;
-  CUresult (*call)(const Inside&);
-  CUresult result;
-};
-void CallFromInside(void* argument) {
-  Inside* const inside = static_cast<Inside*>(argument);
-  inside->result = inside->call(*inside);
-}
-void CallFromCallback(CUstream, CUresult, void* argument) { CallFromInside(argument); }
-
-// What `call` answers when a host function of a stream makes it, or a callback.
-void FromInside(Questions& ask, const char* name, const char* expected, CUresult (*call)(const Inside&), bool callback = false) {
-  ask.Fresh(name, expected, [=](Stage& a) {
-    static Inside inside;
-    inside = {a.d, a.t, a.e, a.context, call, CUDA_SUCCESS};
-    a.Prepare(callback ? a.d.StreamAddCallback(a.s, CallFromCallback, &inside, 0) : a.d.LaunchHostFunc(a.s, CallFromInside, &inside));
-    a.Prepare(a.d.StreamSynchronize(a.s));
-    a(inside.result);
-  });
-}
-
-CUresult DeviceCount(const Inside& in) {
-  int count = 0;
-  return in.d.DeviceGetCount(&count);
-}
-CUresult StreamQuery(const Inside& in) { return in.d.StreamQuery(in.stream); }
-
-}  // namespace
-
-void List(Questions& ask) {
   WhileBusy(ask, "waits.free", "SUCCESS 1", kAlone, Memory, [](Driver d, Things& t) { return d.MemFree(t.p); });
   WhileBusy(ask, "waits.pinned_free", "SUCCESS 1", kAlone, Pinned, [](Driver d, Things& t) { return d.MemFreeHost(t.h); });
   WhileBusy(ask, "waits.alloc", "SUCCESS 0", kAlone, NoThing, [](Driver d, Things& t) { return d.MemAlloc(&t.p, 4096); });
@@ -378,4 +369,4 @@ void List(Questions& ask) {
   FromInside(ask, "inside.callback_device_count", "NOT_PERMITTED", DeviceCount, true);
 }
 
-}  // namespace cuaudit::contract::waiting_questions
+}  // namespace cuaudit::contract::stream_questions

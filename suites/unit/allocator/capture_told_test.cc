@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Captures and StreamRefs from outside them: what the allocator was told of is kept apart, what it was not told of is refused.
+// Captures and StreamRefs from outside them: what the allocator was told of is kept apart, what it was not told of is refused; and a
+// process may capture all day.
 #include <malloc.h>
 
 #include <string>
@@ -286,13 +287,6 @@ TEST(Told, AndNothingThatIsEmptiedMeanwhileEndsIt) {
   EXPECT_EQ(a.Reserved(), 0);
 }
 
-}  // namespace
-}  // namespace cuaudit::alloc::capture_told_test
-
-// A process that captures all day.
-namespace cuaudit::alloc::many_captures_test {
-namespace {
-
 // What is kept of a capture goes when it is over and no block waits for it: a server that captures all day needs no more memory, nor longer
 // to find one.
 TEST(Captures, ManyOfThemLeaveNothingBehind) {
@@ -377,4 +371,4 @@ TEST(Told, WhileAPoolGoesBackKeepsItsNextSegment) {
 }
 
 }  // namespace
-}  // namespace cuaudit::alloc::many_captures_test
+}  // namespace cuaudit::alloc::capture_told_test

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Every driver call that the allocator makes fails in turn, and calls on the way back from the first failure too: nothing may leak, no
-// lock may stay held, and the allocator must serve afterwards.
+// Every driver call that the allocator makes fails in turn, and calls on the way back from the first failure too: nothing may leak, no lock
+// may stay held, and the allocator must serve afterwards. The calls are the same however fast the device is: else faults that were planned
+// on one device would not fire on another.
 #define __CUDA_API_VERSION_INTERNAL
 #include <gtest/gtest.h>
 
@@ -283,14 +284,6 @@ std::string NameOfChosen(const testing::TestParamInfo<int>& chosen) {
 
 INSTANTIATE_TEST_SUITE_P(All, Faults, testing::Range(0, 6), NameOfChosen);
 
-}  // namespace
-}  // namespace cuaudit::alloc::faults_test
-
-// The allocator's own lifecycle makes the same calls however fast the device is, with each call failing in turn, too: else faults that
-// were planned on one device would not fire on another.
-namespace cuaudit::alloc::schedules_test {
-namespace {
-
 using Calls = std::vector<driver::BaseId>;
 
 struct Device {
@@ -374,4 +367,4 @@ INSTANTIATE_TEST_SUITE_P(All, Schedules, testing::Range(0, 4), [](const testing:
 });
 
 }  // namespace
-}  // namespace cuaudit::alloc::schedules_test
+}  // namespace cuaudit::alloc::faults_test

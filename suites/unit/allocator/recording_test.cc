@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Recordings and writes of streams that fail, or are done though they failed.
+// Recordings and writes of streams: which driver calls a RecordUse makes, and what is left of those that fail, or are done though they
+// failed.
 #include <array>
 #include <utility>
 
@@ -133,15 +134,6 @@ TEST_F(Releases, AStreamWhoseRetirementFailedAtTheLastCallIsNotRetired) {
   }
   EXPECT_OK(a.d.CtxDestroy(other));
 }
-
-}  // namespace
-}  // namespace cuaudit::alloc::recording_test
-
-// Which driver calls a RecordUse makes, and what is left when one of them is refused.
-namespace cuaudit::alloc::record_calls_test {
-namespace {
-
-using driver::CallId;
 
 // The simulated driver with four of its calls watched. One test at a time.
 class Watched {
@@ -336,4 +328,4 @@ TEST_F(Releases, CloseKeepsTheWordsUntilTheContextIsThrough) {
 }
 
 }  // namespace
-}  // namespace cuaudit::alloc::record_calls_test
+}  // namespace cuaudit::alloc::recording_test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A handle that is a new stream's after it was a destroyed one's.
+// A handle that is a new stream's after it was a destroyed one's; finding the records of a handle costs no more the more streams there are.
 #define __CUDA_API_VERSION_INTERNAL
 #include <cstdint>
 #include <string>
@@ -290,13 +290,6 @@ INSTANTIATE_TEST_SUITE_P(All, Believed, testing::Values(Reuse::Poll, Reuse::Wait
 INSTANTIATE_TEST_SUITE_P(All, Recycled, testing::Values(Reuse::Poll, Reuse::Wait),
                          [](const testing::TestParamInfo<Reuse>& chosen) { return chosen.param == Reuse::Poll ? "Poll" : "Wait"; });
 
-}  // namespace
-}  // namespace cuaudit::alloc::recycled_test
-
-// What it costs to find the records of a handle: not more the more streams there are.
-namespace cuaudit::alloc::handles_test {
-namespace {
-
 // Records looked at by each of `count` streams, on average, once a capture of another one is over.
 double VisitedAfterACapture(std::size_t count) {
   Allocating a;
@@ -371,4 +364,4 @@ TEST(Handles, AfterACaptureAStreamLooksAtItsOwnRecordsOnly) {
 }
 
 }  // namespace
-}  // namespace cuaudit::alloc::handles_test
+}  // namespace cuaudit::alloc::recycled_test

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which memory is chosen: across streams, without looking at the device, by words that streams write; and that it stays bounded.
+// Which memory is chosen: by size and address as an ordered set would answer, across streams, without looking at the device, by words that
+// streams write; and that it stays bounded.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -299,13 +300,6 @@ TEST(Bounded, SplitsAndMergesWithUsesLeaveNothingBehind) {
   }
 }
 
-}  // namespace
-}  // namespace cuaudit::alloc::reuse_test
-
-// Free blocks by size and address: the same answers as an ordered set gives, whatever is put in and taken out.
-namespace cuaudit::alloc {
-namespace {
-
 using Key = std::pair<std::size_t, CUdeviceptr>;
 
 Key KeyOf(const Block& block) { return {block.size, block.address.load()}; }
@@ -381,4 +375,4 @@ TEST(FreeBins, ManyOfOneSizeAreFoundAsQuickly) {
 }
 
 }  // namespace
-}  // namespace cuaudit::alloc
+}  // namespace cuaudit::alloc::reuse_test

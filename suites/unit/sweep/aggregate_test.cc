@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Many trials as one report, and what that report says that a run did not look at.
 #include "harness/sweep/findings/aggregate.h"
 
 #include <gmock/gmock.h>
@@ -310,13 +311,6 @@ TEST(Aggregate, MakesFindingsOfViolationsAndNotesOfWhatIsLeft) {
   EXPECT_EQ(run.notes[0].kind, "stream");
 }
 
-}  // namespace
-}  // namespace cuaudit::harness::aggregate_test
-
-// What a report says that a run did not look at.
-namespace cuaudit::harness::describe_run_test {
-namespace {
-
 report::Run Described(const Observation& seen) {
   report::Run run;
   DescribeRun(seen, &run);
@@ -351,4 +345,4 @@ TEST(DescribeRun, EntryPointsThatNobodyAuditsAreCounted) {
 }
 
 }  // namespace
-}  // namespace cuaudit::harness::describe_run_test
+}  // namespace cuaudit::harness::aggregate_test

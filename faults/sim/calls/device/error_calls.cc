@@ -42,10 +42,7 @@ CUresult api::GetErrorString(Call&, CUresult error, const char** text) {
   return row == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-}  // namespace cuaudit::sim
-
 // Calls that their models refuse are logged. Flags are reserved and not checked. Notifications of a device are never sent.
-namespace cuaudit::sim {
 
 #ifdef CUAUDIT_HAS_LogsRegisterCallback
 CUresult api::LogsRegisterCallback(Call& call, CUlogsCallback function, void* data, CUlogsCallbackHandle* out) {

@@ -102,9 +102,6 @@ CUresult api::ExternalMemoryGetMappedMipmappedArray(Call& call, CUmipmappedArray
   return CUDA_SUCCESS;
 }
 
-}  // namespace cuaudit::sim
-
-namespace cuaudit::sim {
 namespace {
 
 template <typename Handle>
@@ -210,10 +207,7 @@ CUresult api::IpcOpenEventHandle(Call& call, CUevent* out, CUipcEventHandle hand
   return CUDA_SUCCESS;
 }
 
-}  // namespace cuaudit::sim
-
 // Without a display nothing can be registered, so no handle names a resource.
-namespace cuaudit::sim {
 namespace {
 
 CUresult CheckList(unsigned count, const CUgraphicsResource* resources) {
