@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Deficits: programs that give back on a failing path what they did not take (programs/deficit.c, programs/leaves.c), and the same programs
+// Deficits: programs that give back on a failing path what they did not take (programs/deficit.c), and the same programs
 // repaired. The repaired ones are silent.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // blame.c: ways of losing something in C, each with a repaired twin. See blame.h.
-#include "blame_pair.h"
+#include "blame.h"
 
 int wrong;
 

@@ -40,4 +40,28 @@ static inline int run_row(const Row *rows, int count, int argc, char **argv) {
   return status;
 }
 
+#ifndef __cplusplus
+// What the rows in C open in their own ways.
+typedef struct Pair {
+  CUstream stream;
+  CUevent event;
+} Pair;
+
+static inline int pair_close(Pair *pair) {
+  int bad = failed(cuEventDestroy(pair->event));
+  bad |= failed(cuStreamDestroy(pair->stream));
+  return bad;
+}
+
+// Opens both or neither.
+OUT_OF_LINE __attribute__((unused)) static int slot_open(Pair *pair) {
+  if (failed(cuStreamCreate(&pair->stream, 0))) return 1;
+  if (failed(cuEventCreate(&pair->event, 0))) {
+    cuStreamDestroy(pair->stream);
+    return 1;
+  }
+  return 0;
+}
+#endif
+
 #endif

@@ -3,7 +3,7 @@
 #include <setjmp.h>
 #include <stdlib.h>
 
-#include "blame_pair.h"
+#include "blame.h"
 
 int wrong;
 

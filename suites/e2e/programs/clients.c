@@ -12,6 +12,9 @@
 //   CLIENT_REOPEN        closes the driver, opens it again, and still calls it from an exit handler and from a destructor
 //   CLIENT_TABLE         the loader of the nv-codec headers: a heap table filled by name, in which every mandatory entry must be there
 //   CLIENT_PROC_ADDRESS  gets every entry point from cuGetProcAddress: client_proc_address 1|2 FLAGS, the generation and its flags
+//   CLIENT_ANSWERS       prints what both generations of cuGetProcAddress answer to good and bad questions, one line each: proc_address_answers
+//                        generation name version flags: result, status (v2 only), which exported symbol the pointer is, or "null", or
+//                        "untouched" when the pointer was not written
 //   CLIENT_PLUGIN        a host that knows nothing of CUDA and opens a plug-in with RTLD_DEEPBIND: client_plugin PLUGIN.so
 //   CLIENT_IS_PLUGIN     that plug-in: a shared library linked to libcuda, which prefers its own dependencies
 #ifndef _GNU_SOURCE
@@ -244,6 +247,57 @@ int main(int argc, char **argv) {
 #elif defined(CLIENT_IS_PLUGIN)
 int run_plugin(void);
 int run_plugin(void) { return lifecycle(&linked_api); }
+
+#elif defined(CLIENT_ANSWERS)
+#include <cuda.h>
+
+typedef CUresult (*First)(const char *, void **, int, cuuint64_t);
+typedef CUresult (*Second)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *);
+
+static char untouched;
+
+static const char *what(void *pointer) {
+  Dl_info info;
+  if (pointer == NULL) return "null";
+  if (pointer == &untouched) return "untouched";
+  return dladdr(pointer, &info) != 0 && info.dli_saddr == pointer ? info.dli_sname : "unknown";
+}
+
+int main(void) {
+  static const struct {
+    const char *name;
+    int version;
+    cuuint64_t flags;
+  } kQuestions[] = {
+      {"cuMemAlloc", 3020, 0},           {"cuMemAlloc", 12000, 1},
+      {"cuMemAlloc", 99000, 0},          {"cuMemcpyHtoD", 12000, 2},
+      {"cuStreamSynchronize", 12000, 2}, {"cuStreamSynchronize", 12000, 0},
+      {"cuStreamSynchronize", 6000, 2},  {"cuNoSuchCall", 12000, 0},
+      {"cuMemAlloc_v2", 12000, 0},       {"", 0, 0},
+      {"cuGraphCreate", 9000, 0},        {"cuMemAlloc", 12000, 7},
+      {"cuGraphInstantiate", 11000, 0},  {"cuGraphInstantiate", 12000, 0},
+      {"cuCtxCreate", 3020, 0},          {"cuCtxCreate", 11040, 0},
+      {"cuGetProcAddress", 12000, 0},
+  };
+  First first;
+  Second second;
+  size_t i;
+  void *library = dlopen("libcuda.so.1", RTLD_NOW);
+  if (library == NULL) return 5;
+  *(void **)(&first) = dlsym(library, "cuGetProcAddress");
+  *(void **)(&second) = dlsym(library, "cuGetProcAddress_v2");
+  for (i = 0; i < sizeof(kQuestions) / sizeof(kQuestions[0]); ++i) {
+    CUdriverProcAddressQueryResult how = (CUdriverProcAddressQueryResult)9;
+    void *one = &untouched, *two = &untouched, *three = &untouched;
+    CUresult r1 = first(kQuestions[i].name, &one, kQuestions[i].version, kQuestions[i].flags);
+    CUresult r2 = second(kQuestions[i].name, &two, kQuestions[i].version, kQuestions[i].flags, &how);
+    CUresult r3 = second(kQuestions[i].name, &three, kQuestions[i].version, kQuestions[i].flags, NULL);
+    printf("'%s' %d %d: v1 %d %s, v2 %d", kQuestions[i].name, kQuestions[i].version, (int)kQuestions[i].flags, (int)r1, what(one), (int)r2);
+    if (r2 == CUDA_SUCCESS) printf(" %d %s", (int)how, what(two));
+    printf("%s\n", r3 == r2 && three == two ? "" : ", another answer without a status pointer");
+  }
+  return 0;
+}
 
 #else
 #error "clients.c: a definition must choose the client"

@@ -1,12 +1,75 @@
 // SPDX-License-Identifier: MIT
-// deficit.c: an application and a library in one program. When a call of the library fails, the library gives back what it did not take.
-// Usage   deficit pop|pop_twice|release|release_twice|null|close_given|close_again|close_anothers wrong|right
-//   The application has a context of its own current, and holds a reference of the primary context. With release it keeps that reference
-//   until the process ends.
+// deficit.c: programs that give back on a failing path what they did not take, and the same programs repaired; a definition chooses the
+// program.
+//
+//   deficit pop|pop_twice|release|release_twice|null|close_given|close_again|close_anothers wrong|right
+//     An application and a library in one program. When a call of the library fails, the library gives back what it did not take. The
+//     application has a context of its own current, and holds a reference of the primary context. With release it keeps that reference until
+//     the process ends.
+//   leaves destroys|tears_down|works_on right · leaves failed_push|own_pop|twice wrong|right (LEAVES)
+//     A program works in two contexts, its own and the primary one, with the helpers enter() and leave(). On its failing path it pops its own
+//     context by leave(), too, before it destroys it. In the wrong forms the work pops once too often, and takes the program's context.
 #include <cuda.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
+
+#if defined(LEAVES)
+
+static const char *form = "";
+static int wrong;
+static CUcontext own;
+static CUcontext primary;
+
+static int failed(CUresult code) { return code != CUDA_SUCCESS; }
+static int is(const char *name) { return strcmp(form, name) == 0; }
+
+static int enter(void) { return failed(cuCtxPushCurrent(primary)); }
+
+static void leave(void) {
+  CUcontext left = NULL;
+  cuCtxPopCurrent(&left);
+}
+
+static int work(void) {
+  CUdeviceptr memory = 0;
+  int status;
+  if (enter()) {
+    if (wrong && is("failed_push")) leave();
+    if (wrong && is("own_pop")) cuCtxPopCurrent(NULL);
+    return 1;
+  }
+  status = failed(cuMemAlloc(&memory, 4096));
+  if (!status) cuMemFree(memory);
+  leave();
+  if (status && wrong && is("twice")) leave();
+  return status;
+}
+
+static void tear_down(void) { cuCtxDestroy(own); }
+
+int main(int argc, char **argv) {
+  int status;
+  form = argc > 1 ? argv[1] : "";
+  wrong = argc > 2 && strcmp(argv[2], "wrong") == 0;
+  if (failed(cuInit(0)) || failed(cuDevicePrimaryCtxRetain(&primary, 0))) return 1;
+  if (failed(cuCtxCreate(&own, NULL, 0, 0))) {
+    cuDevicePrimaryCtxRelease(0);
+    return 1;
+  }
+  status = work();
+  if (status && !wrong) leave();
+  if (status && is("works_on") && !enter()) leave();
+  if (is("tears_down")) {
+    tear_down();
+  } else {
+    cuCtxDestroy(own);
+  }
+  cuDevicePrimaryCtxRelease(0);
+  return status;
+}
+
+#else
 
 static int wrong;
 static CUcontext primary;
@@ -89,3 +152,5 @@ int main(int argc, char **argv) {
   if (strcmp(what, "release") != 0) cuDevicePrimaryCtxRelease(0);
   return status;
 }
+
+#endif

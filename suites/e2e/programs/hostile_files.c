@@ -1,14 +1,160 @@
 // SPDX-License-Identifier: MIT
-// hostile_files.c: programs that close, remove, replace or fill the files that an audit lives in, and that print what is no text.
-// Usage   hostile_files MODE [loses]      the modes are told in suites/e2e/hostile_rows.h, the story in hostile_story.h
+// hostile_files.c: programs that spoil what an audit lives in: its files, its memory, the loading of its libraries. A definition chooses
+// the program. The modes are told in suites/e2e/hostile_rows.h, the story in hostile_story.h.
+//
+//   hostile_files MODE [loses]                closes, removes, replaces or fills files, and prints what is no text
+//   hostile_memory MODE [loses] (MEMORY)      changes memory which is not its own, has none left, or fills it with driver objects
+//   hostile_memory objects_COUNT [loses]      COUNT events at once; loses: none is given back
+//   hostile_loading MODE [loses] (LOADING)    loads the driver in unusual ways, unloads it, or lets it go after everything else
+//     With OWN_GETENV the executable has a getenv of its own that knows no variable, and every library of the process gets it.
+//     As a library (STORY_LIBRARY) it is the story alone, for the programs that load it.
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "hostile_story.h"
+
+#if defined(MEMORY)
+
+enum { kMostAreas = 64 };
+
+/* Each mapping of a file that others see changes of: among them the records of an audit. */
+static void change_shared_memory(void (*change)(void *begin, size_t bytes)) {
+  static uintptr_t begins[kMostAreas], ends[kMostAreas];
+  char line[4096], allowed[8];
+  int count = 0, i;
+  FILE *maps = fopen("/proc/self/maps", "re");
+  if (maps == NULL) return;
+  while (count < kMostAreas && fgets(line, sizeof(line), maps) != NULL) {
+    if (sscanf(line, "%lx-%lx %7s", &begins[count], &ends[count], allowed) == 3 && strcmp(allowed, "rw-s") == 0) ++count;
+  }
+  fclose(maps);
+  for (i = 0; i < count; ++i) change((void *)begins[i], ends[i] - begins[i]);
+}
+
+static void protect(void *begin, size_t bytes) { mprotect(begin, bytes, PROT_READ); }
+static void unmap(void *begin, size_t bytes) { munmap(begin, bytes); }
+
+/* The first pages have what leads to all others; writing all of a large sparse file would fill the disk. */
+static void scribble(void *begin, size_t bytes) { memset(begin, 0xa5, bytes < 65536 ? bytes : 65536); }
+
+static int take_address_space(void) {
+  unsigned long pages = 0;
+  struct rlimit value;
+  FILE *file = fopen("/proc/self/statm", "re");
+  if (file == NULL || fscanf(file, "%lu", &pages) != 1) return 9;
+  fclose(file);
+  value.rlim_cur = value.rlim_max = pages * 4096;
+  return setrlimit(RLIMIT_AS, &value) == 0 ? 0 : 9;
+}
+
+static int many_objects(long count) {
+  CUevent *events = malloc((size_t)count * sizeof(CUevent));
+  long i;
+  if (events == NULL || hold() != 0) return 1;
+  for (i = 0; i < count; ++i) {
+    if (cuEventCreate(&events[i], 0) != CUDA_SUCCESS) return 1;
+  }
+  for (i = 0; !loses && i < count; ++i) cuEventDestroy(events[i]);
+  free(events);
+  give_back();
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  int status = 0;
+  read_arguments(argc, argv);
+  if (strncmp(mode, "objects_", 8) == 0) return many_objects(atol(mode + 8));
+  if (hold() != 0) return 1;
+  if (is("protects")) change_shared_memory(&protect);
+  if (is("unmaps")) change_shared_memory(&unmap);
+  if (is("scribbles")) change_shared_memory(&scribble);
+  if (is("no_more")) status = take_address_space();
+  if (status == 0) status = make_event();
+  if (status != 0 && is("scribbles_later")) change_shared_memory(&scribble);
+  give_back();
+  return status;
+}
+
+#elif defined(LOADING)
+
+typedef int (*Story)(int loses_it);
+
+#ifdef STORY_LIBRARY
+int tell_story(int loses_it) {
+  loses = loses_it;
+  return whole_story();
+}
+#else
+
+#ifdef OWN_GETENV
+char *getenv(const char *name) {
+  (void)name;
+  return NULL;
+}
+#endif
+
+enum { kRounds = 3 };
+
+static int late;
+
+__attribute__((destructor)) static void release_last(void) {
+  if (late) give_back();
+}
+
+static void *library(const char *program, int own_namespace) {
+  char path[4096];
+  snprintf(path, sizeof(path), "%.*slibhostile_story.so", (int)(strrchr(program, '/') + 1 - program), program);
+  return own_namespace ? dlmopen(LM_ID_NEWLM, path, RTLD_NOW) : dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+/* The driver comes and goes with the library that uses it. */
+static int load_and_unload(const char *program, int own_namespace) {
+  int round, status = 0;
+  for (round = 0; round < kRounds && status == 0; ++round) {
+    void *const loaded = library(program, own_namespace);
+    const Story story = loaded == NULL ? NULL : (Story)dlsym(loaded, "tell_story");
+    if (story == NULL) {
+      fprintf(stderr, "%s\n", dlerror());
+      return 9;
+    }
+    status = story(loses);
+    dlclose(loaded);
+  }
+  return status;
+}
+
+/* Nothing in the second program's environment leads to the drop-in: it finds a driver that is none of cuaudit's. */
+static int execute_bare(char *program) {
+  char path[4096];
+  char *words[] = {program, (char *)"plain", NULL}, *environment[] = {path, NULL};
+  snprintf(path, sizeof(path), "LD_LIBRARY_PATH=%.*sother", (int)(strrchr(program, '/') + 1 - program), program);
+  execve(program, words, environment);
+  return 9;
+}
+
+int main(int argc, char **argv) {
+  int status;
+  read_arguments(argc, argv);
+  if (is("unloads")) return load_and_unload(argv[0], 0);
+  if (is("dlmopen")) return load_and_unload(argv[0], 1);
+  if (is("bare_exec")) return execute_bare(argv[0]);
+  if (!is("destructor")) return whole_story();
+  if (hold() != 0) return 1;
+  late = 1;
+  status = make_event();
+  return status;
+}
+#endif
+
+#else
 
 extern char **environ;
 
@@ -71,3 +217,5 @@ int main(int argc, char **argv) {
   give_back();
   return status;
 }
+
+#endif

@@ -1,8 +1,81 @@
 // SPDX-License-Identifier: MIT
-// threads.c: eight threads, each with its own current context entry, stream and buffer, a hundred rounds each.
+// threads.c: threads that call the driver at the same time; a definition chooses the program.
+//
+//   threads              eight threads, each with its own current context entry, stream and buffer, a hundred rounds each
+//   hammer (HAMMER)      four threads call without a pause while something difficult happens beside them
+//     fork               the first thread forks twenty times; each child calls the driver it inherited (errors, never a hang) and leaves
+//     small_stack        the threads have the smallest stack that the system allows
 #include <cuda.h>
+#include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#if defined(HAMMER)
+
+enum { kThreads = 4, kForks = 20, kRounds = 200 };
+
+static CUcontext context;
+static atomic_int stop;
+static atomic_int failures;
+
+static void round_trip(void) {
+  CUdeviceptr memory = 0;
+  if (cuMemAlloc(&memory, 256) != CUDA_SUCCESS || cuMemsetD8(memory, 1, 256) != CUDA_SUCCESS || cuMemFree(memory) != CUDA_SUCCESS) {
+    atomic_fetch_add(&failures, 1);
+  }
+}
+
+static void *work(void *rounds) {
+  int left = *(const int *)rounds;
+  if (cuCtxPushCurrent(context) != CUDA_SUCCESS) atomic_fetch_add(&failures, 1);
+  while (left != 0 && !atomic_load(&stop)) {
+    round_trip();
+    if (left > 0) --left;
+  }
+  cuCtxPopCurrent(NULL);
+  return NULL;
+}
+
+static int fork_and_call(void) {
+  int i, bad = 0;
+  for (i = 0; i < kForks; ++i) {
+    int status = -1;
+    const pid_t child = fork();
+    if (child == 0) {
+      CUdeviceptr memory = 0;
+      _exit(cuMemAlloc(&memory, 64) == CUDA_SUCCESS);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child || status != 0) ++bad;
+  }
+  return bad;
+}
+
+int main(int argc, char **argv) {
+  const int forking = argc > 1 && strcmp(argv[1], "fork") == 0;
+  const int rounds = forking ? -1 : kRounds;
+  pthread_t thread[kThreads];
+  pthread_attr_t attributes;
+  int i, bad = 0;
+  if (cuInit(0) != CUDA_SUCCESS || cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS) return 1;
+  pthread_attr_init(&attributes);
+  if (!forking && pthread_attr_setstacksize(&attributes, (size_t)PTHREAD_STACK_MIN) != 0) return 2;
+  for (i = 0; i < kThreads; ++i) {
+    if (pthread_create(&thread[i], &attributes, &work, (void *)&rounds) != 0) return 2;
+  }
+  if (forking) bad = fork_and_call();
+  atomic_store(&stop, forking);
+  for (i = 0; i < kThreads; ++i) pthread_join(thread[i], NULL);
+  pthread_attr_destroy(&attributes);
+  cuDevicePrimaryCtxRelease(0);
+  printf("bad %d failures %d\n", bad, atomic_load(&failures));
+  return bad != 0 || atomic_load(&failures) != 0;
+}
+
+#else
 
 enum { kThreads = 8, kRounds = 100 };
 
@@ -53,3 +126,5 @@ int main(void) {
   printf("good %d\n", good);
   return good == kThreads * kRounds ? 0 : 1;
 }
+
+#endif
