@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks the picture of the house: which folder includes which, that every source is built, and how long files are.
+"""Checks the picture of the house: which folder includes which, that every source is built, how long files are, and that the table of files
+in a README has the files that are there.
 
     check_layering.py --root DIR [--compile-commands FILE]
     check_layering.py --root DIR --rows                      print the rows that the tree would need, without judgement
@@ -9,6 +10,7 @@ scripts/layers.txt has a row for each folder with the folders and files that it 
 include of another folder must have its entry, a row sees only rows above it, and no folders include each other in a circle.
 """
 import argparse
+import fnmatch
 import json
 import os
 import posixpath
@@ -159,9 +161,43 @@ def check_foreign(tree):
                        for pattern, places in THIRD_PARTY.items() for place in places if (pattern, place) not in used]
 
 
+def named(text):
+    """The names in backquotes, `a.{h,cc}` as two."""
+    for name in re.findall(r"`([^`\n]+)`", text):
+        stem, brace, ends = name.partition("{")
+        yield from ([stem + end for end in ends.rstrip("}").split(",")] if brace else [name])
+
+
+def check_readmes(root):
+    """Every README with a table of files: each row names files of the tree, and the README names each source below the folder.
+
+    It names a file in full, without its ending, or with a `*`; a header stands for its source file and a script for its test.
+    """
+    problems = []
+    for readme in sorted(path for top in TOPS for path in (root / top).rglob("README.md")):
+        text = readme.read_text()
+        if not re.search(r"^\| file", text, re.M):
+            continue
+        rows = [line for line in text.splitlines() if line.startswith("|")]
+        place = readme.relative_to(root)
+        for name in (name for row in rows for name in named(row.split("|")[1]) if name.endswith((*SUFFIXES, ".py"))):
+            if not any(True for place_of in (readme.parent, root) for _ in place_of.glob(name)) and not any(readme.parent.rglob(posixpath.basename(name))):
+                problems.append(f"{place}: a row names `{name}`, which is not there")
+        stems = [posixpath.basename(name.rstrip("/")).partition(".")[0] for name in named(text) if name.strip("*/.")]
+        for path in sorted(readme.parent.rglob("*")):
+            nearest = next(folder for folder in path.parents if (folder / "README.md").is_file())
+            folders = path.relative_to(readme.parent).parts[:-1]
+            stem = path.name.partition(".")[0]
+            if nearest == readme.parent and path.suffix in (*SUFFIXES, ".py") and not any(
+                    fnmatch.fnmatch(one, pattern) for pattern in stems for one in (stem, stem.removesuffix("_test"), *folders)):
+                problems.append(f"{path.relative_to(root)}: {place} does not name it")
+    return problems
+
+
 def check(root, commands):
     tree = Tree(root)
-    problems = tree.problems + check_rows(tree, read_rows(root / "scripts/layers.txt")) + circles(tree) + check_foreign(tree)
+    problems = (tree.problems + check_rows(tree, read_rows(root / "scripts/layers.txt")) + circles(tree) + check_foreign(tree)
+                + check_readmes(root))
     if commands:
         built = compiled(commands)
         problems += [f"{name}: in no target, so never compiled"

@@ -69,6 +69,10 @@ with tempfile.TemporaryDirectory() as directory:
 
     cli = root / "harness/options"
     without_cli11 = {p.relative_to(root).as_posix(): p.read_text().replace("<CLI/CLI.hpp>", "<vector>") for p in cli.iterdir() if "<CLI/" in p.read_text()}
+    def readme(*names):
+        return {"faults/plan/README.md": "# plan\n\n| file | what it holds |\n| --- | --- |\n" + "".join(f"| `{name}` | one thing |\n" for name in names)}
+
+    plans = sorted({p.name.partition(".")[0] for p in (root / "faults/plan").iterdir()})
     results = [
         check(root, {}),
         # An include that has no entry; a folder is not its rooms, and one file is not its folder.
@@ -99,5 +103,10 @@ with tempfile.TemporaryDirectory() as directory:
         check(root, {"harness/cli/stray.cc": ""}, "harness/cli/stray.cc: in no target"),
         check(root, {"suites/unit/plan/stray.c": ""}, "suites/unit/plan/stray.c: in no target"),
         check(root, {"harness/ledger/planted.h": "\n" * 401}, "401 lines, at most 400"),
+        # A README and its folder: all of it, a file that no row names, a row without a file.
+        check(root, readme(*plans)),
+        check(root, readme(*plans[1:]), f"faults/plan/{plans[0]}."),
+        check(root, readme(*plans, "gone.h"), "faults/plan/README.md: a row names `gone.h`, which is not there"),
+        check(root, readme(*plans, "plan.{h,gone.cc}"), "a row names `plan.gone.cc`, which is not there"),
     ]
 sys.exit(0 if all(results) else 1)
