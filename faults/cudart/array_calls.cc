@@ -106,8 +106,6 @@ cudaError_t DeviceGetTexture1DLinearMaxWidth(DriverRef driver, size_t* maxWidthI
   return From(driver.DeviceGetTexture1DLinearMaxWidth(maxWidthInElements, format.format, format.channels, DeviceAt(device)));
 }
 
-// objects
-
 cudaError_t CreateTextureObject(DriverRef driver, cudaTextureObject_t* pTexObject, const struct cudaResourceDesc* pResDesc,
                                 const struct cudaTextureDesc* pTexDesc, const struct cudaResourceViewDesc* pResViewDesc) noexcept {
   if (pTexObject == nullptr || pResDesc == nullptr) return cudaErrorInvalidValue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a device is and can, the profiler, and private tables.
+// Devices: which one a thread uses, what each is and can (properties, attributes, place on the bus, peers), the profiler, private tables.
 #include <string.h>
 
 #include "faults/cudart/calls.h"
@@ -7,6 +7,26 @@
 #include "faults/cudart/twins.h"
 
 namespace cuaudit::cudart {
+namespace {
+
+bool IsDevice(int device) noexcept { return device >= 0 && device < DeviceCount(); }
+
+constexpr Property kProperties[] = {
+#define CUDART_PROPERTY(field, attribute)                                                                                    \
+  {static_cast<unsigned short>(__builtin_offsetof(cudaDeviceProp, field)), sizeof(cudaDeviceProp{}.field) == sizeof(size_t), \
+   CU_DEVICE_ATTRIBUTE_##attribute},
+#define CUDART_PROPERTY_13 CUDART_PROPERTY
+#include "faults/cudart/device_properties.def"
+#undef CUDART_PROPERTY
+#undef CUDART_PROPERTY_13
+};
+
+cudaError_t Describe(DriverRef driver, CUdevice device, cudaDeviceProp* properties) noexcept {
+  *properties = {};
+  return ReadProperties(driver, device, kProperties, properties);
+}
+
+}  // namespace
 
 cudaError_t GetDeviceCount(DriverRef, int* count) noexcept {
   if (count == nullptr) return cudaErrorInvalidValue;
@@ -114,29 +134,6 @@ cudaError_t GetExportTable(const void** ppExportTable, const cudaUUID_t*) noexce
 cudaError_t ProfilerStart(DriverRef driver) noexcept { return From(driver.ProfilerStart()); }
 
 cudaError_t ProfilerStop(DriverRef driver) noexcept { return From(driver.ProfilerStop()); }
-
-// What a device is and can: properties, attributes, its place on the bus, its peers.
-
-namespace {
-
-bool IsDevice(int device) noexcept { return device >= 0 && device < DeviceCount(); }
-
-constexpr Property kProperties[] = {
-#define CUDART_PROPERTY(field, attribute)                                                                                    \
-  {static_cast<unsigned short>(__builtin_offsetof(cudaDeviceProp, field)), sizeof(cudaDeviceProp{}.field) == sizeof(size_t), \
-   CU_DEVICE_ATTRIBUTE_##attribute},
-#define CUDART_PROPERTY_13 CUDART_PROPERTY
-#include "faults/cudart/device_properties.def"
-#undef CUDART_PROPERTY
-#undef CUDART_PROPERTY_13
-};
-
-cudaError_t Describe(DriverRef driver, CUdevice device, cudaDeviceProp* properties) noexcept {
-  *properties = {};
-  return ReadProperties(driver, device, kProperties, properties);
-}
-
-}  // namespace
 
 cudaError_t ReadProperties(DriverRef driver, CUdevice device, std::span<const Property> fields, void* properties) noexcept {
   cudaDeviceProp* const common = static_cast<cudaDeviceProp*>(properties);

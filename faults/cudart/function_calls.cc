@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a kernel needs and how it may be launched: attributes, occupancy, names, handles.
+// Kernels and the libraries that hold them: attributes, occupancy, names, handles; libraries that a program loads itself.
 
 #include "faults/cudart/calls.h"
 #include "faults/cudart/devices.h"
@@ -33,6 +33,19 @@ constexpr Attribute kAttributes[] = {
     {CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, &cudaFuncAttributes::clusterSchedulingPolicyPreference, nullptr},
     {CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, &cudaFuncAttributes::nonPortableClusterSizeAllowed, nullptr},
 };
+
+cudaError_t OfSymbol(CUresult result) noexcept { return result == CUDA_ERROR_NOT_FOUND ? cudaErrorSymbolNotFound : FromDriver(result); }
+
+CUfunction Launchable(CUkernel kernel) noexcept { return reinterpret_cast<CUfunction>(kernel); }  // the driver's launches accept both
+
+cudaError_t Launch(DriverRef driver, CUkernel kernel, dim3 grid, dim3 block, void** arguments, size_t shared_bytes, cudaStream_t stream,
+                   bool cooperative) noexcept {
+  const unsigned bytes = static_cast<unsigned>(shared_bytes);
+  return From(
+      cooperative
+          ? driver.LaunchCooperativeKernel(Launchable(kernel), grid.x, grid.y, grid.z, block.x, block.y, block.z, bytes, stream, arguments)
+          : driver.LaunchKernel(Launchable(kernel), grid.x, grid.y, grid.z, block.x, block.y, block.z, bytes, stream, arguments, nullptr));
+}
 
 }  // namespace
 
@@ -124,8 +137,6 @@ cudaError_t KernelSetAttributeForDevice(DriverRef driver, cudaKernel_t kernel, e
   return From(driver.KernelSetAttribute(As(attr), value, resolved, DeviceAt(device)));
 }
 
-// occupancy
-
 cudaError_t OccupancyMaxActiveBlocksPerMultiprocessor(DriverRef driver, int* numBlocks, const void* func, int blockSize,
                                                       size_t dynamicSMemSize) noexcept {
   CUfunction function = nullptr;
@@ -164,14 +175,6 @@ cudaError_t OccupancyMaxActiveClusters(DriverRef driver, int* numClusters, const
   const CUlaunchConfig config = PlanLaunch(*launchConfig);
   return From(driver.OccupancyMaxActiveClusters(numClusters, function, &config));
 }
-
-// Libraries that a program loads itself, and what is in them.
-
-namespace {
-
-cudaError_t OfSymbol(CUresult result) noexcept { return result == CUDA_ERROR_NOT_FOUND ? cudaErrorSymbolNotFound : FromDriver(result); }
-
-}  // namespace
 
 cudaError_t LibraryLoadData(DriverRef driver, cudaLibrary_t* library, const void* code, enum cudaJitOption* jitOptions,
                             void** jitOptionsValues, unsigned int numJitOptions, enum cudaLibraryOption* libraryOptions,
@@ -223,21 +226,6 @@ cudaError_t LibraryGetManaged(DriverRef driver, void** dptr, size_t* bytes, cuda
 cudaError_t LibraryGetUnifiedFunction(DriverRef driver, void** fptr, cudaLibrary_t library, const char* symbol) noexcept {
   return OfSymbol(driver.LibraryGetUnifiedFunction(fptr, library, symbol));
 }
-
-namespace {
-
-CUfunction Launchable(CUkernel kernel) noexcept { return reinterpret_cast<CUfunction>(kernel); }  // the driver's launches accept both
-
-cudaError_t Launch(DriverRef driver, CUkernel kernel, dim3 grid, dim3 block, void** arguments, size_t shared_bytes, cudaStream_t stream,
-                   bool cooperative) noexcept {
-  const unsigned bytes = static_cast<unsigned>(shared_bytes);
-  return From(
-      cooperative
-          ? driver.LaunchCooperativeKernel(Launchable(kernel), grid.x, grid.y, grid.z, block.x, block.y, block.z, bytes, stream, arguments)
-          : driver.LaunchKernel(Launchable(kernel), grid.x, grid.y, grid.z, block.x, block.y, block.z, bytes, stream, arguments, nullptr));
-}
-
-}  // namespace
 
 CUlaunchConfig PlanLaunch(const cudaLaunchConfig_t& config) noexcept {
   static_assert(sizeof(cudaLaunchAttribute) == sizeof(CUlaunchAttribute));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory of device and host, hints and moves, copies in batches, pools.
+// Memory of device and host: allocating it, asking about it, copies in batches; hints and moves of managed memory; pools.
 
 #include "faults/cudart/calls.h"
 #include "faults/cudart/devices.h"
@@ -23,6 +23,26 @@ cudaError_t AllocatePitched(DriverRef driver, void** pointer, size_t* pitch, siz
   if (result == CUDA_SUCCESS) *pointer = Pointer(address);
   return From(result);
 }
+
+CUdeviceptr* Addresses(void** pointers) noexcept {
+  static_assert(sizeof(CUdeviceptr) == sizeof(void*));
+  return reinterpret_cast<CUdeviceptr*>(pointers);
+}
+
+unsigned char Byte(int value) noexcept { return static_cast<unsigned char>(value); }
+
+// Slices without a gap between them form one rectangle.
+template <typename Fill>
+cudaError_t FillSlices(const cudaPitchedPtr& to, const cudaExtent& extent, Fill fill) noexcept {
+  if (extent.width == 0 || extent.height == 0 || extent.depth == 0) return cudaSuccess;
+  if (to.ysize == extent.height || extent.depth == 1) return From(fill(Address(to.ptr), extent.height * extent.depth));
+  for (size_t z = 0; z < extent.depth; ++z) {
+    if (const CUresult result = fill(Address(to.ptr) + z * to.pitch * to.ysize, extent.height)) return From(result);
+  }
+  return cudaSuccess;
+}
+
+bool IsDevice(int device) noexcept { return device >= 0 && device < DeviceCount(); }
 
 }  // namespace
 
@@ -144,17 +164,6 @@ cudaError_t PointerGetAttributes(DriverRef driver, struct cudaPointerAttributes*
   return cudaSuccess;
 }
 
-// Hints and moves of managed memory, and copies in batches.
-
-namespace {
-
-CUdeviceptr* Addresses(void** pointers) noexcept {
-  static_assert(sizeof(CUdeviceptr) == sizeof(void*));
-  return reinterpret_cast<CUdeviceptr*>(pointers);
-}
-
-}  // namespace
-
 cudaError_t MemAdvise(DriverRef driver, const void* devPtr, size_t count, enum cudaMemoryAdvise advice,
                       struct cudaMemLocation location) noexcept {
   return From(driver.MemAdvise(Address(devPtr), count, As(advice), As(location)));
@@ -204,23 +213,6 @@ cudaError_t Memcpy3DBatchAsync(DriverRef driver, size_t numOps, struct cudaMemcp
   return From(driver.Memcpy3DBatchAsync(numOps, As(opList), flags, stream));
 }
 
-namespace {
-
-unsigned char Byte(int value) noexcept { return static_cast<unsigned char>(value); }
-
-// Slices without a gap between them form one rectangle.
-template <typename Fill>
-cudaError_t FillSlices(const cudaPitchedPtr& to, const cudaExtent& extent, Fill fill) noexcept {
-  if (extent.width == 0 || extent.height == 0 || extent.depth == 0) return cudaSuccess;
-  if (to.ysize == extent.height || extent.depth == 1) return From(fill(Address(to.ptr), extent.height * extent.depth));
-  for (size_t z = 0; z < extent.depth; ++z) {
-    if (const CUresult result = fill(Address(to.ptr) + z * to.pitch * to.ysize, extent.height)) return From(result);
-  }
-  return cudaSuccess;
-}
-
-}  // namespace
-
 cudaError_t Memset(DriverRef driver, void* devPtr, int value, size_t count) noexcept {
   return count == 0 ? cudaSuccess : From(driver.MemsetD8(Address(devPtr), Byte(value), count));
 }
@@ -252,14 +244,6 @@ cudaError_t Memset3DAsync(DriverRef driver, struct cudaPitchedPtr pitchedDevPtr,
     return driver.MemsetD2D8Async(address, pitchedDevPtr.pitch, Byte(value), extent.width, rows, stream);
   });
 }
-
-// Memory pools: current and default ones, attributes, access, export.
-
-namespace {
-
-bool IsDevice(int device) noexcept { return device >= 0 && device < DeviceCount(); }
-
-}  // namespace
 
 cudaError_t DeviceGetDefaultMemPool(DriverRef driver, cudaMemPool_t* memPool, int device) noexcept {
   return IsDevice(device) ? From(driver.DeviceGetDefaultMemPool(memPool, DeviceAt(device))) : cudaErrorInvalidDevice;

@@ -1,10 +1,43 @@
 // SPDX-License-Identifier: MIT
-// Graph nodes of each kind: adding them, asking for their parameters, changing those.
+// Graph nodes of each kind: adding them, asking for their parameters, changing those. Copies are described by a cudaMemcpy3DParms, as a row
+// of bytes, or with a device variable on one side.
 
 #include "faults/cudart/node_plan.h"
 #include "faults/cudart/registry.h"
 
 namespace cuaudit::cudart {
+namespace {
+
+cudaError_t Add(DriverRef driver, cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies, size_t count,
+                const CUDA_MEMCPY3D& plan) noexcept {
+  CUcontext context = nullptr;
+  if (const cudaError_t error = CurrentContext(driver, &context)) return error;
+  return From(driver.GraphAddMemcpyNode(node, graph, dependencies, count, &plan, context));
+}
+
+cudaError_t Set(DriverRef driver, cudaGraphExec_t exec, cudaGraphNode_t node, const CUDA_MEMCPY3D& plan) noexcept {
+  CUcontext context = nullptr;
+  if (const cudaError_t error = CurrentContext(driver, &context)) return error;
+  return From(driver.GraphExecMemcpyNodeSetParams(exec, node, &plan, context));
+}
+
+cudaError_t PlanIntoSymbol(DriverRef driver, const void* symbol, const void* src, size_t count, size_t offset, enum cudaMemcpyKind kind,
+                           CUDA_MEMCPY3D* plan) noexcept {
+  if (!IntoDevice(kind)) return cudaErrorInvalidMemcpyDirection;
+  CUdeviceptr address = 0;
+  if (const cudaError_t error = Locate(driver, symbol, offset, count, &address)) return error;
+  return PlanLinearCopy(Pointer(address), src, count, kind, plan);
+}
+
+cudaError_t PlanOutOfSymbol(DriverRef driver, void* dst, const void* symbol, size_t count, size_t offset, enum cudaMemcpyKind kind,
+                            CUDA_MEMCPY3D* plan) noexcept {
+  if (!OutOfDevice(kind)) return cudaErrorInvalidMemcpyDirection;
+  CUdeviceptr address = 0;
+  if (const cudaError_t error = Locate(driver, symbol, offset, count, &address)) return error;
+  return PlanLinearCopy(dst, Pointer(address), count, kind, plan);
+}
+
+}  // namespace
 
 // any kind
 
@@ -240,41 +273,6 @@ cudaError_t GraphExecExternalSemaphoresWaitNodeSetParams(DriverRef driver, cudaG
                                                          const struct cudaExternalSemaphoreWaitNodeParams* nodeParams) noexcept {
   return From(driver.GraphExecExternalSemaphoresWaitNodeSetParams(hGraphExec, hNode, As(nodeParams)));
 }
-
-// Copy nodes: described by a cudaMemcpy3DParms, as a row of bytes, or with a device variable on one side.
-
-namespace {
-
-cudaError_t Add(DriverRef driver, cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies, size_t count,
-                const CUDA_MEMCPY3D& plan) noexcept {
-  CUcontext context = nullptr;
-  if (const cudaError_t error = CurrentContext(driver, &context)) return error;
-  return From(driver.GraphAddMemcpyNode(node, graph, dependencies, count, &plan, context));
-}
-
-cudaError_t Set(DriverRef driver, cudaGraphExec_t exec, cudaGraphNode_t node, const CUDA_MEMCPY3D& plan) noexcept {
-  CUcontext context = nullptr;
-  if (const cudaError_t error = CurrentContext(driver, &context)) return error;
-  return From(driver.GraphExecMemcpyNodeSetParams(exec, node, &plan, context));
-}
-
-cudaError_t PlanIntoSymbol(DriverRef driver, const void* symbol, const void* src, size_t count, size_t offset, enum cudaMemcpyKind kind,
-                           CUDA_MEMCPY3D* plan) noexcept {
-  if (!IntoDevice(kind)) return cudaErrorInvalidMemcpyDirection;
-  CUdeviceptr address = 0;
-  if (const cudaError_t error = Locate(driver, symbol, offset, count, &address)) return error;
-  return PlanLinearCopy(Pointer(address), src, count, kind, plan);
-}
-
-cudaError_t PlanOutOfSymbol(DriverRef driver, void* dst, const void* symbol, size_t count, size_t offset, enum cudaMemcpyKind kind,
-                            CUDA_MEMCPY3D* plan) noexcept {
-  if (!OutOfDevice(kind)) return cudaErrorInvalidMemcpyDirection;
-  CUdeviceptr address = 0;
-  if (const cudaError_t error = Locate(driver, symbol, offset, count, &address)) return error;
-  return PlanLinearCopy(dst, Pointer(address), count, kind, plan);
-}
-
-}  // namespace
 
 cudaError_t GraphAddMemcpyNode(DriverRef driver, cudaGraphNode_t* pGraphNode, cudaGraph_t graph, const cudaGraphNode_t* pDependencies,
                                size_t numDependencies, const struct cudaMemcpy3DParms* pCopyParams) noexcept {

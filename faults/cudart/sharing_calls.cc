@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory and synchronisation shared with other processes and other interfaces.
+// What is shared with other processes and other interfaces: memory, synchronisation, graphics resources, the log.
 #include "faults/cudart/calls.h"
 #include "faults/cudart/descriptions.h"
 #include "faults/cudart/twins.h"
@@ -125,8 +125,6 @@ cudaError_t GraphicsResourceGetMappedMipmappedArray(DriverRef driver, cudaMipmap
   if (result == CUDA_SUCCESS) *mipmappedArray = reinterpret_cast<cudaMipmappedArray_t>(found);
   return From(result);
 }
-
-// logs
 
 cudaError_t LogsRegisterCallback(DriverRef driver, cudaLogsCallback_t callbackFunc, void* userData,
                                  cudaLogsCallbackHandle* callback_out) noexcept {

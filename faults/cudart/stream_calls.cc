@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Streams and events: creation, waiting, callbacks, attributes, capture.
 #include "faults/cudart/calls.h"
 #include "faults/cudart/devices.h"
 #include "faults/cudart/twins.h"
@@ -82,8 +83,6 @@ cudaError_t EventRecordWithFlags(DriverRef driver, cudaEvent_t event, cudaStream
 }
 
 cudaError_t EventSynchronize(DriverRef driver, cudaEvent_t event) noexcept { return From(driver.EventSynchronize(event)); }
-
-// Stream capture, and the attributes of streams.
 
 cudaError_t StreamBeginCapture(DriverRef driver, cudaStream_t stream, enum cudaStreamCaptureMode mode) noexcept {
   return From(driver.StreamBeginCapture(stream, As(mode)));

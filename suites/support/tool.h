@@ -28,6 +28,7 @@ struct How {
   std::vector<std::string> environment = {};  // NAME=VALUE, replaces what is inherited
   std::string directory = {};                 // where the command runs; empty: here
   int deadline_ms = kDeadlineMs;
+  bool unread = false;  // stdout is a pipe that nobody reads, and Outcome::out stays empty
 };
 
 // A command under way; its first line of stdout or stderr can be waited for.
