@@ -2,7 +2,6 @@
 // A sweep says the same whatever its trials run in; what cannot be forked is spawned, counted, and says why.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -211,22 +210,6 @@ TEST(Cycle, AProgramThatMarksNothingIsRunOtherwiseAndSaysWhy) {
   const Audit audit = Sweep("cycle", {Program("defective")});
   EXPECT_THAT(Isolation(audit), HasSubstr("fork: the program marks no cycles"));
   EXPECT_EQ(Said(audit), Said(Sweep("spawn", {Program("defective")})));
-}
-
-// Blocks until `name` in the watched directory was written `changes` times, or nothing happens any more.
-bool WaitForWrites(int watch, const std::string& name, int changes) {
-  alignas(inotify_event) char buffer[4096];
-  while (changes > 0) {
-    pollfd watched = {watch, POLLIN, 0};
-    if (poll(&watched, 1, kDeadlineMs) <= 0) return false;
-    const ssize_t got = read(watch, buffer, sizeof(buffer));
-    for (ssize_t at = 0; at < got;) {
-      const auto* const event = reinterpret_cast<const inotify_event*>(buffer + at);
-      if (event->len != 0 && name == event->name) --changes;
-      at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
-    }
-  }
-  return true;
 }
 
 TEST(ResumedForks, AForkedSweepKilledAfterAnyTrialEndsWithTheSameReport) {

@@ -137,14 +137,7 @@ TEST(Sweep, APreparationThatFailsIsAnErrorOfTheCase) {
 // Which call comes second depends on how often it ran: told, never passed silently.
 TEST(Sweep, ALifecycleThatDriftsSaysSo) {
   int runs = 0;
-  const auto lifecycle = Lifecycle("drifts").WithCurrentContext().Init([&](DriverRef driver) {
-    CUevent event = nullptr;
-    CUstream stream = nullptr;
-    const bool swap = ++runs % 3 == 0;
-    const CUresult code = swap ? driver.StreamCreate(&stream, 0) : driver.EventCreate(&event, 0);
-    if (code != CUDA_SUCCESS) return code;
-    return swap ? driver.StreamDestroy(stream) : driver.EventDestroy(event);
-  });
+  const Lifecycle lifecycle = Drifting(&runs);
   const Audit audit = Sweep(lifecycle);
   EXPECT_EQ(audit.drift, "call 1: cuEventCreate, then cuStreamCreate");
   EXPECT_EQ(audit.outcome, AuditOutcome::NotExercised) << audit.Text();

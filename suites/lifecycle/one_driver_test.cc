@@ -218,31 +218,7 @@ TEST_F(OneDriver, DeathTestALostContextEndsTheSweep) {
       "known trials need another process");
 }
 
-// It retains and releases the primary context itself; the audit's own reference keeps that alive, for all the driver can see.
-struct WithItsOwnContext {
-  CUstream stream = nullptr;
-  CUresult Init(DriverRef driver) {
-    CUcontext context = nullptr;
-    CUresult code = driver.Init(0);
-    if (code == CUDA_SUCCESS) code = driver.DevicePrimaryCtxRetain(&context, 0);
-    if (code != CUDA_SUCCESS) return code;
-    code = driver.CtxPushCurrent(context);
-    if (code == CUDA_SUCCESS) {
-      code = driver.StreamCreate(&stream, 0);
-      if (code != CUDA_SUCCESS) (void)driver.CtxPopCurrent(&context);
-    }
-    if (code != CUDA_SUCCESS) (void)driver.DevicePrimaryCtxRelease(0);
-    return code;
-  }
-  CUresult Teardown(DriverRef driver) {
-    CUcontext context = nullptr;
-    const CUresult one = driver.StreamDestroy(stream);
-    const CUresult two = driver.CtxPopCurrent(&context);
-    const CUresult three = driver.DevicePrimaryCtxRelease(0);
-    return one != CUDA_SUCCESS ? one : two != CUDA_SUCCESS ? two : three;
-  }
-};
-
+// Its context is kept alive by the audit's own reference, for all the driver can see.
 TEST_F(OneDriver, AContextThatIsNotRetainedYetCannotBeLost) {
   const auto lifecycle = Lifecycle::Of<WithItsOwnContext>("with_its_own_context");
   const std::vector<std::string> hows = {"sticky"};

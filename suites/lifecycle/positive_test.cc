@@ -118,31 +118,6 @@ TEST(Positive, BlocksThatNoAuditHearsOfAreCounted) {
   EXPECT_THAT(Sweep(lifecycle, {.depth = 1}).skipped, Contains(Pair(reason, ::testing::Ge(1U))));
 }
 
-// It owns its context: the last release of it is part of the audit.
-struct WithItsOwnContext {
-  CUstream stream = nullptr;
-  CUresult Init(DriverRef driver) {
-    CUcontext context = nullptr;
-    CUresult code = driver.Init(0);
-    if (code == CUDA_SUCCESS) code = driver.DevicePrimaryCtxRetain(&context, 0);
-    if (code != CUDA_SUCCESS) return code;
-    code = driver.CtxPushCurrent(context);
-    if (code == CUDA_SUCCESS) {
-      code = driver.StreamCreate(&stream, 0);
-      if (code != CUDA_SUCCESS) (void)driver.CtxPopCurrent(&context);
-    }
-    if (code != CUDA_SUCCESS) (void)driver.DevicePrimaryCtxRelease(0);
-    return code;
-  }
-  CUresult Teardown(DriverRef driver) {
-    CUcontext context = nullptr;
-    const CUresult one = driver.StreamDestroy(stream);
-    const CUresult two = driver.CtxPopCurrent(&context);
-    const CUresult three = driver.DevicePrimaryCtxRelease(0);
-    return one != CUDA_SUCCESS ? one : two != CUDA_SUCCESS ? two : three;
-  }
-};
-
 TEST(Positive, ALifecycleWithAContextOfItsOwn) {
   const auto lifecycle = Lifecycle::Of<WithItsOwnContext>("with_its_own_context");
   EXPECT_UNWINDS_CLEANLY(lifecycle);

@@ -154,14 +154,7 @@ TEST_F(Settings, AReportSaysWhereItsTrialsRan) {
 
 TEST_F(Settings, AReportThatProvesNothingSaysWhy) {
   int runs = 0;
-  const auto drifting = Lifecycle("drifts").WithCurrentContext().Init([&](DriverRef driver) {
-    CUevent event = nullptr;
-    CUstream stream = nullptr;
-    const bool swap = ++runs % 3 == 0;
-    const CUresult code = swap ? driver.StreamCreate(&stream, 0) : driver.EventCreate(&event, 0);
-    if (code != CUDA_SUCCESS) return code;
-    return swap ? driver.StreamDestroy(stream) : driver.EventDestroy(event);
-  });
+  const Lifecycle drifting = Drifting(&runs);
   const Audit audit = Sweep(drifting, {.formats = {"json=" + Path("drifts.json")}});
   EXPECT_EQ(audit.outcome, AuditOutcome::NotExercised) << audit.Text();
   EXPECT_THAT(Content("drifts.json"), HasSubstr("\"message\": \"" + audit.message));
