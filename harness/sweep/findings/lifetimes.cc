@@ -50,11 +50,11 @@ bool IsFingerprint(std::string_view word) {
   return word.starts_with("v2-") && word.size() == 19 && word.find_first_not_of("0123456789abcdef", 3) == std::string_view::npos;
 }
 
-using Key = std::pair<std::string, std::string>;  // kind, fingerprint
+using KindAtPlace = std::pair<std::string, std::string>;  // kind, fingerprint
 
 // How many objects of each kind and place a run left.
-std::map<Key, std::uint64_t> CountLeft(const report::Run& run) {
-  std::map<Key, std::uint64_t> counts;
+std::map<KindAtPlace, std::uint64_t> CountLeft(const report::Run& run) {
+  std::map<KindAtPlace, std::uint64_t> counts;
   for (const report::Finding& finding : run.findings) {
     if (IsLeft(finding)) counts[{finding.kind, FingerprintOf(finding)}] += finding.count;
   }
@@ -103,8 +103,8 @@ Result<Lifetimes> Lifetimes::Parse(const std::string& file, std::string_view tex
 }
 
 std::vector<std::size_t> Lifetimes::Allow(report::Run* run) const {
-  const std::map<Key, std::uint64_t> counts = CountLeft(*run);
-  std::map<Key, std::uint64_t> allowed;
+  const std::map<KindAtPlace, std::uint64_t> counts = CountLeft(*run);
+  std::map<KindAtPlace, std::uint64_t> allowed;
   std::vector<std::size_t> unused;
   for (const Lifetime& row : rows_) {
     allowed[{row.kind, row.fingerprint}] += row.most;
@@ -112,7 +112,7 @@ std::vector<std::size_t> Lifetimes::Allow(report::Run* run) const {
   }
   std::vector<report::Finding> findings;
   for (report::Finding& finding : run->findings) {
-    const Key key = {finding.kind, IsLeft(finding) ? FingerprintOf(finding) : std::string()};
+    const KindAtPlace key = {finding.kind, IsLeft(finding) ? FingerprintOf(finding) : std::string()};
     const auto row = allowed.find(key);
     if (row == allowed.end()) {
       findings.push_back(std::move(finding));
@@ -135,7 +135,7 @@ std::vector<std::size_t> Lifetimes::Allow(report::Run* run) const {
 }
 
 std::string LifetimeTable(const report::Run& run) {
-  std::map<Key, std::uint64_t> counts = CountLeft(run);
+  std::map<KindAtPlace, std::uint64_t> counts = CountLeft(run);
   std::string text(kHead);
   for (const report::Finding& finding : run.findings) {
     if (!IsLeft(finding)) continue;

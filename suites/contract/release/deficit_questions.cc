@@ -64,12 +64,6 @@ void Active(Asker& a) {
   a.Values(a.d.DevicePrimaryCtxGetState(0, &flags, &active), active);
 }
 
-void Active(Asker& a) {
-  unsigned flags = 0;
-  int active = -1;
-  a.Values(a.d.DevicePrimaryCtxGetState(0, &flags, &active), active);
-}
-
 void IsCurrent(Asker& a, CUcontext context) {
   CUcontext current = nullptr;
   a.Prepare(a.d.CtxGetCurrent(&current));
