@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // exports.c: shares memory by file descriptors. When the call after the export fails, it goes wrong with the descriptor, or, `clean`, does
-// not. With `unseen` the driver closes the descriptor of the import past the host probes, as a genuine one does; with `reused` another file
-// then gets its number, unseen as well. Usage   exports allocation|pool|range|import|unseen|reused [clean]
+// not.
+// Usage   exports allocation|pool|range|import|unseen|reused [clean]
+//   unseen  the driver closes the descriptor of the import past the host probes, as a genuine one does
+//   reused  another file then gets its number, unseen as well
 #include <cuda.h>
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // forkless.c: while its middle runs, something is the case that a forked child would share with its parent or not have.
-// Usage   forkless thread|file|pipe|memory|wiped|child|timer|posix_timer|nothing
-//         forkless kept      memory that a fork wipes is as it was to the end, and a child of its own finds it wiped
-//         forkless taken_back      the same page of memory is one that a fork wipes, and then none: the second child of its own finds it
-//         whole forkless droppable       memory that a fork wipes whatever is asked for forkless owned     where the middle fails it waits
-//         for what only the process that it began as is sent forkless pid|status|declared     at its end it is another process than at its
-//         start: keeps the buffer, ends or reports otherwise
+// Usage   forkless thread|file|pipe|memory|wiped|child|timer|posix_timer|nothing|...
+//   kept        memory that a fork wipes is as it was to the end, and a child of its own finds it wiped
+//   taken_back  the same page of memory is one that a fork wipes, and then none: the second child of its own finds it whole
+//   droppable   memory that a fork wipes whatever is asked for
+//   owned       where the middle fails it waits for what only the process that it began as is sent
+//   pid, status, declared      at its end it is another process than at its start: keeps the buffer, ends or reports otherwise
 #include <cuaudit/mark.h>
 #include <cuda.h>
 #include <fcntl.h>

@@ -1,8 +1,9 @@
-/* SPDX-License-Identifier: MIT
- * library_subject.c: makes and destroys one object of one of NVIDIA's libraries, cycle by marked cycle, and reports what the library told
- * it. Usage   library_subject FILE KIND [CYCLES]      FILE is the library; KIND as in kKinds; default one cycle Exit    0 every cycle
- * succeeded, 1 the last one did not, 2 bad arguments, 77 FILE cannot be loaded or lacks a function
- */
+// SPDX-License-Identifier: MIT
+// library_subject.c: makes and destroys one object of one of NVIDIA's libraries, cycle by marked cycle, and reports what the library told
+// it.
+//
+//   Usage   library_subject FILE KIND [CYCLES]      FILE is the library; KIND as in kKinds; default one cycle
+//   Exit    0 every cycle succeeded, 1 the last one did not, 2 bad arguments, 77 FILE cannot be loaded or lacks a function
 #include <cuaudit/mark.h>
 #include <dlfcn.h>
 #include <stdio.h>
