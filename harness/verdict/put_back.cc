@@ -236,9 +236,10 @@ PutBack::Outlived PutBack::OutlivedAt(const Evidence& trial, const Change& chang
 // Makes that the place of `outlived`.
 bool PutBack::IsInTheWay(const Evidence& trial, const Change& change, Outlived* outlived) {
   const std::vector<std::uint32_t>& calls = trial.facts().calls;
+  constexpr int kNowhere = std::numeric_limits<int>::max();
   int above = 0;
-  std::optional<int> left;      // `above`, when the function had returned
-  std::optional<int> put_back;  // `above` with the former context, which the function pushed
+  std::optional<int> left;  // `above`, when the function had returned
+  int put_back = kNowhere;  // `above` with the former context, which the function pushed
   outlived->call = nullptr;
   for (std::size_t step = change.step + 1; step < calls.size(); ++step) {
     const Record& record = trial.record(calls[step]);
@@ -258,9 +259,9 @@ bool PutBack::IsInTheWay(const Evidence& trial, const Change& change, Outlived* 
     if (left && above < *left) return false;  // the caller takes off what was changed
     if (left) continue;
     if (effect == Effect::PushesContext && record.argument[0] == change.before && OutcomeOf(record) == Outcome::Succeeded) put_back = above;
-    if (put_back && above < *put_back) put_back.reset();
+    if (above < put_back) put_back = kNowhere;
   }
-  if (put_back || (outlived->call == nullptr && outlived->end == nullptr)) return false;
+  if (put_back != kNowhere || (outlived->call == nullptr && outlived->end == nullptr)) return false;
   return !IsGone(trial, change.before, outlived->call != nullptr ? outlived->call->begin : outlived->end->begin);
 }
 

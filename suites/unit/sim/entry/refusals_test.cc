@@ -68,7 +68,8 @@ TEST(Refusals, ADumpHasTheNewestLinesThatFitAndMovesOn) {
   EXPECT_OK(sim.d.LogsCurrent(&from, 0));
   for (int i = 0; i < 3; ++i) Refuse(sim);
   CUlogIterator again = from;
-  const std::string line = std::string(kLine) + "\n";
+  std::string line(kLine);
+  line += '\n';
   EXPECT_EQ(Dump(sim, &again, 4096), line + line + line);
   EXPECT_EQ(again, from + 3);
   EXPECT_EQ(Dump(sim, &again, 4096), "");
