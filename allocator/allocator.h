@@ -60,13 +60,14 @@ class Allocator final : public Backend {
   // `*out` is empty and nothing is held. INVALID_VALUE: no device, or Check(options) is not null.
   [[nodiscard]] static CUresult Create(driver::DriverRef driver, const DeviceConfig* devices, int count, const Options& options,
                                        std::unique_ptr<Allocator>* out) noexcept;
-  ~Allocator() override;  // Close, whose error nobody hears
+  ~Allocator() override;  // calls Close and drops its error
 
-  // Releases everything, blocks that users still hold included (`*live_blocks` counts them, may be null). The first error; what is proved
-  // to be ours still is tried again by the next Close, the rest is not (docs/ALLOCATOR.md, "Releases that fail"). A context that the driver
-  // does not tell and a capture mode that it does not set keep nothing from being released. Afterwards only Close,
-  // GetStatistics and the destructor may be called. Calls what EmptyCache calls, EventSynchronize, PointerGetAttribute, EventDestroy,
-  // StreamDestroy, MemFreeHost, MemAddressFree, DevicePrimaryCtxRelease.
+  // Releases everything, also blocks that users still hold: `*live_blocks` (may be null) is how many those are. Answers the first error
+  // and releases the rest all the same. The next Close tries again what the allocator can prove to be still its own, and nothing else
+  // (docs/ALLOCATOR.md, "Releases that fail"). Close also releases when the driver does not say which context is current, and when it
+  // refuses to set the capture mode. Afterwards only Close, GetStatistics and the destructor may be called.
+  // Driver calls: those of EmptyCache, EventSynchronize, PointerGetAttribute, EventDestroy, StreamDestroy, MemFreeHost, MemAddressFree,
+  // DevicePrimaryCtxRelease.
   [[nodiscard]] CUresult Close(std::size_t* live_blocks = nullptr) noexcept;
 
   const char* Name() const noexcept override { return "native"; }
@@ -78,41 +79,49 @@ class Allocator final : public Backend {
   // A stream that is being captured has another identity than outside, one for all captures that go to the same private pool, or for this
   // capture alone; the driver tells no better one. A StreamRef made before stands for that one in Allocate, once the capture was announced,
   // and for the stream itself afterwards; one made in a capture is refused outside.
-  // Calls StreamGetCaptureInfo, StreamGetId (StreamGetCtx during a capture), the first time StreamGetCtx; for the default streams, and when
-  // no context is current, CtxGetCurrent, CtxPushCurrent, CtxPopCurrent around them.
+  // Driver calls: StreamGetCaptureInfo, then StreamGetId, or StreamGetCtx during a capture. The first call for a stream also makes
+  // StreamGetCtx. For a default stream, or when no context is current, CtxGetCurrent and CtxPushCurrent come before and CtxPopCurrent
+  // after.
   [[nodiscard]] CUresult Identify(int device, CUstream stream, StreamRef* out) noexcept;
 
-  // Calls nothing when the thread's cache has what is needed, but for every `capture_check_interval`-th; else StreamIsCapturing, in a
-  // capture StreamGetCaptureInfo, and when the arena has nothing that is free for certain: EventQuery, StreamIsCapturing,
-  // StreamGetCaptureInfo, StreamWaitEvent, EventRecord; to grow MemAlloc, or MemAddressReserve, MemCreate, MemMap, MemSetAccess (unwound by
-  // MemUnmap, MemRelease); when that fails what EmptyCache calls, and MemGetInfo; ThreadExchangeStreamCaptureMode around what a capture
-  // forbids.
+  // Driver calls, in the order in which they become necessary:
+  // - none, when the thread's cache has such a block; but every `capture_check_interval`-th such request makes the next one;
+  // - StreamIsCapturing, and StreamGetCaptureInfo in a capture;
+  // - when no block is known to be free: EventQuery, StreamIsCapturing, StreamGetCaptureInfo, StreamWaitEvent, EventRecord;
+  // - for new memory: MemAlloc, or MemAddressReserve, MemCreate, MemMap and MemSetAccess, which MemUnmap and MemRelease undo. With
+  //   remap_budget also EventQuery, EventCreate, EventRecord and StreamIsCapturing about streams that freed pages, and MemUnmap;
+  // - when the device is full: those of EmptyCache, and MemGetInfo.
+  // ThreadExchangeStreamCaptureMode stands around calls that a capture would forbid.
   [[nodiscard]] CUresult Allocate(std::size_t bytes, StreamRef stream, CUdeviceptr* out) noexcept;
   // Identify, then the same.
   [[nodiscard]] CUresult Allocate(int device, std::size_t bytes, CUstream stream, CUdeviceptr* out) noexcept override;
-  // Calls nothing, except for streams of RecordStream: StreamIsCapturing, StreamGetId, EventCreate, EventRecord. INVALID_HANDLE: one of
-  // those is not the stream any more that it was; the block waits until all is synchronised.
+  // INVALID_HANDLE: a handle that RecordStream was given is another stream's by now. The block is freed, and waits until everything is
+  // synchronised. Driver calls: none, unless RecordStream named streams of the block: then StreamIsCapturing, StreamGetId, EventCreate and
+  // EventRecord for each.
   [[nodiscard]] CUresult Free(CUdeviceptr address) noexcept override;
-  // Calls Identify's. The stream must live until Free or RetireStream.
+  // The stream must live until Free or RetireStream. Driver calls: those of Identify.
   [[nodiscard]] CUresult RecordStream(CUdeviceptr address, CUstream stream) noexcept override;
   [[nodiscard]] CUresult RecordStream(CUdeviceptr address, StreamRef stream) noexcept;
-  // Calls Identify's, StreamGetCaptureInfo, EventCreate (when the pool has none), EventRecord or StreamWriteValue64. The stream may be
-  // another device's.
+  // The stream may be another device's. Driver calls: those of Identify, StreamGetCaptureInfo, and EventRecord or StreamWriteValue64;
+  // EventCreate when no event is left over from an earlier use.
   [[nodiscard]] CUresult RecordUse(CUdeviceptr address, CUstream stream) noexcept override;
   [[nodiscard]] CUresult RecordUse(CUdeviceptr address, StreamRef stream) noexcept;
   // An event that was recorded in a capture stands for captured work, as a RecordUse there.
-  // Calls StreamCreate and StreamGetId where the streams made before are in captures or in other calls, StreamIsCapturing,
-  // StreamWaitEvent, EventCreate, EventRecord; StreamGetCaptureInfo for an event of a capture.
+  // Driver calls: StreamIsCapturing, StreamWaitEvent, EventCreate, EventRecord; StreamGetCaptureInfo for an event of a capture. The wait is
+  // enqueued on a stream of the allocator's own: StreamCreate and StreamGetId make another one when those it has are in captures or in
+  // use by other calls.
   [[nodiscard]] CUresult KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept override;
   bool FindBlock(CUdeviceptr address, CUdeviceptr* base, std::size_t* size) const noexcept override;
 
   // The stream is about to be destroyed, or will neither allocate again nor be given to RecordStream (ILLEGAL_STATE): what it leaves serves
   // others as soon as its work is over. What RecordStream promised for it is paid: later work of it is told of by RecordUse. With an error
-  // the stream is what it was, and RetireStream may be called again. Calls Identify's, EventCreate, EventRecord.
+  // the stream is what it was, and RetireStream may be called again. Driver calls: those of Identify, EventCreate, EventRecord.
   [[nodiscard]] CUresult RetireStream(int device, CUstream stream) noexcept;
 
-  // Calls EventSynchronize, CtxSynchronize (expandable segments and pools with their own release), PointerGetAttribute, MemFree, MemUnmap,
-  // MemRelease, ThreadExchangeStreamCaptureMode; StreamGetCaptureInfo about streams of KeepAliveUntil that are in captures.
+  // Cached memory goes back to the driver: of the shared pool and of private ones without users, of one pool, or until no more than that
+  // is reserved. Driver calls: EventSynchronize; CtxSynchronize for expandable segments and for pools with their own release;
+  // PointerGetAttribute, MemFree, MemUnmap, MemRelease, ThreadExchangeStreamCaptureMode; StreamGetCaptureInfo about streams of
+  // KeepAliveUntil that are in captures.
   [[nodiscard]] CUresult EmptyCache() noexcept override;
   [[nodiscard]] CUresult EmptyCache(PoolId pool) noexcept;
   [[nodiscard]] CUresult Trim(int device, std::size_t reserved_bytes) noexcept override;

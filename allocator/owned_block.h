@@ -15,7 +15,7 @@ namespace cuaudit::alloc {
 //   Owns      one block; borrows its backend, which must outlive it. Moves, never copies.
 //   Threads   one at a time; the block may be given back on another thread than it was allocated on.
 //   Streams   work on stream() needs no further order; after the last work on any other: RecordUse(that stream).
-//   Errors    CUresult as the backend's; the destructor's is nobody's, Reset's is the caller's.
+//   Errors    CUresult of the backend's call. Reset answers the error of its Free; the destructor drops it.
 //   Faults    as the backend's Allocate, Free, RecordUse, RecordStream, KeepAliveUntil.
 //   Source    ours.
 class OwnedBlock {

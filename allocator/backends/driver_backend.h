@@ -7,11 +7,11 @@
 //   Streams   more than backend.h asks: the block's own stream must live until Free as well, since the driver is told of it there.
 //   Errors    as backend.h. What the driver refuses to take back stays aside, counted in `releases_refused`, until EmptyCache or the
 //             destructor.
-//   Faults    Allocate: MemAllocFromPoolAsync, or ThreadExchangeStreamCaptureMode and MemAlloc. Free: MemFreeAsync or MemFree; with
-//             uses EventCreate, EventRecord, StreamWaitEvent, EventDestroy before it, StreamCreate the first time, StreamSynchronize
-//             (uncached). All: CtxGetCurrent, CtxPushCurrent, CtxPopCurrent; StreamIsCapturing, StreamGetCtx. Create:
-//             DevicePrimaryCtxRetain, MemPoolCreate, MemPoolSetAttribute; the destructor and a failed Create: MemPoolDestroy,
-//             StreamDestroy, DevicePrimaryCtxRelease.
+//   Faults    Create: DevicePrimaryCtxRetain, MemPoolCreate, MemPoolSetAttribute. A failed Create and the destructor: MemPoolDestroy,
+//             StreamDestroy, DevicePrimaryCtxRelease. Allocate: MemAllocFromPoolAsync; or ThreadExchangeStreamCaptureMode and MemAlloc.
+//             Free: MemFreeAsync or MemFree. Free of a block with uses, before that: EventCreate, EventRecord, StreamWaitEvent,
+//             EventDestroy, the first time StreamCreate, and StreamSynchronize where nothing is cached. Each of these calls also makes
+//             CtxGetCurrent, CtxPushCurrent, CtxPopCurrent, StreamIsCapturing and StreamGetCtx.
 //   Source    CUDA Driver API 13.0; that a free waits on a stream of its own is PyTorch's idea for cudaMallocAsync.
 //   Not here  RecordUse as such: it is RecordStream here, counted in `uses_degraded`, told once through `warn`, and shown by a snapshot's
 //             `backend`.

@@ -3,7 +3,7 @@
 //
 //   Owns      the backends and the history; one such state per process, never destroyed.
 //   Threads   any; one lock around making a backend and around pools, none on the way to an existing one.
-//   Errors    Backend and Settings: null or false, and error() has the words of this thread's latest.
+//   Errors    Backend answers null and Settings false; error() then says why, for the latest failure on this thread.
 //   Faults    cuInit, cuDeviceGet, and what MakeBackend calls.
 //   Source    ours.
 #pragma once

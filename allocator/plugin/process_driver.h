@@ -3,7 +3,7 @@
 //
 //   Owns      as genuine_driver.h: the dlopen reference, for the rest of the process.
 //   Threads   one.
-//   Errors    a static phrase; null when it is open.
+//   Errors    a static phrase that says what is missing; null on success.
 //   Faults    makes no driver call.
 //   Source    libcuda.so.1 as the dynamic loader finds it, so that an audit's drop-in is found first.
 #pragma once

@@ -212,7 +212,7 @@ CUresult SegmentSource::FillPages(Arena* arena, Request* request, Block* room, C
   return result;
 }
 
-// As AddSegment, at the lowest address where there is room: behind free memory if that is there.
+// As AddSegment, where the fewest pages are missing: behind the free memory that nearly does. Of several such places the lowest.
 CUresult SegmentSource::Extend(Arena* arena, Request* request, Block** out) noexcept {
   const std::size_t i = Index(request->large);
   Device* const device = arena->device;
@@ -225,17 +225,22 @@ CUresult SegmentSource::Extend(Arena* arena, Request* request, Block** out) noex
   Block* before = nullptr;
   {
     const Held held(arena->lock);
-    for (Block* block = arena->unmapped[i].First(); block != nullptr; block = BlockTree<false>::Next(block)) {
+    std::size_t fewest = 0;
+    for (Block* block = arena->unmapped[i].First(); block != nullptr && fewest != segment->page; block = BlockTree<false>::Next(block)) {
       Block* const previous = block->prev;
-      before = previous != nullptr && previous->place == Place::Ready ? previous : nullptr;
-      const std::size_t have = before == nullptr ? 0 : before->size;
+      Block* const ready = previous != nullptr && previous->place == Place::Ready ? previous : nullptr;
+      const std::size_t have = ready == nullptr ? 0 : ready->size;
       const std::size_t needed =
           have >= request->size ? segment->page : (request->size - have + segment->page - 1) / segment->page * segment->page;
-      if (block->size < needed) continue;
+      if (block->size < needed || (room != nullptr && needed >= fewest)) continue;
       room = block;
+      before = ready;
+      fewest = needed;
+    }
+    if (room != nullptr) {
       arena->Remove(room);
-      if (room->size > needed) {
-        Block* const rest = arena->SplitAt(room, needed);
+      if (room->size > fewest) {
+        Block* const rest = arena->SplitAt(room, fewest);
         if (rest == nullptr) {
           arena->Insert(room, Place::Unmapped);
           return CUDA_ERROR_OUT_OF_MEMORY;
@@ -243,7 +248,6 @@ CUresult SegmentSource::Extend(Arena* arena, Request* request, Block** out) noex
         arena->Insert(rest, Place::Unmapped);
       }
       if (before != nullptr) arena->Remove(before);  // so that nobody takes it meanwhile
-      break;
     }
   }
   request->no_room = room == nullptr;

@@ -13,8 +13,9 @@ using std::chrono::steady_clock;
 
 // Unused time of so long ago does not count: else a program that computed for an hour could spend minutes on moves.
 constexpr steady_clock::duration kLongestCredit = std::chrono::milliseconds(100);
-// Below so much more than the most that was ever allocated, new memory is taken: most fragments find a use by themselves.
-constexpr std::size_t kSlackDivisor = 16;
+// Below an eleventh more than the most that was ever allocated, new memory is taken: most fragments find a use by themselves, and what
+// moved to and fro otherwise stays.
+constexpr std::size_t kSlackDivisor = 11;
 
 // Whose pages may come and go: no graph has its addresses, no user gave its memory, and it has a range of pages.
 bool MayMove(const Arena* arena) noexcept {

@@ -113,9 +113,9 @@ class PageMover {
 //   Units     bytes.
 //   Errors    CUresult as the driver gave it. What could not be given back is ours still, unless it is in doubt (docs/ALLOCATOR.md,
 //             "Releases that fail").
-//   Faults    Grow: MemAlloc, or MemAddressReserve, MemCreate, MemMap, MemSetAccess, unwound by MemUnmap and MemRelease; where pages move, EventQuery.
-//             Release: what waits
-//             for uses, PointerGetAttribute, MemFree, MemUnmap, MemRelease. CloseAll: MemAddressFree too. ThreadExchangeStreamCaptureMode.
+//   Faults    Grow, plain: MemAlloc. Grow, pages: MemAddressReserve, MemCreate, MemMap, MemSetAccess, which MemUnmap and MemRelease undo;
+//             where pages move, those of PageMover. Release: those of Synchronizer, PointerGetAttribute, MemFree, MemUnmap, MemRelease.
+//             CloseAll: also MemAddressFree. All of them: ThreadExchangeStreamCaptureMode.
 class SegmentSource {
  public:
   SegmentSource(Environment& environment, Synchronizer& synchronizer, PageMover& mover) noexcept

@@ -49,7 +49,7 @@ bool IsDefaultStream(CUstream stream) noexcept;
 //             where a stream's way into the fast path opens or closes. No driver call is made with it held.
 //   Streams   a handle is used only in the calls that name it.
 //   Errors    CUresult as the driver gave it; OUT_OF_MEMORY when host memory ran out.
-//   Faults    Make: WordPages'. LookAt: Captures'.
+//   Faults    Make: those of WordPages::Make. LookAt: those of Captures.
 class StreamTable {
  public:
   StreamTable(Environment& environment, const Devices& devices) noexcept : words(environment), env_(environment), devices_(devices) {}

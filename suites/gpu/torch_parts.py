@@ -10,7 +10,8 @@ PROGRAMS = Path(__file__).resolve().parent / "programs"
 ROOT = PROGRAMS.parents[2]
 TRACED = {"transformer": "torch_trace.tsv", "generation": "torch_trace_generation.tsv", "diffusion": "torch_trace_diffusion.tsv", "finetuning": "torch_trace_finetuning.tsv"}
 WORKLOADS = ("resnet", "transformer", "server", "generation", "diffusion", "finetuning")
-ALLOCATORS = ("pytorch", "pytorch,expandable", "cudaMallocAsync", "cuaudit", "cuaudit:expandable_segments:True")
+ALLOCATORS = ("pytorch", "pytorch,expandable", "cudaMallocAsync", "cuaudit", "cuaudit:expandable_segments:True",
+              "cuaudit:expandable_segments:True,policy:wait,trust_stream_handles:True,page_size_mb:16,remap_budget:1.0")
 COLUMNS = ("workload", "allocator", "seconds", "reserved_peak", "asked_peak", "computed")
 
 
