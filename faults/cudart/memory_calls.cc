@@ -255,12 +255,6 @@ cudaError_t Memset3DAsync(DriverRef driver, struct cudaPitchedPtr pitchedDevPtr,
 
 // Memory pools: current and default ones, attributes, access, export.
 
-namespace {
-
-bool IsDevice(int device) noexcept { return device >= 0 && device < DeviceCount(); }
-
-}  // namespace
-
 cudaError_t DeviceGetDefaultMemPool(DriverRef driver, cudaMemPool_t* memPool, int device) noexcept {
   return IsDevice(device) ? From(driver.DeviceGetDefaultMemPool(memPool, DeviceAt(device))) : cudaErrorInvalidDevice;
 }
