@@ -78,13 +78,13 @@ cudaError_t ArrayGetPlane(DriverRef driver, cudaArray_t* pPlaneArray, cudaArray_
 
 cudaError_t ArrayGetMemoryRequirements(DriverRef driver, struct cudaArrayMemoryRequirements* memoryRequirements, cudaArray_t array,
                                        int device) noexcept {
-  if (device < 0 || device >= DeviceCount()) return cudaErrorInvalidDevice;
+  if (!IsDevice(device)) return cudaErrorInvalidDevice;
   return From(driver.ArrayGetMemoryRequirements(As(memoryRequirements), Array(array), DeviceAt(device)));
 }
 
 cudaError_t MipmappedArrayGetMemoryRequirements(DriverRef driver, struct cudaArrayMemoryRequirements* memoryRequirements,
                                                 cudaMipmappedArray_t mipmap, int device) noexcept {
-  if (device < 0 || device >= DeviceCount()) return cudaErrorInvalidDevice;
+  if (!IsDevice(device)) return cudaErrorInvalidDevice;
   return From(driver.MipmappedArrayGetMemoryRequirements(As(memoryRequirements), Mipmap(mipmap), DeviceAt(device)));
 }
 
@@ -100,7 +100,7 @@ cudaError_t MipmappedArrayGetSparseProperties(DriverRef driver, struct cudaArray
 cudaError_t DeviceGetTexture1DLinearMaxWidth(DriverRef driver, size_t* maxWidthInElements, const struct cudaChannelFormatDesc* fmtDesc,
                                              int device) noexcept {
   if (fmtDesc == nullptr) return cudaErrorInvalidValue;
-  if (device < 0 || device >= DeviceCount()) return cudaErrorInvalidDevice;
+  if (!IsDevice(device)) return cudaErrorInvalidDevice;
   Format format{};
   if (const cudaError_t error = FormatOf(*fmtDesc, &format)) return error;
   return From(driver.DeviceGetTexture1DLinearMaxWidth(maxWidthInElements, format.format, format.channels, DeviceAt(device)));

@@ -8,7 +8,7 @@ namespace cuaudit::cudart {
 namespace {
 
 cudaError_t Contexts(DriverRef driver, int to, int from, CUcontext* to_context, CUcontext* from_context) noexcept {
-  if (to < 0 || to >= DeviceCount() || from < 0 || from >= DeviceCount()) return cudaErrorInvalidDevice;
+  if (!IsDevice(to) || !IsDevice(from)) return cudaErrorInvalidDevice;
   if (const cudaError_t error = RetainDevice(driver, to, to_context)) return error;
   return RetainDevice(driver, from, from_context);
 }

@@ -9,8 +9,6 @@
 namespace cuaudit::cudart {
 namespace {
 
-bool IsDevice(int device) noexcept { return device >= 0 && device < DeviceCount(); }
-
 constexpr Property kProperties[] = {
 #define CUDART_PROPERTY(field, attribute)                                                                                    \
   {static_cast<unsigned short>(__builtin_offsetof(cudaDeviceProp, field)), sizeof(cudaDeviceProp{}.field) == sizeof(size_t), \
@@ -35,7 +33,7 @@ cudaError_t GetDeviceCount(DriverRef, int* count) noexcept {
 }
 
 cudaError_t SetDevice(DriverRef driver, int device) noexcept {
-  if (device < 0 || device >= DeviceCount()) return cudaErrorInvalidDevice;
+  if (!IsDevice(device)) return cudaErrorInvalidDevice;
   return BindDevice(driver, device);
 }
 
@@ -43,7 +41,7 @@ cudaError_t SetDevice(DriverRef driver, int device) noexcept {
 cudaError_t SetValidDevices(DriverRef, int* device_arr, int len) noexcept {
   if (len < 0 || (len > 0 && device_arr == nullptr)) return cudaErrorInvalidValue;
   for (int i = 0; i < len; ++i) {
-    if (device_arr[i] < 0 || device_arr[i] >= DeviceCount()) return cudaErrorInvalidDevice;
+    if (!IsDevice(device_arr[i])) return cudaErrorInvalidDevice;
   }
   if (len > 0 && This().generation == 0) This().device = device_arr[0];
   return cudaSuccess;
@@ -70,7 +68,7 @@ cudaError_t GetDeviceFlags(DriverRef driver, unsigned int* flags) noexcept {
 }
 
 cudaError_t InitDevice(DriverRef driver, int device, unsigned int deviceFlags, unsigned int flags) noexcept {
-  if (device < 0 || device >= DeviceCount()) return cudaErrorInvalidDevice;
+  if (!IsDevice(device)) return cudaErrorInvalidDevice;
   if ((flags & cudaInitDeviceFlagsAreValid) != 0) {
     if (const CUresult result = driver.DevicePrimaryCtxSetFlags(DeviceAt(device), deviceFlags)) return From(result);
   }

@@ -22,7 +22,8 @@ inline constexpr int kMaxDevices = 64;
 // Call this after the driver is initialised. It does nothing when the devices are already known.
 cudaError_t FindDevices(DriverRef driver) noexcept;
 int DeviceCount() noexcept;
-CUdevice DeviceAt(int ordinal) noexcept;  // requires `ordinal` < DeviceCount()
+inline bool IsDevice(int ordinal) noexcept { return ordinal >= 0 && ordinal < DeviceCount(); }
+CUdevice DeviceAt(int ordinal) noexcept;  // requires IsDevice(ordinal)
 int OrdinalOf(CUdevice device) noexcept;  // -1: not a device of this process
 
 // Ensures that the thread has a current context: its present one, or else the primary context of its device.

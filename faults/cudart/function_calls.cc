@@ -130,7 +130,7 @@ cudaError_t GetKernel(DriverRef driver, cudaKernel_t* kernelPtr, const void* ent
 
 cudaError_t KernelSetAttributeForDevice(DriverRef driver, cudaKernel_t kernel, enum cudaFuncAttribute attr, int value,
                                         int device) noexcept {
-  if (device < 0 || device >= DeviceCount()) return cudaErrorInvalidDevice;
+  if (!IsDevice(device)) return cudaErrorInvalidDevice;
   if (kernel == nullptr) return cudaErrorInvalidResourceHandle;
   CUkernel resolved = nullptr;
   if (const cudaError_t error = ResolveKernel(driver, kernel, &resolved)) return error;

@@ -136,17 +136,17 @@ cudaError_t GraphReleaseUserObject(DriverRef driver, cudaGraph_t graph, cudaUser
 }
 
 cudaError_t DeviceGraphMemTrim(DriverRef driver, int device) noexcept {
-  if (device < 0 || device >= DeviceCount()) return cudaErrorInvalidDevice;
+  if (!IsDevice(device)) return cudaErrorInvalidDevice;
   return From(driver.DeviceGraphMemTrim(DeviceAt(device)));
 }
 
 cudaError_t DeviceGetGraphMemAttribute(DriverRef driver, int device, enum cudaGraphMemAttributeType attr, void* value) noexcept {
-  if (device < 0 || device >= DeviceCount()) return cudaErrorInvalidDevice;
+  if (!IsDevice(device)) return cudaErrorInvalidDevice;
   return From(driver.DeviceGetGraphMemAttribute(DeviceAt(device), As(attr), value));
 }
 
 cudaError_t DeviceSetGraphMemAttribute(DriverRef driver, int device, enum cudaGraphMemAttributeType attr, void* value) noexcept {
-  if (device < 0 || device >= DeviceCount()) return cudaErrorInvalidDevice;
+  if (!IsDevice(device)) return cudaErrorInvalidDevice;
   return From(driver.DeviceSetGraphMemAttribute(DeviceAt(device), As(attr), value));
 }
 

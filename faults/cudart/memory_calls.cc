@@ -42,8 +42,6 @@ cudaError_t FillSlices(const cudaPitchedPtr& to, const cudaExtent& extent, Fill 
   return cudaSuccess;
 }
 
-bool IsDevice(int device) noexcept { return device >= 0 && device < DeviceCount(); }
-
 }  // namespace
 
 // A null argument is refused even without a context.

@@ -28,7 +28,7 @@ static_assert(__builtin_offsetof(DeviceProperties12, uuid) == __builtin_offsetof
 
 cudaError_t GetDeviceProperties12(DriverRef driver, void* properties, int device) noexcept {
   if (properties == nullptr) return cudaErrorInvalidValue;
-  if (device < 0 || device >= DeviceCount()) return cudaErrorInvalidDevice;
+  if (!IsDevice(device)) return cudaErrorInvalidDevice;
   memset(properties, 0, sizeof(DeviceProperties12));
   return ReadProperties(driver, DeviceAt(device), kProperties12, properties);
 }
