@@ -2,7 +2,6 @@
 #include "faults/plan/fault.h"
 
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "faults/driver/effects.h"
@@ -59,6 +58,42 @@ bool ParseSite(std::string_view text, std::uint64_t* site) noexcept {
   }
   return *site != 0;
 }
+
+// A text of at most `capacity` bytes, the terminating zero included. What goes beyond is counted and not written. By hand, because a plan
+// of ten million trials has as many of these texts, and snprintf would be most of its cost.
+class FaultText {
+ public:
+  FaultText(char* text, std::size_t capacity) noexcept : text_(text), capacity_(capacity) {}
+
+  void Put(std::string_view part) noexcept {
+    for (const char c : part) {
+      if (length_ < capacity_) text_[length_] = c;
+      ++length_;
+    }
+  }
+  void PutNumber(std::uint32_t number) noexcept {
+    char digits[10];
+    std::size_t first = sizeof(digits);
+    do {
+      digits[--first] = static_cast<char>('0' + number % 10);
+      number /= 10;
+    } while (number != 0);
+    Put({digits + first, sizeof(digits) - first});
+  }
+  void PutSite(std::uint64_t site) noexcept {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    for (std::size_t shift = 4 * kSiteDigits; shift != 0; shift -= 4) Put(kDigits.substr(site >> (shift - 4) & 15U, 1));
+  }
+  std::size_t End() noexcept {
+    if (capacity_ != 0) text_[length_ < capacity_ ? length_ : capacity_ - 1] = '\0';
+    return length_;
+  }
+
+ private:
+  char* const text_;
+  const std::size_t capacity_;
+  std::size_t length_ = 0;
+};
 
 const char* ParseHow(std::string_view text, Fault* fault) noexcept {
   for (const HowRow& row : kHows) {
@@ -166,24 +201,29 @@ ParseError ParseFault(std::string_view text, Fault* fault) noexcept {
 }
 
 std::size_t FormatFault(const Fault& fault, char* text, std::size_t capacity) noexcept {
-  char phase[16] = "";
-  if (fault.phase != Phase::Any)
-    snprintf(phase, sizeof(phase), "@%.*s", static_cast<int>(Name(fault.phase).size()), Name(fault.phase).data());
-  if (const HostFaultRow* const host = HostFaultOf(fault.base)) {
-    const int length = snprintf(text, capacity, "%s#%u%s=%s", host->name.data(), fault.occurrence, phase, host->error.data());
-    return length < 0 ? 0 : static_cast<std::size_t>(length);
+  FaultText out(text, capacity);
+  const HostFaultRow* const host = HostFaultOf(fault.base);
+  out.Put(host != nullptr ? host->name : driver::Name(fault.base));
+  if (host == nullptr && fault.site != 0) {
+    out.Put("@site=");
+    out.PutSite(fault.site);
   }
-  const std::string_view name = driver::Name(fault.base);
-  const std::string_view code = driver::ShortResultName(fault.code);
-  const std::string_view how = NameOf(fault.how);
-  char site[32] = "";
-  if (fault.site != 0) snprintf(site, sizeof(site), "@site=%016llx", static_cast<unsigned long long>(fault.site));
-  char burst[16] = "";
-  if (fault.how == How::Burst) snprintf(burst, sizeof(burst), "%u", fault.burst);
-  const int length =
-      snprintf(text, capacity, "%.*s%s#%s%u%s=%.*s,%.*s%s", static_cast<int>(name.size()), name.data(), site, fault.follows ? "+" : "",
-               fault.occurrence, phase, static_cast<int>(code.size()), code.data(), static_cast<int>(how.size()), how.data(), burst);
-  return length < 0 ? 0 : static_cast<std::size_t>(length);
+  out.Put(host == nullptr && fault.follows ? "#+" : "#");
+  out.PutNumber(fault.occurrence);
+  if (fault.phase != Phase::Any) {
+    out.Put("@");
+    out.Put(Name(fault.phase));
+  }
+  out.Put("=");
+  if (host != nullptr) {
+    out.Put(host->error);
+  } else {
+    out.Put(driver::ShortResultName(fault.code));
+    out.Put(",");
+    out.Put(NameOf(fault.how));
+    if (fault.how == How::Burst) out.PutNumber(fault.burst);
+  }
+  return out.End();
 }
 
 std::string_view Name(Phase phase) noexcept { return kPhases[static_cast<std::size_t>(phase)]; }

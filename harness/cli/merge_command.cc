@@ -120,9 +120,9 @@ class ProjectMerge {
     const std::size_t cases = merge_.rounds.front().cases.size();
     const std::size_t jobs = merge_.options.jobs != 0 ? merge_.options.jobs : UsableCores();
     SideBySide how;
-    how.at_a_time = AnyAlone() ? 1 : std::min(jobs, cases);
+    how.at_a_time = AnyAlone(merge_.rounds.front().cases) ? 1 : std::min(jobs, cases);
     how.name = [this](std::size_t i) { return merge_.Case(i).name; };
-    how.bytes = [this](std::size_t i) { return kMemoryOfACase + kMemoryPerByte * BytesOf(i); };
+    how.bytes = [this](std::size_t i) { return MemoryOfCase(merge_.shards, i); };
     how.carry_out = [this](std::size_t i) { return Pack(MergeCase(i)); };
     how.take = [this](std::size_t i, const std::string& answer) { return Take(i, Unpack(answer)); };
     if (how.at_a_time > 1) {
@@ -138,30 +138,6 @@ class ProjectMerge {
   }
 
  private:
-  // An estimate of what the process of a case takes: as much as the largest that was measured at its peak, with about 8,000 trials
-  // (docs/MEASURED.md), and for each byte of its shards what parsed rows take, about, which nobody has measured.
-  static constexpr std::uint64_t kMemoryOfACase = std::uint64_t{49} << 20U;
-  static constexpr std::uint64_t kMemoryPerByte = 24;
-
-  // Whether some program should have the machine for itself, when its case still needs trials.
-  bool AnyAlone() const {
-    const std::vector<PlannedCase>& cases = merge_.rounds.front().cases;
-    return std::any_of(cases.begin(), cases.end(),
-                       [](const PlannedCase& one) { return one.options.jobs == 1 || one.options.driver != Name(DriverChoice::Simulated); });
-  }
-
-  // Bytes of the shards that are about the case.
-  std::uint64_t BytesOf(std::size_t i) const {
-    std::uint64_t bytes = 0;
-    for (const auto& round : merge_.shards.rounds) {
-      for (const std::optional<Shard>& shard : round) {
-        if (!shard.has_value()) continue;
-        for (const WrittenPiece& piece : shard->pieces) bytes += piece.piece.in_case == i ? piece.bytes : 0;
-      }
-    }
-    return bytes;
-  }
-
   MergedCase MergeCase(std::size_t i) {
     const PlannedCase& one = merge_.Case(i);
     MergedCase merged;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
 #include "harness/cli/shard_work.h"
+#include "harness/cli/side_by_side.h"
 #include "harness/cli/test_cases.h"
 #include "harness/options/sweep_settings.h"
 #include "harness/process/program.h"
@@ -56,43 +58,142 @@ Status MakeFolder(const std::string& path) {
 
 std::string Counted(std::uint64_t count, const char* word) { return std::to_string(count) + " " + word + (count == 1 ? "" : "s"); }
 
-struct Planner {
-  const Options& options;
-  const PlanFolder folder;
-  ShardPlan plan;
-  double microseconds = 0;  // of all trials
+// What the process that planned a case says of it.
+struct Planned {
+  Status status;
+  int signal = 0;
+  std::string driver;
+  std::uint64_t subject = 0;
+  std::uint64_t trials = 0;
+  std::uint64_t digest = 0;
+  std::uint64_t calls = 0;
+  std::uint64_t microseconds = 0;
+  RunDigests runs;
+};
 
-  // Fills in the trials of a case and writes them.
-  Status Add(PlannedCase one, int* signal) {
-    if (!CanBeWritten(one)) return {Exit::Usage, one.name + ": expected command and settings in UTF-8"};
-    const Options sweep_options = SweepOf(plan, one, options, folder.Case(one.name));
+// As bytes and not as text: the program may have written bytes that are not UTF-8.
+std::string PackPlanned(const Planned& one) {
+  const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(
+      nlohmann::json::array({static_cast<int>(one.status.exit()), one.status.message(), one.status.detail(), one.signal, one.driver,
+                             one.subject, one.trials, one.digest, one.calls, one.microseconds, one.runs}));
+  return {bytes.begin(), bytes.end()};
+}
+
+Planned UnpackPlanned(const std::string& bytes) {
+  const nlohmann::json parts = nlohmann::json::from_cbor(bytes);
+  Planned one;
+  one.status = Status(static_cast<Exit>(parts.at(0).get<int>()), parts.at(1).get<std::string>()).With(parts.at(2).get<std::string>());
+  one.signal = parts.at(3).get<int>();
+  one.driver = parts.at(4).get<std::string>();
+  one.subject = parts.at(5).get<std::uint64_t>();
+  one.trials = parts.at(6).get<std::uint64_t>();
+  one.digest = parts.at(7).get<std::uint64_t>();
+  one.calls = parts.at(8).get<std::uint64_t>();
+  one.microseconds = parts.at(9).get<std::uint64_t>();
+  one.runs = parts.at(10).get<RunDigests>();
+  return one;
+}
+
+// Rehearses the cases side by side and takes them in order, so the plan does not depend on how many are rehearsed at a time.
+class FirstPlan {
+ public:
+  explicit FirstPlan(const Options& options) : options_(options), folder_(options.to) {
+    plan_.tool = std::string(ToolVersion());
+    plan_.project = options.program.empty();
+  }
+
+  Exit Make(std::vector<PlannedCase> cases) {
+    plan_.cases = std::move(cases);
+    SideBySide how;
+    how.at_a_time = AtATime();
+    how.name = [this](std::size_t i) { return plan_.cases[i].name; };
+    how.bytes = [](std::size_t) { return kMemoryOfACase; };
+    how.carry_out = [this](std::size_t i) { return PackPlanned(PlanCase(plan_.cases[i])); };
+    how.take = [this](std::size_t i, const std::string& answer) { return Take(UnpackPlanned(answer), &plan_.cases[i]); };
+    int signal = 0;
+    const Status done = CarryOutSideBySide(plan_.cases.size(), how, &signal);
+    if (signal == 0) signal = signal_;
+    if (signal != 0) return static_cast<Exit>(kSignalled + signal);
+    if (!done.ok()) {
+      SayFailure(done);
+      return done.exit();
+    }
+    plan_.shards = options_.shards;
+    if (options_.minutes != 0) {
+      const double shards = std::ceil(microseconds_ / (kMicrosecondsInMinute * static_cast<double>(options_.minutes)));
+      plan_.shards = static_cast<std::uint64_t>(std::clamp(shards, 1.0, static_cast<double>(kMostShards)));
+    }
+    const Status written = WriteShardPlan(folder_, &plan_);
+    if (!written.ok()) return Refuse(written);
+    return Print(Counted(trials_, "first fault") + " of " + Counted(plan_.cases.size(), "case") + " in " + Counted(plan_.shards, "shard") +
+                 ": " + report::ForTerminal(options_.to) + "\n");
+  }
+
+ private:
+  // What rehearsing a case takes at most at its peak, of those that were measured (docs/MEASURED.md).
+  static constexpr std::uint64_t kMemoryOfACase = std::uint64_t{64} << 20U;
+
+  bool ByTime() const { return options_.minutes != 0 || !options_.measured.empty(); }
+
+  // A run that is timed has the machine for itself.
+  std::size_t AtATime() const {
+    if (ByTime() || AnyAlone(plan_.cases)) return 1;
+    return options_.jobs != 0 ? options_.jobs : UsableCores();
+  }
+
+  Planned PlanCase(const PlannedCase& one) const {
+    Planned planned;
+    planned.status = CanBeWritten(one) ? Status() : Status(Exit::Usage, one.name + ": expected command and settings in UTF-8");
+    if (!planned.status.ok()) return planned;
+    const Options sweep_options = SweepOf(plan_, one, options_, folder_.Case(one.name));
     std::error_code error;
     std::filesystem::create_directories(sweep_options.work_dir, error);
     const Result<Session> session = Session::Open(sweep_options);
-    if (!session.ok()) return session.status();
+    planned.status = session.status();
+    if (!session.ok()) return planned;
     const Result<SweepOptions> sweep = SweepOptionsOf(sweep_options);
-    if (!sweep.ok()) return sweep.status();
-    const FirstRound first = PlanFirstRound(*session, *sweep);
-    *signal = first.signal;
-    if (first.signal != 0 || !first.status.ok()) return first.status;
-    one.options.driver = Name(session->subject().launch.driver);  // the same on all machines
-    one.subject = first.subject;
-    one.trials = first.trials.size();
+    planned.status = sweep.status();
+    if (!sweep.ok()) return planned;
+    const FirstRound first = PlanFirstRound(*session, *sweep, folder_.Trials(1, one.name));
+    planned.status = first.status;
+    planned.signal = first.signal;
+    if (first.signal != 0 || !first.status.ok()) return planned;
+    planned.driver = Name(session->subject().launch.driver);
+    planned.subject = first.subject;
+    planned.trials = first.trials;
+    planned.digest = first.digest;
+    planned.calls = first.calls;
+    planned.microseconds = first.microseconds;
+    Result<RunDigests> runs = DigestRuns(folder_.Case(one.name));
+    planned.status = runs.status();
+    if (runs.ok()) planned.runs = std::move(*runs);
+    return planned;
+  }
+
+  Status Take(Planned planned, PlannedCase* one) {
+    signal_ = planned.signal;
+    if (signal_ != 0) return {Exit::Failure, "stopped"};
+    if (!planned.status.ok()) return planned.status;
+    one->options.driver = planned.driver;  // the same on all machines
+    one->subject = planned.subject;
+    one->trials = planned.trials;
+    one->digest = planned.digest;
+    one->runs = std::move(planned.runs);
     std::optional<double> measured;
-    if (!options.measured.empty()) measured = MicrosecondsOfTrial(PlanFolder(options.measured).Shards(), one.name);
-    const double of_one = std::max(1.0, measured.value_or(static_cast<double>(first.microseconds)));
-    microseconds += of_one * static_cast<double>(one.trials);
-    const bool by_time = options.minutes != 0 || !options.measured.empty();
-    one.weight = by_time ? static_cast<std::uint64_t>(of_one) : std::max<std::uint64_t>(first.calls, 1);
-    Result<RunDigests> runs = DigestRuns(folder.Case(one.name));
-    if (!runs.ok()) return runs.status();
-    one.runs = std::move(*runs);
-    const Result<std::uint64_t> written = TrialLines::Write(folder.Trials(1, one.name), first.trials);
-    if (!written.ok()) return written.status();
-    one.digest = *written;
-    plan.cases.push_back(std::move(one));
+    if (!options_.measured.empty()) measured = MicrosecondsOfTrial(PlanFolder(options_.measured).Shards(), one->name);
+    const double of_one = std::max(1.0, measured.value_or(static_cast<double>(planned.microseconds)));
+    microseconds_ += of_one * static_cast<double>(one->trials);
+    one->weight = ByTime() ? static_cast<std::uint64_t>(of_one) : std::max<std::uint64_t>(planned.calls, 1);
+    trials_ += one->trials;
     return {};
   }
+
+  const Options& options_;
+  const PlanFolder folder_;
+  ShardPlan plan_;
+  double microseconds_ = 0;  // of all trials
+  std::uint64_t trials_ = 0;
+  int signal_ = 0;
 };
 
 Exit PlanFirst(const Options& options) {
@@ -100,30 +201,31 @@ Exit PlanFirst(const Options& options) {
   if (!cases.ok()) return Refuse(cases.status());
   const Status made = MakeFolder(options.to);
   if (!made.ok()) return Refuse(made);
-  Planner planner{options, PlanFolder(options.to), {}};
-  ShardPlan& plan = planner.plan;
-  plan.tool = std::string(ToolVersion());
-  plan.project = options.program.empty();
-  std::uint64_t trials = 0;
-  for (PlannedCase& one : *cases) {
-    int signal = 0;
-    const Status added = planner.Add(std::move(one), &signal);
-    if (signal != 0) return static_cast<Exit>(kSignalled + signal);
-    if (!added.ok()) {
-      SayFailure(added);
-      return added.exit();
-    }
-    trials += plan.cases.back().trials;
-  }
-  plan.shards = options.shards;
-  if (options.minutes != 0) {
-    const double shards = std::ceil(planner.microseconds / (kMicrosecondsInMinute * static_cast<double>(options.minutes)));
-    plan.shards = static_cast<std::uint64_t>(std::clamp(shards, 1.0, static_cast<double>(kMostShards)));
-  }
-  const Status written = WriteShardPlan(planner.folder, &plan);
-  if (!written.ok()) return Refuse(written);
-  return Print(Counted(trials, "first fault") + " of " + Counted(plan.cases.size(), "case") + " in " + Counted(plan.shards, "shard") +
-               ": " + report::ForTerminal(options.to) + "\n");
+  return FirstPlan(options).Make(std::move(*cases));
+}
+
+// Plans the trials of the next round of a case and writes them.
+Planned NextOf(const Options& options, const PlanFolder& folder, const Rounds& rounds, const ShardSet& shards, std::size_t i) {
+  Planned planned;
+  const PlannedCase& one = rounds.back().cases[i];
+  const Result<Session> session = Session::Open(SweepOf(rounds.back(), one, options, {}));
+  planned.status = session.status();
+  if (!session.ok()) return planned;
+  const Result<SweepOptions> sweep = SweepOptionsOf(session->options());
+  planned.status = sweep.status();
+  if (!sweep.ok()) return planned;
+  Result<FromShards> found = TrialsOf(shards, rounds, i);
+  planned.status = found.status();
+  if (!found.ok()) return planned;
+  const Result<std::vector<PlannedTrial>> more =
+      PlanNextRound(*session, *sweep, SubjectOf(folder, one), std::move(*found), one.first + one.trials);
+  planned.status = more.status();
+  if (!more.ok()) return planned;
+  planned.trials = more->size();
+  const Result<std::uint64_t> written = TrialLines::Write(folder.Trials(rounds.back().round + 1, one.name), *more);
+  planned.status = written.status();
+  if (written.ok()) planned.digest = *written;
+  return planned;
 }
 
 Exit PlanNext(const Options& options) {
@@ -143,24 +245,24 @@ Exit PlanNext(const Options& options) {
     if (!shards.Whole(round)) return Refuse(Status(Exit::Environment, "the next round depends on all shards: nothing was planned"));
   }
   std::uint64_t trials = 0;
-  for (std::size_t i = 0; i < next.cases.size(); ++i) {
+  SideBySide how;
+  if (!AnyAlone(next.cases)) how.at_a_time = options.jobs != 0 ? options.jobs : UsableCores();
+  how.name = [&](std::size_t i) { return next.cases[i].name; };
+  how.bytes = [&](std::size_t i) { return MemoryOfCase(shards, i); };
+  how.carry_out = [&](std::size_t i) { return PackPlanned(NextOf(options, folder, *rounds, shards, i)); };
+  how.take = [&](std::size_t i, const std::string& answer) {
+    const Planned planned = UnpackPlanned(answer);
     PlannedCase& one = next.cases[i];
-    const Result<Session> session = Session::Open(SweepOf(next, one, options, {}));
-    if (!session.ok()) return Refuse(session.status());
-    const Result<SweepOptions> sweep = SweepOptionsOf(session->options());
-    if (!sweep.ok()) return Refuse(sweep.status());
-    Result<FromShards> found = TrialsOf(shards, *rounds, i);
-    if (!found.ok()) return Refuse(found.status());
-    const std::size_t planned = one.first + one.trials;
-    const Result<std::vector<PlannedTrial>> more = PlanNextRound(*session, *sweep, SubjectOf(folder, one), std::move(*found), planned);
-    if (!more.ok()) return Refuse(more.status());
-    one.first = planned;
-    one.trials = more->size();
-    trials += one.trials;
-    const Result<std::uint64_t> written = TrialLines::Write(folder.Trials(next.round, one.name), *more);
-    if (!written.ok()) return Refuse(written.status());
-    one.digest = *written;
-  }
+    one.first += one.trials;
+    one.trials = planned.trials;
+    one.digest = planned.digest;
+    trials += planned.trials;
+    return planned.status;
+  };
+  int signal = 0;
+  const Status planned = CarryOutSideBySide(next.cases.size(), how, &signal);
+  if (signal != 0) return static_cast<Exit>(kSignalled + signal);
+  if (!planned.ok()) return Refuse(planned);
   const std::string nothing_left = "nothing left to plan: " + report::ForTerminal(folder.path()) + "\n";
   // Who asks for a certain round carries out its shards in any case, as the script for Slurm does: they find nothing to do.
   if (trials == 0 && options.round == 0) {

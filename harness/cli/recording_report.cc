@@ -100,7 +100,10 @@ void JudgeWithoutFindings(const Observation& seen, report::Run* run) {
   if (!why.empty()) run->message.told = why;
 }
 
-report::Run ReportOf(const Observation& seen, const std::string& again, SiteTexts* sites) {
+}  // namespace
+
+report::Run ReportOfRecording(const Observation& seen, const std::string& file, SiteTexts* sites) {
+  const std::string again = "cuaudit explain " + ShellQuote(file);
   report::Run run = NewRun(seen, report::Mode::Run);
   JudgeOptions judge;
   judge.nothing_may_stay = JudgesWhatIsLeft(seen);
@@ -120,8 +123,6 @@ report::Run ReportOf(const Observation& seen, const std::string& again, SiteText
   }
   return run;
 }
-
-}  // namespace
 
 bool AllReachedTheirEnd(const Observation& seen) {
   const Facts& facts = seen.ledger.facts;
@@ -148,7 +149,7 @@ Exit ExplainRecording(const Options& options, Observation seen) {
   SiteTexts sites;
   sites.LookIn(options.modules);
   sites.MarkRuntimeOwned(seen.journal, &seen.ledger);
-  const report::Run run = ReportOf(seen, "cuaudit explain " + ShellQuote(options.operand), &sites);
+  const report::Run run = ReportOfRecording(seen, options.operand, &sites);
   const bool as_text = std::any_of(options.outputs.begin(), options.outputs.end(),
                                    [](const Output& output) { return output.format == Format::Text && output.file.empty(); });
   if (as_text) {

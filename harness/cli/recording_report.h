@@ -20,6 +20,9 @@ namespace cuaudit::harness {
 Exit ExplainRecording(const Options& options, Observation seen);
 Exit CyclesOfRecording(const Options& options);
 
+// What `explain` reports of the recording `file`. `sites` have been told where to look, and what the CUDA runtime keeps (MarkRuntimeOwned).
+report::Run ReportOfRecording(const Observation& seen, const std::string& file, SiteTexts* sites);
+
 // True when what a process left at its end can be judged. A process that was killed is listed instead, and all are when records are
 // missing.
 bool JudgesWhatIsLeft(const Observation& seen);

@@ -2,18 +2,22 @@
 // `reduce`: makes an issue kit of one defect and checks it.
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "faults/journal/layout.h"
 #include "harness/cli/carry_out.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/driver_choice.h"
+#include "harness/cli/recording_report.h"
 #include "harness/cli/session.h"
 #include "harness/compare/result_files.h"
 #include "harness/kit/defect_shown.h"
@@ -26,6 +30,7 @@
 #include "harness/process/process.h"
 #include "harness/process/program.h"
 #include "harness/process/shell.h"
+#include "harness/recording/recording.h"
 #include "harness/sweep/run/site_text.h"
 
 namespace cuaudit::harness {
@@ -34,6 +39,13 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kCompileMs = 120000;
+
+// The defect, the options under which it was seen, and the fewest calls that show it.
+struct Reduced {
+  WantedDefect defect;
+  Options recorded;
+  Reduction reduction;
+};
 
 // The result that was named, or that of a sweep of the program.
 Result<report::Audit> ResultOf(const Options& options) {
@@ -56,11 +68,18 @@ Result<report::Audit> ResultOf(const Options& options) {
 
 // The options under which the defect was seen, from the line that shows it again; a program on the command line takes the place of its own.
 Result<Options> OptionsOf(const WantedDefect& defect, const Options& given) {
-  const std::optional<std::vector<std::string>> words = ShellSplit(defect.root.reproduce);
-  if (!words || words->size() < 2) {
+  const auto& ran = defect.run.totals.isolation;
+  if (std::any_of(ran.begin(), ran.end(), [](const auto& one) { return one.first.in == words::Isolation::InProcess; })) {
+    return Status(Exit::Environment,
+                  defect.defect.fingerprint +
+                      ": no kit: the defect is of a lifecycle in C++, whose trials run inside its test: cuaudit cannot " +
+                      "record them again. Expected a defect of a program, or of a recording");
+  }
+  const std::optional<std::vector<std::string>> line = ShellSplit(defect.root.reproduce);
+  if (!line || line->size() < 2) {
     return Status(Exit::Usage, "the defect has no line that shows it again: expected one that begins with cuaudit replay, run or cycles");
   }
-  Result<Options> options = ParseOptions(std::span(*words).subspan(1));
+  Result<Options> options = ParseOptions(std::span(*line).subspan(1));
   if (!options.ok()) return Status(Exit::Usage, "the line that shows the defect again: " + options.status().message());
   if ((options->command & kAudit) == 0) {
     return Status(Exit::Usage, "the line that shows the defect again: expected cuaudit replay, run or cycles");
@@ -135,6 +154,68 @@ Result<Reduction> ReduceDefect(const Options& recorded, WantedDefect* wanted) {
   if (reduction.ok() || processes < 2) return reduction;
   return Status(reduction.status().exit(),
                 reduction.status().message() + "; they are those of one process, and " + std::to_string(processes) + " call the driver");
+}
+
+// Runs the trial of the result again.
+Result<Reduced> ReduceFromResult(const Options& options) {
+  const Result<report::Audit> audit = ResultOf(options);
+  if (!audit.ok()) return audit.status();
+  const std::string source = options.operands.size() == 2 ? options.operands[1] : "the sweep";
+  Result<WantedDefect> defect = FindDefect(*audit, options.operands.front(), source);
+  if (!defect.ok()) return defect.status();
+  Result<Options> recorded = OptionsOf(*defect, options);
+  if (!recorded.ok()) return recorded.status();
+  if (options.operands.size() == 2) Say("runs " + CommandLine(*defect, *recorded));
+  Result<Reduction> reduction = ReduceDefect(*recorded, &*defect);
+  if (!reduction.ok()) return reduction.status();
+  return Reduced{std::move(*defect), std::move(*recorded), std::move(*reduction)};
+}
+
+bool IsJournal(const std::string& path) {
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  char magic[sizeof(faults::kJournalMagic)];
+  return file.valid() && read(file.get(), magic, sizeof(magic)) == static_cast<ssize_t>(sizeof(magic)) &&
+         std::memcmp(magic, faults::kJournalMagic, sizeof(magic)) == 0;
+}
+
+// Leaves the calls outside of cycles and those of the first cycle: what grows with each cycle is left by one.
+void KeepFirstCycle(CallList* list) {
+  std::uint32_t first = 0;
+  for (const Step& step : list->stages.front().steps) {
+    if (step.cycle != 0 && (first == 0 || step.cycle < first)) first = step.cycle;
+  }
+  std::erase_if(list->stages.front().steps, [&](const Step& step) { return step.cycle != 0 && step.cycle != first; });
+}
+
+// A recording holds the calls, so nothing is run, and what `explain` says of it is the result.
+Result<Reduced> ReduceFromRecording(const Options& options) {
+  const std::string& path = options.operands[1];
+  if (!options.program.empty()) return Status(Exit::Usage, path + ": the calls of a recording are reduced: expected no program");
+  std::vector<Observation> runs(1);
+  Result<Observation> seen = ReadObservation(path, Ending());
+  if (!seen.ok()) return seen.status();
+  if (seen->recording == nullptr) {
+    return Status(Exit::Usage, path + ": expected a result, or a recording that cuaudit record made; this is the journal of one run");
+  }
+  Status whole = CheckWhole(*seen);
+  if (!whole.ok()) return whole;
+  runs.front() = std::move(*seen);
+  SiteTexts sites;
+  sites.MarkRuntimeOwned(runs.front().journal, &runs.front().ledger);
+  report::Audit audit;
+  audit.cases.emplace_back().runs.push_back(ReportOfRecording(runs.front(), path, &sites));
+  Result<WantedDefect> defect = FindDefect(audit, options.operands.front(), path);
+  if (!defect.ok()) return defect.status();
+  Result<CallList> list = LiftCalls(runs, {}, defect->wanted, &sites);
+  if (!list.ok()) return list.status();
+  if (defect->root.rule == Rule::Growth) KeepFirstCycle(&*list);
+  DefectJudge look{JudgeOptions()};
+  Result<Reduction> reduction = ReduceCalls(std::move(*list), defect->wanted, &look);
+  if (!reduction.ok()) {
+    const bool gap = !runs.front().recording->Whole();
+    return Status(reduction.status().exit(), reduction.status().message() + (gap ? "; a part of the recording is missing" : ""));
+  }
+  return Reduced{std::move(*defect), Options(), std::move(*reduction)};
 }
 
 constexpr const char* kKitFiles[] = {"ISSUE.md", "reducer.c", "run.sh"};
@@ -266,19 +347,14 @@ Exit ReduceCommand(const Options& options) {
   if (fingerprint.find('/') != std::string::npos) return Refuse({Exit::Usage, "'" + fingerprint + "': expected a fingerprint"});
   Status status = CheckDirectory(directory, fingerprint);
   if (!status.ok()) return Refuse(status);
-  const Result<report::Audit> audit = ResultOf(options);
-  if (!audit.ok()) return Refuse(audit.status());
-  Result<WantedDefect> defect =
-      FindDefect(*audit, fingerprint, options.operands.size() == 2 ? options.operands[1] : std::string("the sweep"));
-  if (!defect.ok()) return Refuse(defect.status());
-  const Result<Options> recorded = OptionsOf(*defect, options);
-  if (!recorded.ok()) return Refuse(recorded.status());
-  if (options.operands.size() == 2) Say("runs " + CommandLine(*defect, *recorded));
-  const Result<Reduction> reduction = ReduceDefect(*recorded, &*defect);
-  if (!reduction.ok()) {
-    SayFailure(reduction.status());
-    return reduction.status().exit();
+  const bool recording = options.operands.size() == 2 && IsJournal(options.operands[1]);
+  const Result<Reduced> reduced = recording ? ReduceFromRecording(options) : ReduceFromResult(options);
+  if (!reduced.ok()) {
+    SayFailure(reduced.status());
+    return reduced.status().exit();
   }
+  const WantedDefect& defect = reduced->defect;
+  const Reduction& reduction = reduced->reduction;
   status = PrepareDirectory(directory, fingerprint);
   if (!status.ok()) return Refuse(status);
   const Result<WorkDir> work = WorkDir::Open({});
@@ -286,29 +362,29 @@ Exit ReduceCommand(const Options& options) {
   const auto write = [&](const char* name, const std::string& text) {
     if (status.ok()) status = WriteFile(directory + "/" + name, text, Exit::Failure);
   };
-  KitCommand command = CommandOf(*defect, reduction->list, KeptOptions(*recorded));
-  const std::vector<std::string> heading = HeadingOf(*defect, reduction->list);
+  KitCommand command = CommandOf(defect, reduction.list, KeptOptions(reduced->recorded));
+  const std::vector<std::string> heading = HeadingOf(defect, reduction.list);
   KitCheck check;
   // Where places matter, it depends on the stacks of the program whether calls of one instruction must stay one.
   for (const bool by_place : {true, false}) {
-    if (check.same || (by_place && !IsByPlace(*defect))) continue;
-    write("reducer.c", ReducerText(reduction->list, heading, by_place));
+    if (check.same || (by_place && !IsByPlace(defect))) continue;
+    write("reducer.c", ReducerText(reduction.list, heading, by_place));
     if (!status.ok()) return Refuse(status);
-    check = Check(options, *defect, reduction->list, directory, *work, &command);
+    check = Check(options, defect, reduction.list, directory, *work, &command);
   }
   write("run.sh", RunScript(command));
-  write("ISSUE.md", IssueText(*defect, *reduction, command, check));
+  write("ISSUE.md", IssueText(defect, reduction, command, check));
   work->Remove();
   std::error_code ignored;
   fs::remove(directory + "/reducer", ignored);
   if (!status.ok()) return Refuse(status);
-  for (const std::string& one : defect->left_out) Say("warning: not in the reducer: " + one);
-  const std::string size = std::to_string(CountCalls(reduction->list)) + " of " + std::to_string(reduction->before) + " calls";
+  for (const std::string& one : defect.left_out) Say("warning: not in the reducer: " + one);
+  const std::string size = std::to_string(CountCalls(reduction.list)) + " of " + std::to_string(reduction.before) + " calls";
   if (!check.same) {
     Say(directory + ": " + size + "; not confirmed: " + check.missing);
     return Exit::Environment;
   }
-  return Print(directory + ": " + size + " show " + InWords(*defect, defect->wanted) + "\n");
+  return Print(directory + ": " + size + " show " + InWords(defect, defect.wanted) + "\n");
 }
 
 }  // namespace cuaudit::harness

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <iterator>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "harness/cli/case_runs.h"
+#include "harness/cli/driver_choice.h"
 #include "harness/cycle/cycles.h"
 #include "harness/sweep/plan/plan_file.h"
 #include "harness/sweep/report_rows.h"
@@ -20,6 +22,7 @@ namespace cuaudit::harness {
 namespace {
 
 constexpr std::size_t kNamedGaps = 3;
+constexpr std::uint64_t kMostReserved = 1U << 16U;  // a plan may name any number of trials
 
 // An engine whose runner starts the program when the first trial is waited for.
 class LateSweep {
@@ -92,7 +95,7 @@ std::string Told(const std::vector<std::string>& gaps) {
 
 }  // namespace
 
-FirstRound PlanFirstRound(const Session& session, const SweepOptions& sweep) {
+FirstRound PlanFirstRound(const Session& session, const SweepOptions& sweep, const std::string& trials) {
   FirstRound planned;
   const auto begun = std::chrono::steady_clock::now();
   Result<Rehearsal> rehearsal = Rehearse(session.subject(), session.dir(), 2, &planned.signal);
@@ -105,9 +108,17 @@ FirstRound PlanFirstRound(const Session& session, const SweepOptions& sweep) {
   planned.calls = rehearsal->run.evidence().facts().calls.size();
   planned.subject = OptionsHash(sweep, SubjectHash(session.subject(), *rehearsal, sweep.judge));
   LateSweep late(session, sweep);
-  Result<std::vector<PlannedTrial>> trials = late.engine().FirstTrials(std::move(*rehearsal));
-  planned.status = trials.status();
-  if (trials.ok()) planned.trials = std::move(*trials);
+  Result<TrialLines> lines = TrialLines::Open(trials);
+  planned.status = lines.status();
+  if (!lines.ok()) return planned;
+  const auto add = [&](std::string_view fault, std::uint64_t site) { lines->Add(fault, site); };
+  const Result<std::uint64_t> count = late.engine().ListFirstFaults(std::move(*rehearsal), add);
+  planned.status = count.status();
+  if (!count.ok()) return planned;
+  planned.trials = *count;
+  const Result<std::uint64_t> digest = lines->Finish();
+  planned.status = digest.status();
+  if (digest.ok()) planned.digest = *digest;
   return planned;
 }
 
@@ -180,6 +191,31 @@ CarriedOut CarryOutMerge(const Session& session, const SweepOptions& sweep, cons
   return carried;
 }
 
+bool AnyAlone(const std::vector<PlannedCase>& cases) {
+  return std::any_of(cases.begin(), cases.end(), [](const PlannedCase& one) {
+    if (one.options.jobs == 1) return true;
+    if (one.options.driver == Name(DriverChoice::Simulated)) return false;
+    const Result<Machine> machine = LookAround(one.options.real_driver);
+    const Result<ChosenDriver> chosen = machine.ok() ? ChooseDriver(one.options.driver, *machine) : machine.status();
+    return !chosen.ok() || chosen->driver != DriverChoice::Simulated;
+  });
+}
+
+std::uint64_t MemoryOfCase(const ShardSet& shards, std::size_t in_case) {
+  // As much as the largest that was measured at its peak, with about 8,000 trials (docs/MEASURED.md), and for each byte of its shards what
+  // parsed rows take, about, which nobody has measured.
+  constexpr std::uint64_t kOfACase = std::uint64_t{49} << 20U;
+  constexpr std::uint64_t kPerByte = 24;
+  std::uint64_t bytes = 0;
+  for (const auto& round : shards.rounds) {
+    for (const std::optional<Shard>& shard : round) {
+      if (!shard.has_value()) continue;
+      for (const WrittenPiece& piece : shard->pieces) bytes += piece.piece.in_case == in_case ? piece.bytes : 0;
+    }
+  }
+  return kOfACase + kPerByte * bytes;
+}
+
 Status CheckOperands(const Options& options, std::size_t most) {
   if (!options.operands.empty() && options.operands.size() <= most) return {};
   const std::span<const CommandRow> rows = Commands();
@@ -228,6 +264,9 @@ bool HasCycles(const ShardPlan& plan, std::uint64_t number, std::size_t in_case)
 
 Result<FromShards> TrialsOf(const ShardSet& shards, const Rounds& rounds, std::size_t in_case) {
   FromShards found;
+  std::uint64_t planned = 0;
+  for (const ShardPlan& round : rounds) planned += round.cases[in_case].trials;
+  found.trials.reserve(std::min(planned, kMostReserved));
   for (std::size_t round = 0; round < rounds.size(); ++round) {
     for (std::size_t number = 0; number < shards.rounds[round].size(); ++number) {
       const std::optional<Shard>& shard = shards.rounds[round][number];
@@ -241,9 +280,8 @@ Result<FromShards> TrialsOf(const ShardSet& shards, const Rounds& rounds, std::s
       }
       for (const WrittenPiece& piece : shard->pieces) {
         if (piece.piece.in_case != in_case) continue;
-        Result<std::vector<TrialResult>> trials = ReadPiece(*shard, piece);
-        if (!trials.ok()) return trials.status();
-        std::move(trials->begin(), trials->end(), std::back_inserter(found.trials));
+        Status read = ReadPiece(*shard, piece, &found.trials);
+        if (!read.ok()) return read;
       }
     }
   }

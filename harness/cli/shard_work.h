@@ -27,13 +27,15 @@ struct FirstRound {
   Status status;
   int signal = 0;
   std::uint64_t subject = 0;
-  std::vector<PlannedTrial> trials;
+  std::uint64_t trials = 0;
+  std::uint64_t digest = 0;        // of the file of the trials
   std::uint64_t calls = 0;         // of the fault-free run
   std::uint64_t microseconds = 0;  // of a fault-free run
 };
 
-// Rehearses the program in the work directory of the session, which keeps the fault-free runs, and plans its first faults.
-FirstRound PlanFirstRound(const Session& session, const SweepOptions& sweep);
+// Rehearses the program in the work directory of the session, which keeps the fault-free runs, and writes its first faults to the file
+// `trials`.
+FirstRound PlanFirstRound(const Session& session, const SweepOptions& sweep, const std::string& trials);
 
 // The case of a plan as who carries it out needs it.
 struct PlannedSubject {
@@ -64,6 +66,13 @@ CarriedOut CarryOutMerge(const Session& session, const SweepOptions& sweep, cons
 // What the commands plan, run-shard and merge have in common.
 //
 //   Errors    one line.
+
+// Whether some program should have the machine for itself (`jobs = 1`, a driver of the machine's own), so that cases come one after the
+// other.
+bool AnyAlone(const std::vector<PlannedCase>& cases);
+
+// About what the process takes at its peak that takes the results of case `in_case` from the shards, for SideBySide::bytes.
+std::uint64_t MemoryOfCase(const ShardSet& shards, std::size_t in_case);
 
 // Whether there is a plan among the operands, and no more of them than `most`.
 Status CheckOperands(const Options& options, std::size_t most);

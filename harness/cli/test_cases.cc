@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "harness/cli/test_cases.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -56,6 +57,10 @@ Result<std::vector<ProjectCase>> ReadTests(const Options& options) {
   if (!all.ok()) return all.status();
   if (all->left_out != 0) Say("warning: tests that are disabled or not built: " + std::to_string(all->left_out));
   if (all->will_fail != 0) Say("warning: tests that are to fail (WILL_FAIL) are left out: " + std::to_string(all->will_fail));
+  if (all->resources != 0 && std::getenv("CTEST_RESOURCE_GROUP_COUNT") == nullptr) {
+    Say("warning: tests with RESOURCE_GROUPS get no resources, as with ctest without --resource-spec-file: " +
+        std::to_string(all->resources));
+  }
   return std::move(all->cases);
 }
 

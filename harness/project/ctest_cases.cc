@@ -74,6 +74,7 @@ CtestCases Read(const Json& root, const std::string& build, const ProjectCase& d
     one.place = build;
     bool disabled = false;
     bool will_fail = false;
+    bool resources = false;
     if (test.contains("command")) one.options.program = test.at("command").get<std::vector<std::string>>();
     for (const Json& property : test.value("properties", Json::array())) {
       const std::string name = property.at("name").get<std::string>();
@@ -82,6 +83,7 @@ CtestCases Read(const Json& root, const std::string& build, const ProjectCase& d
       if (name == "WORKING_DIRECTORY") one.options.directory = value.get<std::string>();
       if (name == "DISABLED") disabled = value.get<bool>();
       if (name == "WILL_FAIL") will_fail = value.get<bool>();
+      if (name == "RESOURCE_GROUPS") resources = true;
       if (name == "TIMEOUT") SetDeadline(value.get<double>(), build, &one);
       if (name != "ENVIRONMENT") continue;
       for (std::string& line : value.get<std::vector<std::string>>()) one.options.environment.push_back(std::move(line));
@@ -93,6 +95,7 @@ CtestCases Read(const Json& root, const std::string& build, const ProjectCase& d
     } else if (will_fail) {
       ++all.will_fail;
     } else {
+      all.resources += resources ? 1 : 0;
       all.cases.push_back(std::move(one));
     }
   }

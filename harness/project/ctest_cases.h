@@ -18,6 +18,7 @@ struct CtestCases {
   std::vector<ProjectCase> cases;
   std::size_t left_out = 0;   // tests that are disabled or not built
   std::size_t will_fail = 0;  // tests that pass when their program fails, so that a run without faults proves nothing
+  std::size_t resources = 0;  // cases whose test has RESOURCE_GROUPS: nothing is reserved for them
 };
 
 // Labels become tags; command, WORKING_DIRECTORY, ENVIRONMENT and TIMEOUT are those of the test; everything else comes from `defaults`. In

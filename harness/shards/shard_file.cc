@@ -289,13 +289,12 @@ std::optional<double> MicrosecondsOfTrial(const std::string& shards, const std::
   return static_cast<double>(microseconds) / static_cast<double>(run);
 }
 
-Result<std::vector<TrialResult>> ReadPiece(const Shard& shard, const WrittenPiece& piece) {
+Status ReadPiece(const Shard& shard, const WrittenPiece& piece, std::vector<TrialResult>* trials) {
   const FileDescriptor file(open(shard.path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.valid()) return Status(Exit::Usage, shard.path + ": cannot open: " + SystemWords(errno));
+  if (!file.valid()) return {Exit::Usage, shard.path + ": cannot open: " + SystemWords(errno)};
   const Result<std::string> text = ReadRange(file, shard.path, piece.at, piece.bytes);
   if (!text.ok()) return text.status();
   const std::uint64_t end = piece.piece.from + piece.piece.trials;
-  std::vector<TrialResult> trials;
   LogRows rows;
   std::uint64_t counted = 0;
   for (std::string_view rest = *text; !rest.empty();) {
@@ -303,18 +302,17 @@ Result<std::vector<TrialResult>> ReadPiece(const Shard& shard, const WrittenPiec
     std::optional<TrialResult> trial = rows.Read(rest.substr(0, length));
     const bool fits = trial.has_value() && trial->index == piece.piece.from + counted && trial->index < end;
     if (!fits) {
-      return Status(Exit::Usage, shard.path + ": at byte " + std::to_string(piece.at + (text->size() - rest.size())) + ": expected trial " +
-                                     std::to_string(piece.piece.from + counted));
+      return {Exit::Usage, shard.path + ": at byte " + std::to_string(piece.at + (text->size() - rest.size())) + ": expected trial " +
+                               std::to_string(piece.piece.from + counted)};
     }
     counted += trial->stray ? 0 : 1;
-    trials.push_back(std::move(*trial));
+    trials->push_back(std::move(*trial));
     rest.remove_prefix(std::min(length + 1, rest.size()));
   }
   if (counted != piece.piece.trials) {
-    return Status(Exit::Usage,
-                  shard.path + ": expected " + std::to_string(piece.piece.trials) + " trials, found " + std::to_string(counted));
+    return {Exit::Usage, shard.path + ": expected " + std::to_string(piece.piece.trials) + " trials, found " + std::to_string(counted)};
   }
-  return trials;
+  return {};
 }
 
 bool ShardSet::Whole(const ShardPlan& plan) const {

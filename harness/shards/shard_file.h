@@ -80,8 +80,8 @@ Result<Shard> OpenShard(const std::string& path, const Rounds& rounds);
 // How long trials of the case took, of all shards in the directory of a plan; empty: it has none that says so.
 std::optional<double> MicrosecondsOfTrial(const std::string& shards, const std::string& name);
 
-// The finished trials of a piece, attempts that missed among them.
-Result<std::vector<TrialResult>> ReadPiece(const Shard& shard, const WrittenPiece& piece);
+// Appends the finished trials of a piece, attempts that missed among them.
+Status ReadPiece(const Shard& shard, const WrittenPiece& piece, std::vector<TrialResult>* trials);
 
 // The shards of a merge, and what is wrong with the files.
 struct ShardSet {

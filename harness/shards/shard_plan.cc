@@ -21,7 +21,12 @@ namespace cuaudit::harness {
 namespace {
 
 constexpr std::string_view kSite = " site=";
+constexpr const char* kPartial = ".partial";
 constexpr std::size_t kBlock = std::size_t{1} << 20U;
+
+void AppendHex(std::uint64_t value, std::string* text) {
+  for (int shift = 60; shift >= 0; shift -= 4) *text += "0123456789abcdef"[value >> static_cast<unsigned>(shift) & 15U];
+}
 
 std::string Padded(std::uint64_t number) {
   std::string digits = std::to_string(number);
@@ -116,34 +121,57 @@ std::string TrialLines::Line(const PlannedTrial& trial) {
   std::string line = trial.shrinks ? "~" : "";
   for (std::size_t i = 0; i < trial.faults.size(); ++i) {
     if (i != 0) line += ';';
-    line.append(trial.faults[i]).append(kSite).append(Hex(trial.sites[i]));
+    line.append(trial.faults[i]).append(kSite);
+    AppendHex(trial.sites[i], &line);
   }
   return line += '\n';
 }
 
-Result<std::uint64_t> TrialLines::Write(const std::string& path, const std::vector<PlannedTrial>& trials) {
+Result<TrialLines> TrialLines::Open(const std::string& path) {
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::filesystem::create_directories(folder, error);
   if (error) return Status(Exit::Usage, folder.string() + ": cannot create the directory: " + error.message());
-  const std::string partial = path + ".partial";
-  const FileDescriptor file(open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!file.valid()) return Status(Exit::Usage, partial + ": cannot open: " + SystemWords(errno));
-  std::uint64_t hash = kHashSeed;
-  std::string block;
-  for (const PlannedTrial& trial : trials) {
-    const std::string line = Line(trial);
-    hash = HashText(line, hash);
-    block += line;
-    if (block.size() < kBlock) continue;
-    Status written = WriteAll(file.get(), block, partial);
-    if (!written.ok()) return written;
-    block.clear();
+  TrialLines lines;
+  lines.path_ = path;
+  lines.hash_ = kHashSeed;
+  const std::string partial = path + kPartial;
+  lines.file_ = FileDescriptor(open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!lines.file_.valid()) return Status(Exit::Usage, partial + ": cannot open: " + SystemWords(errno));
+  return lines;
+}
+
+void TrialLines::Add(std::string_view fault, std::uint64_t site) {
+  line_.assign(fault).append(kSite);
+  AppendHex(site, &line_);
+  Append(line_ += '\n');
+}
+
+void TrialLines::Append(std::string_view line) {
+  hash_ = HashText(line, hash_);
+  block_ += line;
+  if (block_.size() >= kBlock) WriteBlock();
+}
+
+void TrialLines::WriteBlock() {
+  if (status_.ok()) status_ = WriteAll(file_.get(), block_, path_ + kPartial);
+  block_.clear();
+}
+
+Result<std::uint64_t> TrialLines::Finish() {
+  WriteBlock();
+  if (!status_.ok()) return status_;
+  if (std::rename((path_ + kPartial).c_str(), path_.c_str()) != 0) {
+    return Status(Exit::Failure, path_ + ": cannot rename: " + SystemWords(errno));
   }
-  Status written = WriteAll(file.get(), block, partial);
-  if (!written.ok()) return written;
-  if (std::rename(partial.c_str(), path.c_str()) != 0) return Status(Exit::Failure, path + ": cannot rename: " + SystemWords(errno));
-  return hash;
+  return hash_;
+}
+
+Result<std::uint64_t> TrialLines::Write(const std::string& path, const std::vector<PlannedTrial>& trials) {
+  Result<TrialLines> lines = Open(path);
+  if (!lines.ok()) return lines.status();
+  for (const PlannedTrial& trial : trials) lines->Add(trial);
+  return lines->Finish();
 }
 
 Result<std::vector<PlannedTrial>> TrialLines::Read(const std::string& path, const PlannedCase& one, const Piece& piece) {

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "harness/options/options.h"
+#include "harness/process/files.h"
 #include "harness/process/status.h"
 #include "harness/shards/run_digest.h"
 #include "harness/sweep/sweep_engine.h"
@@ -97,14 +98,30 @@ Result<ShardPlan> ParseShardPlan(std::string_view text, const std::string& name)
 Result<ShardPlan> ReadShardPlan(const PlanFolder& folder, std::uint64_t round);
 Status WriteShardPlan(const PlanFolder& folder, ShardPlan* plan);
 
-// The lines of CASE.trials, which go into a file as they are made, and their digest.
+// The lines of CASE.trials. They go into the file as they are made, which gets its name when the last one is written.
 class TrialLines {
  public:
   static std::string Line(const PlannedTrial& trial);
-  // Answers the digest.
+  static Result<TrialLines> Open(const std::string& path);
+  void Add(const PlannedTrial& trial) { Append(Line(trial)); }
+  void Add(std::string_view fault, std::uint64_t site);  // a trial with this one fault
+  Result<std::uint64_t> Finish();                        // answers the digest
+
   static Result<std::uint64_t> Write(const std::string& path, const std::vector<PlannedTrial>& trials);
   // Reads `piece`; checks that the whole file is what the plan says.
   static Result<std::vector<PlannedTrial>> Read(const std::string& path, const PlannedCase& one, const Piece& piece);
+
+ private:
+  TrialLines() = default;
+  void Append(std::string_view line);
+  void WriteBlock();
+
+  std::string path_;
+  FileDescriptor file_;
+  std::uint64_t hash_ = 0;
+  std::string block_;  // what is not written yet
+  std::string line_;
+  Status status_;  // of writing
 };
 
 }  // namespace cuaudit::harness

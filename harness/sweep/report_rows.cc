@@ -181,7 +181,7 @@ std::vector<report::TrialRow> TrialRows(const SweepEngine& engine) {
 Status WriteTrialRows(const std::vector<report::TrialRow>& trials, const report::Run& run, const std::string& file) {
   std::ostringstream text;
   if (!report::WriteTrials(run, trials, text)) return {Exit::Failure, "--trials: " + file + ": the lines could not be written"};
-  const Status written = WriteFile(file, text.str(), Exit::Failure);
+  const Status written = WriteFile(file, text.view(), Exit::Failure);
   return written.ok() ? written : Status(written.exit(), "--trials: " + written.message());
 }
 

@@ -203,7 +203,7 @@ void SweepEngine::Keep(TrialResult trial) {
     strays_[index].push_back(std::move(trial));
   } else {
     if (!first_found_.has_value() && !trial.findings.empty()) first_found_ = index;
-    results_.emplace(index, std::move(trial));
+    results_.emplace_hint(results_.end(), index, std::move(trial));  // in order as a rule
   }
 }
 

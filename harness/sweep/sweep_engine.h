@@ -86,8 +86,8 @@ class SweepEngine {
 
   // `subject` is the SubjectHash that two sweeps must share to continue each other's trials.
   Status Prepare(Rehearsal rehearsal, std::uint64_t subject);
-  // The trials of the first round alone, for a plan: nothing is prepared.
-  Result<std::vector<PlannedTrial>> FirstTrials(Rehearsal rehearsal);
+  // Gives the faults of the first round to `sink`, for a plan, and answers how many there are: nothing is prepared.
+  Result<std::uint64_t> ListFirstFaults(Rehearsal rehearsal, const FaultSink& sink);
   // Prepares some trials of one round, as another machine has planned them. Their numbers count from 0, and no round follows.
   Status PrepareShard(Rehearsal rehearsal, std::vector<PlannedTrial> trials, int round);
   // Called before Prepare: trials of any rounds that others have finished. Unless `whole`, some of a round may be missing; then those of

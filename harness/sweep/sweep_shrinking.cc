@@ -22,10 +22,11 @@ std::uint64_t HashFaults(const std::vector<std::string>& faults) {
 void SweepEngine::FindShrinkable() {
   FaultKinds kinds;
   for (std::size_t index = 0; index < plan_.size(); ++index) {
-    if (!results_.contains(index)) continue;  // the sweep ends before it was tried
+    const auto result = results_.find(index);
+    if (result == results_.end()) continue;  // the sweep ends before it was tried
     trial_of_faults_.emplace(HashFaults(plan_[index].faults), index);
     if (plan_[index].faults.size() == 1) trials_of_way_[WayAt(plan_[index].faults[0], plan_[index].sites[0])].push_back(index);
-    TrialResult& trial = results_.at(index);
+    TrialResult& trial = result->second;
     if (!CanShrink(trial.faults)) continue;
     for (std::size_t i = 0; i < trial.findings.size(); ++i) {
       const auto [found, fresh] = shrinking_by_group_.emplace(GroupOf(trial, trial.findings[i], &kinds), shrinking_.size());

@@ -77,16 +77,18 @@ bool SweepEngine::PlacesTried() const {
   return true;
 }
 
-Result<std::vector<PlannedTrial>> SweepEngine::FirstTrials(Rehearsal rehearsal) {
+Result<std::uint64_t> SweepEngine::ListFirstFaults(Rehearsal rehearsal, const FaultSink& sink) {
   Status usable = CheckPlanOptions(options_.plan);
   if (!usable.ok()) return usable;
   TakeRehearsal(std::move(rehearsal));
-  PlannedFaults first = MakePlan(CallsToPlan(), options_.plan, by_site_);
-  AppendHostFaults(*rehearsal_, options_.plan, &first);
-  std::vector<PlannedTrial> trials;
-  trials.reserve(first.faults.size());
-  for (std::size_t i = 0; i < first.faults.size(); ++i) trials.push_back(FirstTrial(std::move(first.faults[i]), first.sites[i]));
-  return trials;
+  std::uint64_t count = ListFaults(CallsToPlan(), options_.plan, by_site_, sink);
+  PlanOptions rest = options_.plan;
+  if (rest.limit != 0 && count >= rest.limit) return count;
+  if (rest.limit != 0) rest.limit -= count;
+  PlannedFaults of_host;
+  AppendHostFaults(*rehearsal_, rest, &of_host);
+  for (std::size_t i = 0; i < of_host.faults.size(); ++i, ++count) sink(of_host.faults[i], of_host.sites[i]);
+  return count;
 }
 
 Status SweepEngine::PrepareShard(Rehearsal rehearsal, std::vector<PlannedTrial> trials, int round) {

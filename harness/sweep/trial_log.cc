@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <set>
@@ -52,10 +53,9 @@ Result<TrialLog> TrialLog::Open(const std::string& path) {
   if (content->whole_bytes != text->size() && ftruncate(log.file_.get(), static_cast<off_t>(content->whole_bytes)) != 0) {
     return Status(Exit::Failure, path + ": cannot cut off the unfinished line: " + SystemWords(errno));
   }
-  for (std::size_t i = 0; i < content->trials.size(); ++i) {
-    const std::size_t index = content->trials[i].index;
-    log.logged_[index].push_back({std::move(content->trials[i]), content->lines[i]});
-  }
+  log.logged_.reserve(content->trials.size());
+  for (std::size_t i = 0; i < content->trials.size(); ++i) log.logged_.push_back({std::move(content->trials[i]), content->lines[i]});
+  log.Sort();
   return log;
 }
 
@@ -66,25 +66,43 @@ Status TrialLog::NotOfThePlan(const Logged& logged) const {
 }
 
 void TrialLog::Add(std::vector<TrialResult> finished) {
-  for (TrialResult& trial : finished) {
-    const std::size_t index = trial.index;
-    logged_[index].push_back({std::move(trial), 0});
-  }
+  logged_.reserve(logged_.size() + finished.size());
+  for (TrialResult& trial : finished) logged_.push_back({std::move(trial), 0});
+  Sort();
+}
+
+void TrialLog::Sort() {
+  const auto earlier = [](const Logged& a, const Logged& b) { return a.trial.index < b.trial.index; };
+  if (!std::is_sorted(logged_.begin(), logged_.end(), earlier)) std::stable_sort(logged_.begin(), logged_.end(), earlier);
+  next_ = 0;
+  left_ = logged_.size();
 }
 
 Result<std::vector<TrialResult>> TrialLog::Take(std::size_t index, const std::vector<std::string>& faults) {
   std::vector<TrialResult> trials;
-  const auto found = logged_.find(index);
-  if (found == logged_.end()) return trials;
-  for (Logged& logged : found->second) {
+  if (next_ == logged_.size() || logged_[next_].trial.index != index) {
+    const auto below = [](const Logged& one, std::size_t number) { return one.trial.index < number; };
+    next_ = static_cast<std::size_t>(std::lower_bound(logged_.begin(), logged_.end(), index, below) - logged_.begin());
+  }
+  for (; next_ < logged_.size() && logged_[next_].trial.index == index; ++next_) {
+    Logged& logged = logged_[next_];
+    if (logged.taken) continue;
     if (logged.trial.faults != faults) return NotOfThePlan(logged);
     trials.push_back(std::move(logged.trial));
+    logged.taken = true;
+    --left_;
   }
-  logged_.erase(found);
+  if (left_ == 0) {
+    logged_ = {};
+    next_ = 0;
+  }
   return trials;
 }
 
-Status TrialLog::CheckTaken() const { return logged_.empty() ? Status() : NotOfThePlan(logged_.begin()->second.front()); }
+Status TrialLog::CheckTaken() const {
+  const auto other = std::find_if(logged_.begin(), logged_.end(), [](const Logged& one) { return !one.taken; });
+  return other == logged_.end() ? Status() : NotOfThePlan(*other);
+}
 
 Status TrialLog::Append(const TrialResult& trial) { return WriteAll(file_.get(), rows_.Write(trial), path_); }
 

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,13 +44,17 @@ class TrialLog {
   struct Logged {
     TrialResult trial;
     std::size_t line = 0;  // 0: by Add
+    bool taken = false;
   };
+  void Sort();
   Status NotOfThePlan(const Logged& logged) const;
 
   std::string path_;
   FileDescriptor file_;
   LogRows rows_;
-  std::map<std::size_t, std::vector<Logged>> logged_;  // by index
+  std::vector<Logged> logged_;  // by index; attempts of one trial in their order
+  std::size_t next_ = 0;        // behind the last one that was taken: trials are taken in order as a rule
+  std::size_t left_ = 0;        // not taken
 };
 
 }  // namespace cuaudit::harness

@@ -24,6 +24,7 @@ SECRET = 0x5EC2E75E
 
 # Loses a stream and memory when it cannot wait for a value. As `child`, a process that makes fewer calls than its parent loses a stream.
 OTHER = f"""
+#include <cuaudit/mark.h>
 #include <cuda.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -51,7 +52,13 @@ int Run(int cycles, bool loses) {{
   CUstream lost;
   if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context)) return 1;
   int failed = 0;
-  for (; cycles > 0; --cycles) failed |= Work();
+  for (; cycles > 0; --cycles) {{
+    cuaudit_cycle_begin();
+    failed |= Work();
+    CUevent grown;
+    if (cycles > 3 && cuEventCreate(&grown, 0)) failed = 1;
+    cuaudit_cycle_end();
+  }}
   if (loses && cuStreamCreate(&lost, 0)) failed = 1;
   cuDevicePrimaryCtxRelease(0);
   return failed;
@@ -61,7 +68,8 @@ int main(int argc, char **argv) {{
   const bool child = argc > 1 && std::strcmp(argv[1], "child") == 0;
   const pid_t other = child ? fork() : 1;
   if (other == 0) _exit(Run(0, true));
-  const int failed = Run(child ? 3 : 1, false);
+  const bool grows = argc > 1 && std::strcmp(argv[1], "grow") == 0;
+  const int failed = Run(grows ? 20 : child ? 3 : 1, false);
   if (child) waitpid(other, nullptr, 0);
   return failed;
 }}
@@ -123,7 +131,8 @@ class Test:
     def of_another_program(self):
         libraries = Path(self.tool).resolve().parent.parent / "lib/cuaudit"
         (self.directory / "other.cc").write_text(OTHER)
-        status, _, err = self.run("c++", "-std=c++17", "-g", "-O0", "other.cc", "-o", "other_program", f"-I{self.cuda}/include", f"-L{libraries}", "-lcuda")
+        status, _, err = self.run("c++", "-std=c++17", "-g", "-O0", "other.cc", "-o", "other_program", f"-I{self.root.resolve()}/include",
+                                  f"-I{self.cuda}/include", f"-L{libraries}", "-lcuda")
         self.expect("other.cc compiles", status == 0, err)
         for words, calls in ((("sweep", "--depth=1"), ("cuStreamWaitValue32",)), (("run",), ("cuStreamCreate",))):
             arguments = ("child",) if words == ("run",) else ()
@@ -143,6 +152,38 @@ class Test:
             place = "(anonymous namespace)::" + ("Run, other.cc:" if arguments else "Opener::operator(), other.cc:")
             self.expect("places have their functions", f"// {place}" in texts, texts)
 
+    def of_a_recording(self):
+        """From the file alone: the program is gone. `child` loses a stream in another process, `grow` an event in each marked cycle."""
+        ways = ("child", "grow")
+        for way in ways:
+            status, _, err = self.run(self.tool, "record", "--driver=sim", "--journal", f"{way}.journal", "--", "./other_program", way)
+            self.expect(f"{way} is recorded", status == 0, err)
+        (self.directory / "other_program").unlink()
+        made = {}
+        for way in ways:
+            status, _, err = self.run(self.tool, "explain", f"{way}.journal", "--format", f"json={way}.json")
+            self.expect(f"{way} is a defect", status == 1, err)
+            (made[way],) = json.loads((self.directory / f"{way}.json").read_text())["defects"]
+        for way, defect in made.items():
+            status, out, err = self.run(self.tool, "reduce", defect["fingerprint"], f"{way}.journal", "--kit", way, "--cuda", self.cuda)
+            self.expect(f"the kit of {way}.journal is confirmed", status == 0 and "runs" not in err, f"{status} {out}{err}")
+            if status != 0:
+                continue
+            text = (self.directory / way / "reducer.c").read_text()
+            self.expect(f"{way} has its call", ("cuStreamCreate(" if way == "child" else "cuEventCreate(") in text and "cuMemAlloc" not in text, text)
+            status, out, err = self.run("sh", f"{way}/run.sh")
+            self.expect(f"run.sh of {way} shows it", status == 1 and defect["rule"] in out.replace(" ", "_"), f"{status} {out}{err}")
+        recording = (self.directory / "child.journal").read_bytes()
+        fingerprint = made["child"]["fingerprint"]
+        for name, data in (("cut", recording[:len(recording) // 2]), ("head", recording[:100]), ("bad", b"cuauditJ" + b"\xff" * 5000)):
+            (self.directory / f"{name}.journal").write_bytes(data)
+        for words, told in (((fingerprint, "cut.journal"), "cut.journal"), ((fingerprint, "head.journal"), "head.journal"),
+                            ((fingerprint, "bad.journal"), "bad.journal"), (("v2-0", "child.journal"), "expected a defect with the fingerprint 'v2-0'"),
+                            ((fingerprint, "child.journal", "--", "./picture_pool"), "expected no program")):
+            status, out, err = self.run(self.tool, "reduce", *words, "--kit", "no_kit")
+            self.expect(f"reduce {words}", status == 2 and told in err and err.count("\n") == 1 and out == "", f"{status} {out}{err}")
+        self.expect("no kit was begun", not (self.directory / "no_kit").exists())
+
     def refused(self, report):
         fingerprint = report["defects"][NUMBER]["fingerprint"]
         text = (self.directory / "report.json").read_text()
@@ -155,6 +196,9 @@ class Test:
         for finding in other["findings"]:
             finding["reproduce"] = "cuaudit doctor"
         (self.directory / "other.json").write_text(json.dumps(other))
+        inside = json.loads(text)
+        inside["totals"]["isolation_by_id"] = [dict(row, **{"in": "in_process"}) for row in inside["totals"]["isolation_by_id"]]
+        (self.directory / "inside.json").write_text(json.dumps(inside))
         foreign = json.loads(text)
         for finding in foreign["findings"]:
             finding["reproduce"] = finding["reproduce"].replace(" -- ", " --real-driver=/nonexistent/x --kernels=/nonexistent/k --environment=LD_PRELOAD=x -- ")
@@ -171,6 +215,7 @@ class Test:
                 (("../v2-0", "report.json"), 2, "expected a fingerprint"), ((fingerprint, "nothing.json"), 2, "nothing.json"),
                 ((fingerprint, "cut.json"), 2, "cut.json"), ((fingerprint, "evil.json"), 2, "has no line that shows it again"),
                 ((fingerprint, "other.json"), 2, "expected cuaudit replay, run or cycles"),
+                ((fingerprint, "inside.json"), 3, "no kit: the defect is of a lifecycle in C++"),
                 ((fingerprint, "report.json", "--kit", "kit"), 2, "kit: expected a directory that is new or empty"),
                 ((fingerprint, "nothing.json", "--kit", "kit"), 2, "kit: expected a directory that is new or empty"),
                 ((fingerprint, "report.json", "--kit", "report.json"), 2, "report.json: expected a directory that is new or empty"),
@@ -213,6 +258,7 @@ def main():
             return 77
         test.committed(report, arguments.write)
         test.of_another_program()
+        test.of_a_recording()
         test.refused(report)
         test.not_confirmed(report)
         return 1 if test.failures else 0

@@ -104,8 +104,12 @@ bool IsChosen(const PlanOptions& options, const std::string& fault) {
          std::find(options.calls.begin(), options.calls.end(), fault.substr(0, fault.find_first_of("@#"))) != options.calls.end();
 }
 
-PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options, bool by_site) {
-  PlannedFaults plan;
+namespace {
+
+// Goes through all faults that are possible and not pruned, in order. `take` gets each with its call and why it is not tried; None: it is.
+template <typename Take>
+std::size_t GoThroughFaults(const CallStates& rehearsal, const PlanOptions& options, bool by_site, PlannedFaults* plan, const Take& take) {
+  std::size_t tried = 0;
   const std::set<std::string, std::less<>> chosen(options.calls.begin(), options.calls.end());
   std::unordered_set<std::uint64_t> known;
   std::vector<faults::Fault> hows;
@@ -118,53 +122,67 @@ PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options, 
     const auto call = static_cast<driver::CallId>(record.call);
     const driver::BaseId base = driver::BaseOf(call);
     if (const Reason why = WhyNever(base); why != Reason::None) {
-      ++plan.skipped[why];
+      ++plan->skipped[why];
       continue;
     }
     const bool wanted = chosen.empty() || chosen.find(driver::Name(base)) != chosen.end();
-    if (!wanted) ++plan.skipped[Reason::NotChosen];
+    if (!wanted) ++plan->skipped[Reason::NotChosen];
     const bool comparable = options.prune == Prune::All && place.state != 0 && !place.interpreted;
     const bool stood_for = options.prune != Prune::None && place.again;
     const bool same = stood_for || (comparable && !known.insert(place.state).second);
     for (faults::Fault fault : hows) {
       if (fault.how == faults::How::RefuseGarbage && !WritesOutput(call)) {
-        if (wanted) ++plan.skipped[Reason::NoOutput];
+        if (wanted) ++plan->skipped[Reason::NoOutput];
         continue;
       }
       fault.base = base;
       fault.occurrence = record.occurrence;
       if (by_site) AddressBySite(place, &fault);
       for (const CUresult code : CodesFor(base, fault.how, options.all_codes)) {
-        ++plan.possible;
+        ++plan->possible;
         if (same) {
-          if (wanted) ++plan.pruned[place.again ? Reason::LaterTurn : Reason::FirstSameState];
+          if (wanted) ++plan->pruned[place.again ? Reason::LaterTurn : Reason::FirstSameState];
           continue;
         }
         fault.code = code;
-        PlannedWay& way = plan.ways.emplace_back();
-        way.way.fault = TextOf(fault);
-        way.way.site = place.site;
-        way.way.phase = record.phase;
-        way.state = place.state;
-        if (!wanted) way.why_not = Reason::NotChosen;
-        way.trial = plan.faults.size();
-        if (!wanted) continue;
-        if (place.unsure) {
-          plan.ways.back().why_not = Reason::Unsure;
-          ++plan.skipped[Reason::Unsure];
-          continue;
-        }
-        if (options.limit != 0 && plan.faults.size() == options.limit) {
-          plan.ways.back().why_not = Reason::BeyondLimit;
-          ++plan.skipped[Reason::BeyondLimit];
-          continue;
-        }
-        plan.faults.push_back(plan.ways.back().way.fault);
-        plan.sites.push_back(place.site);
+        Reason why_not = Reason::None;
+        if (!wanted) why_not = Reason::NotChosen;
+        else if (place.unsure) why_not = Reason::Unsure;
+        else if (options.limit != 0 && tried == options.limit) why_not = Reason::BeyondLimit;
+        if (wanted && why_not != Reason::None) ++plan->skipped[why_not];
+        take(fault, place, why_not);
+        if (why_not == Reason::None) ++tried;
       }
     }
   }
+  return tried;
+}
+
+}  // namespace
+
+PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options, bool by_site) {
+  PlannedFaults plan;
+  GoThroughFaults(rehearsal, options, by_site, &plan, [&](const faults::Fault& fault, const CallState& place, Reason why_not) {
+    PlannedWay& way = plan.ways.emplace_back();
+    way.way.fault = TextOf(fault);
+    way.way.site = place.site;
+    way.way.phase = place.record->phase;
+    way.state = place.state;
+    way.why_not = why_not;
+    way.trial = plan.faults.size();
+    if (why_not != Reason::None) return;
+    plan.faults.push_back(way.way.fault);
+    plan.sites.push_back(place.site);
+  });
   return plan;
+}
+
+std::uint64_t ListFaults(const CallStates& rehearsal, const PlanOptions& options, bool by_site, const FaultSink& sink) {
+  PlannedFaults counted;
+  return GoThroughFaults(rehearsal, options, by_site, &counted, [&](const faults::Fault& fault, const CallState& place, Reason why_not) {
+    char text[faults::kMaxFaultText];
+    if (why_not == Reason::None) sink({text, faults::FormatFault(fault, text, sizeof(text))}, place.site);
+  });
 }
 
 std::vector<faults::Fault> WaysWhileUnwinding(const faults::Record& record) {

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -71,6 +72,12 @@ bool IsChosen(const PlanOptions& options, const std::string& fault);
 
 // With `by_site` faults are addressed by call stack and occurrence there instead of by count.
 PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options, bool by_site = false);
+
+// Gets the faults of a plan one by one, in order: the text, which lasts until it returns, and the site.
+using FaultSink = std::function<void(std::string_view fault, std::uint64_t site)>;
+
+// The faults of MakePlan for who only writes them down, so that ten million of them take no memory. Answers how many there are.
+std::uint64_t ListFaults(const CallStates& rehearsal, const PlanOptions& options, bool by_site, const FaultSink& sink);
 
 // The ways in which one call can fail while the program unwinds; empty when the call cannot fail.
 std::vector<faults::Fault> WaysWhileUnwinding(const faults::Record& record);

@@ -110,7 +110,8 @@ constexpr const char* kTests = R"({"kind": "ctestInfo", "version": {"major": 1, 
   {"name": "Pool.Grows/1", "command": ["/b/pool_test", "--gtest_filter=Pool.Grows/1"], "config": "Debug",
    "properties": [{"name": "LABELS", "value": ["gpu", "slow"]}, {"name": "WORKING_DIRECTORY", "value": "/b"},
                   {"name": "ENVIRONMENT", "value": ["A=1", "B=2"]}, {"name": "TIMEOUT", "value": 3.0}]},
-  {"name": "Pool.Grows_1", "command": ["/b/other"]},
+  {"name": "Pool.Grows_1", "command": ["/b/other"],
+   "properties": [{"name": "RESOURCE_GROUPS", "value": [{"requirements": [{".type": "gpus", "slots": 1}]}]}]},
   {"name": "off", "command": ["/b/off"], "properties": [{"name": "DISABLED", "value": true}]},
   {"name": "fails", "command": ["/b/fails"], "properties": [{"name": "WILL_FAIL", "value": true}]},
   {"name": "not_built"}
@@ -133,6 +134,7 @@ TEST(CtestCases, AreTheTestsOfABuild) {
   EXPECT_EQ(first.options.depth, 1U);
   EXPECT_EQ(first.options.deadline_ms, 3000U) << "TIMEOUT";
   EXPECT_EQ(all->will_fail, 1U);
+  EXPECT_EQ(all->resources, 1U);
   EXPECT_NE(all->cases[1].name, first.name) << "names stay different";
   EXPECT_THAT(all->cases[1].tags, IsEmpty());
 }

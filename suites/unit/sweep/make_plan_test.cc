@@ -31,6 +31,32 @@ class MakePlanTest : public testing::Test {
   JournalBuilder journal_{dir_.File("journal")};
 };
 
+// What a plan for shards writes down is the plan of a sweep.
+TEST_F(MakePlanTest, ListsTheFaultsThatItTakes) {
+  for (const CallId call : {CallId::Init, CallId::MemAlloc_v2, CallId::MemFree_v2}) journal_.Call(call);
+  const Observation seen = journal_.Read();
+  const CallStates states = StatesOf(seen.evidence(), {}, StatesAre::Coarse);
+  for (const std::size_t limit : {0U, 1U, 5U}) {
+    for (const bool all_codes : {false, true}) {
+      PlanOptions options;
+      options.hows = {"refuse", "refuse+garbage", "burst:3"};
+      options.limit = limit;
+      options.all_codes = all_codes;
+      options.calls = {"cuMemAlloc", "cuMemFree"};
+      const PlannedFaults plan = MakePlan(states, options);
+      std::vector<std::string> faults;
+      std::vector<std::uint64_t> sites;
+      const std::uint64_t count = ListFaults(states, options, false, [&](std::string_view fault, std::uint64_t site) {
+        faults.emplace_back(fault);
+        sites.push_back(site);
+      });
+      EXPECT_EQ(count, plan.faults.size());
+      EXPECT_EQ(faults, plan.faults);
+      EXPECT_EQ(sites, plan.sites);
+    }
+  }
+}
+
 TEST_F(MakePlanTest, TakesEveryFallibleCallInOrder) {
   journal_.Call(CallId::Init);
   journal_.Call(CallId::MemAlloc_v2);
