@@ -134,11 +134,11 @@ std::string TrialsLeftOut(const Run& run) { return CutShort(Skipped(run, Reason:
 std::string CutShort(const Run& run) {
   constexpr std::size_t kMost = 600;
   std::string text = TrialsLeftOut(run);
-  if (!Proves(run) || run.message.told.empty()) return text;
-  return text + (text.empty() ? "" : "; ") + Shortened(ForTerminal(run.message.told), kMost);
+  if (!Proves(run) || ProvesAll(run)) return text;
+  return text + (text.empty() ? "" : "; ") + Shortened(ForTerminal(WhyInPart(run.message)), kMost);
 }
 
-bool ProvesAll(const Run& run) { return Proves(run) && run.message.told.empty(); }
+bool ProvesAll(const Run& run) { return Proves(run) && WhyInPart(run.message).empty(); }
 
 std::string_view NotRun(const Case& one) {
   if (one.runs.empty()) return "not run";

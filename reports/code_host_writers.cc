@@ -80,6 +80,9 @@ void AddDefect(const SourceRoot& root, const Listed& listed, bool fails, Annotat
   annotations->Add(fails ? kError : kNotice, title, place, text);
 }
 
+// The trials that --limit or --budget left out are no reproach. Anything else that was not seen is one.
+const char* HowCut(const Run& run) { return Proves(run) && !ProvesAll(run) ? "in part" : "cut short"; }
+
 void AddCases(const Audit& audit, Annotations* annotations) {
   const Level not_run = FailsOn(audit, Change::NotRun) ? kError : kWarning;
   for (const Case& one : audit.cases) {
@@ -89,7 +92,7 @@ void AddCases(const Audit& audit, Annotations* annotations) {
     for (const Run& run : one.runs) {
       if (const std::string cut = CutShort(run); !cut.empty())
         annotations->Add(audit.comparison && Proves(run) && !ProvesAll(run) ? not_run : kWarning,
-                         "cuaudit: " + NameOf(one, run) + ": cut short", {}, cut);
+                         "cuaudit: " + NameOf(one, run) + ": " + HowCut(run), {}, cut);
       if (Proves(run)) continue;
       annotations->Add(run.outcome == Outcome::Error ? kError : not_run, "cuaudit: " + NameOf(one, run) + ": nothing is proved", {},
                        Data(MessageLine(run), kMessageBytes));
@@ -200,7 +203,8 @@ std::vector<Json> IssuesOf(const Audit& audit, const SourceRoot& root) {
       add(Aside("Case " + one.name + " was " + std::string(what) + ": " + WhyNotRun(one), "not_run", "cuaudit: not run: " + one.name));
     for (const Run& run : one.runs) {
       const std::string name = NameOf(one, run);
-      if (const std::string cut = CutShort(run); !cut.empty()) add(Aside(name + ": " + cut, "cut_short", "cuaudit: cut short: " + name));
+      if (const std::string cut = CutShort(run); !cut.empty())
+        add(Aside(name + ": " + cut, "cut_short", std::string("cuaudit: ") + HowCut(run) + ": " + name));
     }
   }
   if (audit.comparison) {

@@ -160,20 +160,18 @@ void AppendFixed(const Comparison& comparison, Page* page) {
 }  // namespace
 
 std::string WhyNothingProved(const Run& run) {
-  if (run.outcome == Outcome::Clean || run.outcome == Outcome::Findings || run.outcome == Outcome::Left) return {};
+  if (Proves(run)) return {};
+  if (!run.outcome) return "the report has no outcome";
+  std::string line = MessageLine(run);
+  if (run.outcome == Outcome::NotExercised || (run.outcome == Outcome::Interrupted && run.interrupted)) return line;  // it begins so
   std::string what(OutcomeName(run));
   std::replace(what.begin(), what.end(), '_', ' ');
-  const std::string line = MessageLine(run);
-  if (line.starts_with(what)) return line;
-  return what + (what.empty() || line.empty() ? "" : ": ") + (what.empty() && line.empty() ? "the report has no outcome" : line);
+  return what + (line.empty() ? "" : ": ") + line;
 }
 
 std::string WhyNotAllProved(const Run& run) {
-  constexpr std::string_view kOutcome = "not exercised: ";
   std::string why = WhyNothingProved(run);
-  if (!why.empty() || ProvesAll(run)) return why;
-  const std::string_view told = run.message.told;
-  return "in part: " + std::string(told.starts_with(kOutcome) ? told.substr(kOutcome.size()) : told);
+  return !why.empty() || ProvesAll(run) ? why : "in part: " + WhyInPart(run.message);
 }
 
 std::vector<NotProved> Missing(const Audit& audit) {

@@ -89,11 +89,7 @@ std::string_view Name(DriverKind driver) { return kDrivers[static_cast<std::size
 
 std::string_view OutcomeName(const Run& run) { return run.outcome ? words::Name(*run.outcome) : std::string_view(); }
 
-std::string Explanation(const Run& run) {
-  const Message& message = run.message;
-  if (run.outcome == Outcome::Clean) return CleanFor(run);
-  if (run.outcome == Outcome::Left) return LeftText(run);
-  if (run.interrupted) return InterruptedText(*run.interrupted, MakesTrials(run));
+std::string WhyInPart(const Message& message) {
   std::vector<std::string> parts;
   const auto add = [&parts](std::string part) {
     if (!part.empty()) parts.push_back(std::move(part));
@@ -117,9 +113,16 @@ std::string Explanation(const Run& run) {
   return Joined(parts, "; ");
 }
 
+std::string Explanation(const Run& run) {
+  if (run.outcome == Outcome::Clean) return CleanFor(run);
+  if (run.outcome == Outcome::Left) return LeftText(run);
+  if (run.interrupted) return InterruptedText(*run.interrupted, MakesTrials(run));
+  return WhyInPart(run.message);
+}
+
 std::string MessageLine(const Run& run) {
   const std::string text = Explanation(run);
-  if (run.outcome == Outcome::NotExercised) return run.message.told.empty() ? "not exercised: " + text : text;
+  if (run.outcome == Outcome::NotExercised) return text.empty() ? "not exercised" : "not exercised: " + text;
   const std::string shown = BesideClean(run);
   return shown.empty() ? text : (text.empty() ? "clean" : text) + "; " + shown;
 }

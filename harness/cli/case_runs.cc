@@ -255,7 +255,7 @@ CaseSeen CarryOutCase(const ProjectCase& one, const CasePlaces& places, const st
 
 std::string OutcomeLine(const report::Run& run) {
   const bool found = run.outcome == words::Outcome::Findings || run.outcome == words::Outcome::Left;
-  const std::string& left_out = run.message.told;
+  const std::string left_out = report::WhyInPart(run.message);
   const std::string message = found ? report::DefectCount(run) + (left_out.empty() ? "" : "; " + left_out) : report::MessageLine(run);
   return message.empty() ? std::string(report::OutcomeName(run)) : message;
 }

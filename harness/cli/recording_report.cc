@@ -97,7 +97,7 @@ void JudgeWithoutFindings(const Observation& seen, report::Run* run) {
     why = std::string(found ? "" : "nothing was done wrong, but ") +
           "the program was killed or still runs: what it held is listed, not judged";
   run->outcome = why.empty() ? words::Outcome::Clean : words::Outcome::NotExercised;
-  if (!why.empty()) run->message.told = "not exercised: " + why;
+  if (!why.empty()) run->message.told = why;
 }
 
 report::Run ReportOf(const Observation& seen, const std::string& again, SiteTexts* sites) {

@@ -207,7 +207,10 @@ Status CheckEntry(const Options& options) {
   if (const std::string last = LastDay(Today()); options.until > last) {
     return {Exit::Usage, "--until: '" + options.until + "': expected a day at most two years ahead, up to " + last};
   }
-  if (options.report.empty()) return {Exit::Usage, "--report: expected the result that has the defect"};
+  std::error_code error;
+  if (options.report.empty() && !std::filesystem::exists(options.out, error)) {
+    return {Exit::Usage, "--report: expected the result that has the defect, since there is no " + options.out + " here"};
+  }
   return {};
 }
 
@@ -231,7 +234,7 @@ Exit SuppressCommand(const Options& options) {
   entry.reason = options.reason;
   entry.owner = options.owner;
   entry.until = options.until;
-  const Result<std::string> comment = CommentOf(entry.fingerprint, options.report);
+  const Result<std::string> comment = CommentOf(entry.fingerprint, options.report.empty() ? options.out : options.report);
   if (!comment.ok()) return Refuse(comment.status());
   const std::string file = options.suppressions.empty() ? kSuppressionsFile : options.suppressions;
   status = AppendEntry(file, entry, *comment);

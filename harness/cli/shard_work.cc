@@ -85,7 +85,7 @@ Status Prepare(const Session& session, const SweepOptions& sweep, const PlannedS
 
 // Which shards are missing; of many the first ones and how many more there are.
 std::string Told(const std::vector<std::string>& gaps) {
-  std::string told = "not exercised: ";
+  std::string told;
   for (std::size_t i = 0; i < std::min(gaps.size(), kNamedGaps); ++i) told += (i == 0 ? "" : "; ") + gaps[i];
   if (gaps.size() > kNamedGaps) told += "; and " + std::to_string(gaps.size() - kNamedGaps) + " more";
   return told;

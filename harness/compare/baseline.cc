@@ -60,6 +60,7 @@ std::string LineOf(const KnownDefect& defect) {
   for (const FailingWay& way : defect.failing) json["failing"].push_back(ToJson(way));
   for (const auto& [kind, amount] : defect.lost) json["lost"].push_back({{"kind", kind}, {"count", amount.count}, {"bytes", amount.bytes}});
   if (Json shown = ToJson(defect.shown_by); !shown.empty()) json["shown_by"] = std::move(shown);
+  if (!defect.beside.empty()) json["beside"] = defect.beside;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -120,6 +121,7 @@ KnownDefect ReadKnown(const JsonNode& node) {
     defect.lost[lost["kind"].Text()] = {lost["count"].Count(), lost["bytes"].Count()};
   });
   defect.shown_by = ReadShownBy(node.Maybe("shown_by"), defect.failing);
+  if (const JsonNode beside = node.Maybe("beside"); beside.present()) defect.beside = beside.Texts();
   return defect;
 }
 
@@ -155,6 +157,10 @@ void TakeTogether(const KnownDefect& more, KnownDefect* defect) {
     else known->places = std::max(known->places, way.places);
   }
   std::sort(defect->failing.begin(), defect->failing.end());
+  // Beside the same ones in both results.
+  std::erase_if(defect->beside, [&more](const std::string& one) {
+    return std::find(more.beside.begin(), more.beside.end(), one) == more.beside.end();
+  });
 }
 
 std::string LineOf(const KnownRun& run) {

@@ -140,8 +140,44 @@ std::string GuidOf(const Base& base) {
 
 using Group = std::pair<std::string, report::Mode>;
 
-// Says of each defect of `run` how it compares with those that the base has of it. True for each of the base that is still there.
-std::vector<bool> CompareRun(const std::vector<KnownDefect>& then, const report::Run* run_before, const std::string& case_name,
+// What became of a defect of the base.
+struct Fate {
+  bool still_there = false;
+  std::string doubt = {};  // why it may still be there although it is not, in words
+};
+
+// Index of the first of the defects beside `defect` that has a pair.
+Index PairedBeside(const KnownDefect& defect, const std::vector<KnownDefect>& all, const std::vector<Index>& pairs) {
+  for (std::size_t i = 0; i < all.size() && !defect.beside.empty(); ++i) {
+    if (pairs[i] && std::find(defect.beside.begin(), defect.beside.end(), all[i].fingerprint) != defect.beside.end()) return i;
+  }
+  return {};
+}
+
+// Whether a blamed function was renamed is not always known. Then the defect of the new report is new, and that of the base is not fixed.
+void DoubtFates(const std::vector<KnownDefect>& then, const std::vector<KnownDefect>& now, const report::Run& run,
+                const FunctionNames& names, std::vector<Fate>* fates) {
+  std::vector<KnownDefect> gone;
+  std::vector<KnownDefect> fresh;
+  std::vector<Fate*> of_gone;
+  for (std::size_t i = 0; i < then.size(); ++i) {
+    if ((*fates)[i].still_there) continue;
+    gone.push_back(then[i]);
+    of_gone.push_back(&(*fates)[i]);
+  }
+  for (std::size_t i = 0; i < now.size() && !gone.empty(); ++i) {
+    if (run.defects[i].change == Change::New) fresh.push_back(now[i]);
+  }
+  const std::vector<Index> doubts = Doubts(gone, fresh, names);
+  for (std::size_t i = 0; i < gone.size(); ++i) {
+    if (!doubts[i]) continue;
+    const KnownDefect& maybe = fresh[*doubts[i]];
+    of_gone[i]->doubt = "it may be " + maybe.fingerprint + " of the new report, if " + gone[i].blame + " is now " + maybe.blame;
+  }
+}
+
+// Says of each defect of `run` how it compares with those that the base has of it, and of each of the base what became of it.
+std::vector<Fate> CompareRun(const std::vector<KnownDefect>& then, const report::Run* run_before, const std::string& case_name,
                              report::Run* run) {
   const std::vector<KnownDefect> now = KnownDefects(case_name, *run);
   FunctionNames names;
@@ -175,14 +211,26 @@ std::vector<bool> CompareRun(const std::vector<KnownDefect>& then, const report:
     run->defects[i].change = Change::Unchanged;
     run->defects[i].taken_for.push_back({report::Taken::Part, FunctionOf(whole), whole.fingerprint});
   }
-  const std::vector<Index> wholes_now = WholesOf(then, now, pair_now, are_parts, true, names);
-  std::vector<bool> still_there(then.size());
+  std::vector<Index> wholes_now = WholesOf(then, now, pair_now, are_parts, true, names);
+  // What is lost at no other places than those of a pair is in the pair, whoever else is blamed for it in some of the trials.
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    const Index beside = pair_before[i] || are_parts[i] ? Index() : PairedBeside(now[i], now, pair_before);
+    if (!beside) continue;
+    const KnownDefect& whole = then[*pair_before[*beside]];
+    run->defects[i].change = Change::Unchanged;
+    run->defects[i].taken_for.push_back({report::Taken::Part, FunctionOf(whole), whole.fingerprint});
+  }
+  std::vector<Fate> fates(then.size());
   for (std::size_t i = 0; i < then.size(); ++i) {
-    still_there[i] = pair_now[i] || wholes_now[i];
+    if (!pair_now[i] && !wholes_now[i]) {
+      if (const Index beside = PairedBeside(then[i], then, pair_now)) wholes_now[i] = pair_now[*beside];
+    }
+    fates[i].still_there = pair_now[i] || wholes_now[i];
     if (!wholes_now[i]) continue;
     run->defects[*wholes_now[i]].taken_for.push_back({report::Taken::Whole, FunctionOf(then[i]), then[i].fingerprint});
   }
-  return still_there;
+  DoubtFates(then, now, *run, names, &fates);
+  return fates;
 }
 
 }  // namespace
@@ -208,7 +256,7 @@ void CompareWith(Base base, report::Audit* head) {
     before[std::move(group)].push_back(std::move(defect));
   }
   comparison.not_run = NotRun(base.runs, *head);
-  std::map<Group, std::vector<bool>> known;
+  std::map<Group, std::vector<Fate>> known;
   for (report::Case& one : head->cases) {
     for (report::Run& run : one.runs) {
       const Group group{one.name, run.mode};
@@ -223,8 +271,10 @@ void CompareWith(Base base, report::Audit* head) {
     const LookedFor looked(CaseOf(*head, group.first), RunOf(CaseOf(earlier, group.first), group.second), group.second);
     const auto paired = known.find(group);
     for (std::size_t i = 0; i < defects.size(); ++i) {
-      if (paired != known.end() && paired->second[i]) continue;
-      comparison.gone.push_back(GoneOf(defects[i], looked.WhyNot(defects[i])));
+      const Fate fate = paired == known.end() ? Fate() : paired->second[i];
+      if (fate.still_there) continue;
+      std::string why = looked.WhyNot(defects[i]);
+      comparison.gone.push_back(GoneOf(defects[i], why.empty() ? fate.doubt : why));
     }
   }
   // What nobody looked for comes first.

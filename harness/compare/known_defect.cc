@@ -118,6 +118,27 @@ std::uint64_t GrownAfter(const report::Run& run, const report::Defect& defect) {
   return grown;
 }
 
+// For each defect the others that have all of its findings.
+std::vector<std::vector<std::string>> DefectsBeside(const report::Run& run) {
+  std::vector<std::set<std::size_t>> findings(run.defects.size());
+  std::map<std::size_t, std::vector<std::size_t>> defects;  // by finding
+  for (std::size_t i = 0; i < run.defects.size(); ++i) {
+    for (const report::Member& member : run.defects[i].members) findings[i].insert(member.findings.begin(), member.findings.end());
+    for (const std::size_t finding : findings[i]) defects[finding].push_back(i);
+  }
+  std::vector<std::vector<std::string>> beside(run.defects.size());
+  for (std::size_t i = 0; i < run.defects.size(); ++i) {
+    if (findings[i].empty()) continue;
+    for (const std::size_t other : defects[*findings[i].begin()]) {
+      const std::set<std::size_t>& of_other = findings[other];
+      const bool has_all = std::includes(of_other.begin(), of_other.end(), findings[i].begin(), findings[i].end());
+      if (other != i && has_all) beside[i].push_back(run.defects[other].fingerprint);
+    }
+    std::sort(beside[i].begin(), beside[i].end());
+  }
+  return beside;
+}
+
 ShownBy ShownByRun(const report::Run& run, const std::vector<std::string>& kinds) {
   ShownBy shown;
   shown.driver = report::Name(run.driver.kind);
@@ -156,6 +177,7 @@ std::string Describe(const FailingWay& way) {
 
 std::vector<KnownDefect> KnownDefects(const std::string& case_name, const report::Run& run) {
   std::vector<KnownDefect> known;
+  std::vector<std::vector<std::string>> beside = DefectsBeside(run);
   for (const report::Defect& defect : run.defects) {
     const report::Finding& root = report::RootOf(run, defect);
     KnownDefect one;
@@ -178,6 +200,7 @@ std::vector<KnownDefect> KnownDefects(const std::string& case_name, const report
     if (one.shown_by.cycles != 0) one.shown_by.grown = GrownAfter(run, defect);
     one.lost = LostBy(run, defect, one.shown_by.faults);
     one.title = TitleOf(run, defect);
+    one.beside = std::move(beside[known.size()]);
     known.push_back(std::move(one));
   }
   return known;

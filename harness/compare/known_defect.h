@@ -66,6 +66,9 @@ struct KnownDefect {
   std::map<std::string, Amount> lost;  // kind -> the most that one trial loses; empty: unknown
   ShownBy shown_by;
   std::string title;  // one line for people
+  // Fingerprints of other defects of the report that have all findings of this one: some trials of a place blame one function, others
+  // another one. In order.
+  std::vector<std::string> beside = {};
 };
 
 // A run that proved something: what it does not show is not there.

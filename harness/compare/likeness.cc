@@ -177,13 +177,15 @@ bool Likeness::MayBeNeighbours(const Numbered& before, const Numbered& after) co
   return FailsForOthers(*before.defect, names_.tried_before) || FailsForOthers(*after.defect, names_.tried_after);
 }
 
-bool Likeness::MayBeOne(const Numbered& before, const Numbered& after) const {
+bool Likeness::MayAcquire(const Numbered& before, const Numbered& after) const {
   const std::uint32_t by_before = before.front();
   const std::uint32_t by_after = after.front();
-  if (by_before != 0 && by_after != 0 && OfFunctions(by_before, by_after) == 0 && OfNeighbours(by_before, before, by_after, after) == 0 &&
-      !SameWay(before, after)) {
-    return false;
-  }
+  return by_before == 0 || by_after == 0 || OfFunctions(by_before, by_after) > 0 || OfNeighbours(by_before, before, by_after, after) > 0 ||
+         SameWay(before, after);
+}
+
+bool Likeness::MayBeOne(const Numbered& before, const Numbered& after) const {
+  if (!MayAcquire(before, after)) return false;
   const std::uint32_t was = before.blame;
   const std::uint32_t is = after.blame;
   if (was == is || was == 0 || is == 0) return true;
@@ -192,8 +194,18 @@ bool Likeness::MayBeOne(const Numbered& before, const Numbered& after) const {
   return (functions_[was].gone || (functions_[is].fresh && !names_.only_defects)) && SameWay(before, after);
 }
 
+bool Likeness::InDoubt(const Numbered& before, const Numbered& after) const {
+  return before.blame != after.blame && OfFunctions(before.blame, after.blame) > 0 && before.loss == after.loss &&
+         before.call == after.call && Signs(before, after) >= kAlike && MayAcquire(before, after) && MayBeNeighbours(before, after);
+}
+
 double Likeness::Of(const Numbered& before, const Numbered& after) const {
   if (before.loss != after.loss || before.call != after.call) return 0;
+  const double signs = Signs(before, after);
+  return signs >= kAlike && !MayBeOne(before, after) ? 0 : signs;
+}
+
+double Likeness::Signs(const Numbered& before, const Numbered& after) const {
   double sum = 0;
   double most = 0;
   const auto count = [&](double weight, bool either, double likeness) {
@@ -210,8 +222,7 @@ double Likeness::Of(const Numbered& before, const Numbered& after) const {
         std::max(OfFunctions(before.blame, after.blame), OfNeighbours(before.blame, before, after.blame, after)));
   count(kFailing, !before.failing.empty() || !after.failing.empty(), Jaccard(before.failing, after.failing));
   count(kAround, !before.stack.empty() || !after.stack.empty(), StackLikeness(before.stack, after.stack, *this));
-  if (most == 0) return 1;
-  return sum / most >= kAlike && !MayBeOne(before, after) ? 0 : sum / most;
+  return most == 0 ? 1 : sum / most;
 }
 
 }  // namespace cuaudit::harness

@@ -76,6 +76,9 @@ class Likeness {
   // two. So are those that may have been there without being named.
   bool MayBeOne(const Numbered& before, const Numbered& after) const;
 
+  // True when they would be one, were it known that the blamed function has another name now.
+  bool InDoubt(const Numbered& before, const Numbered& after) const;
+
   // True when the shorter stack is what is left of the longer one without some of its functions: they were inlined, or split off.
   bool SameWay(const Numbered& before, const Numbered& after) const;
 
@@ -99,6 +102,10 @@ class Likeness {
   };
   using Table = std::map<std::string, std::uint32_t, std::less<>>;
 
+  // Signs that both have, of those that either has.
+  double Signs(const Numbered& before, const Numbered& after) const;
+  // False when the two defects are told apart by the functions that acquire.
+  bool MayAcquire(const Numbered& before, const Numbered& after) const;
   // True when a function that is taken for the blamed one may as well be a neighbour of it that failed in the same callee.
   bool MayBeNeighbours(const Numbered& before, const Numbered& after) const;
 

@@ -73,6 +73,12 @@ bool IsFault(std::string_view text, const FailingWay& way) {
   return answer == way.code + "," + way.how || answer == way.code;  // the latter for malloc
 }
 
+// The innermost function of the program, as Tried::function has it. Empty: unknown.
+std::string FunctionOf(const std::vector<report::Frame>& stack) {
+  const auto found = std::find_if(stack.begin(), stack.end(), IsProgram);
+  return found == stack.end() ? std::string() : std::string(PlainName(found->function));
+}
+
 bool SameFaults(const report::Run& one, const report::Run& other) {
   const auto same = [](const report::Replayed& a, const report::Replayed& b) { return a.text == b.text; };
   return std::equal(one.faults.begin(), one.faults.end(), other.faults.begin(), other.faults.end(), same);
@@ -182,6 +188,37 @@ std::string LookedFor::WhyPairsNotTried(const KnownDefect& defect) const {
   return pairs + "the report does not say that there were as many (--depth)";
 }
 
+bool LookedFor::MayBe(const std::string& function, const std::string& before) const {
+  if (function.empty() || before.empty() || function == before) return true;
+  if (!renamed_.contains(before)) return false;
+  const std::vector<report::Tried>& tried = before_->coverage->tried;  // of the functions in it some are renamed
+  return std::none_of(tried.begin(), tried.end(), [&function](const report::Tried& one) { return one.function == function; });
+}
+
+// Places are counted, and nobody knows which of them is that of the base. So one that was left out, or whose fault never fired, may be it.
+std::string LookedFor::WhyPlaceNotTried(const FailingWay& way) const {
+  for (const report::NotReached& row : run_->coverage->not_reached) {
+    if (row.unwinding || row.call != way.call || row.code != way.code || row.how != way.how) continue;
+    if (!MayBe(FunctionOf(row.stack), way.function)) continue;
+    return Describe(way) + " was not made to fail at each place: " + std::string(report::Words(row));
+  }
+  return {};
+}
+
+// A trial that the program ended right after the fault shows no loss, and where nobody looked at the heap it may have unwound nothing.
+std::string LookedFor::WhyGivenUp(const FailingWay& way) const {
+  const std::string why = Describe(way) + " makes the program exit at once, and nobody looked at its heap (--host)";
+  if (!run_->sequence || run_->sequence->more_trials != 0) return why;
+  const report::Sequence& sequence = *run_->sequence;
+  const auto may_be = [&](const report::TriedCall& trial) {
+    if (trial.verdict != report::Verdict::AbandonedAtExit || trial.faults.empty() || !IsFault(trial.faults.front(), way)) return false;
+    if (!trial.call || *trial.call >= sequence.calls.size() || sequence.calls[*trial.call].place >= sequence.places.size()) return true;
+    const report::CallPlace& place = sequence.places[sequence.calls[*trial.call].place];
+    return !place.at || MayBe(std::string(PlainName(place.at->function)), way.function);
+  };
+  return std::any_of(sequence.trials.begin(), sequence.trials.end(), may_be) ? why : std::string();
+}
+
 // Why the failing calls of a defect were not all made to fail again. Empty: they were.
 std::string LookedFor::WhyNotTried(const KnownDefect& defect) const {
   if (defect.failing.empty() || run_->mode != report::Mode::Sweep) return {};
@@ -196,6 +233,13 @@ std::string LookedFor::WhyNotTried(const KnownDefect& defect) const {
     }
     // How often a call is made on the way back depends on how the program unwinds.
     if (!way.unwinding && same->second < way.places) return Describe(way) + " was made to fail at fewer places";
+  }
+  for (const FailingWay& way : defect.failing) {
+    if (way.unwinding) continue;
+    if (std::string why = WhyPlaceNotTried(way); !why.empty()) return why;
+    const bool lost = defect.rule == report::Rule::Leak || defect.rule == report::Rule::Orphaned;
+    if (!lost || !run_->message.abandoned) continue;
+    if (std::string why = WhyGivenUp(way); !why.empty()) return why;
   }
   return defect.shown_by.faults > 1 ? WhyPairsNotTried(defect) : std::string();
 }

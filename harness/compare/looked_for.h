@@ -39,9 +39,13 @@ class LookedFor {
     bool any = false;   // there is something that could have one
   };
 
+  // True when `function` of the new report may be the one that the base calls `before`. Empty: unknown.
+  bool MayBe(const std::string& function, const std::string& before) const;
   static NamesSeen NamesOf(const report::Run& run);
 
   std::string WhyNotTried(const KnownDefect& defect) const;
+  std::string WhyPlaceNotTried(const FailingWay& way) const;
+  std::string WhyGivenUp(const FailingWay& way) const;
   std::string WhyPairsNotTried(const KnownDefect& defect) const;
   std::string WhyNotReplayed(const KnownDefect& defect) const;
   std::string WhyNotSeen(const KnownDefect& defect) const;

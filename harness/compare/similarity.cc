@@ -120,6 +120,20 @@ std::vector<Index> WholesOf(std::span<const KnownDefect> parts, std::span<const 
   return found;
 }
 
+std::vector<Index> Doubts(std::span<const KnownDefect> gone, std::span<const KnownDefect> fresh, const FunctionNames& names) {
+  std::vector<Index> doubts(gone.size());
+  if (fresh.empty() || gone.size() > kMostPairs / fresh.size()) return doubts;
+  Likeness likeness(names);
+  std::vector<Numbered> after;
+  for (const KnownDefect& defect : fresh) after.push_back(likeness.Number(defect));
+  for (std::size_t i = 0; i < gone.size(); ++i) {
+    const Numbered before = likeness.Number(gone[i]);
+    const auto found = std::find_if(after.begin(), after.end(), [&](const Numbered& one) { return likeness.InDoubt(before, one); });
+    if (found != after.end()) doubts[i] = static_cast<std::size_t>(found - after.begin());
+  }
+  return doubts;
+}
+
 void AddNear(const std::vector<std::size_t>& sorted, std::size_t at, std::vector<std::size_t>* to) {
   const auto middle = std::lower_bound(sorted.begin(), sorted.end(), at);
   const auto near = static_cast<std::ptrdiff_t>(kNear);

@@ -12,6 +12,7 @@
 #include "harness/defect/defects.h"
 #include "reports/defect_words.h"
 #include "reports/escape.h"
+#include "reports/message.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -77,23 +78,10 @@ bool Accepts(const Entry& entry, const Traits& traits) {
          FitsOne(entry.blamed, traits.blamed);
 }
 
-// Trials that were excused because the program exits right after the fault, where nobody looked at the heap: they prove nothing.
-void NoteUnseenAbandonment(report::Run* run) {
-  const bool abandoned = std::any_of(run->notes.begin(), run->notes.end(),
-                                     [](const report::Finding& note) { return note.rule == report::Rule::AbandonedAtExit; });
-  const std::vector<std::string>& probes = run->host.probes;
-  if (!abandoned || std::find(probes.begin(), probes.end(), "host_heap") != probes.end()) return;
-  run->message.abandoned = report::Part{run->totals.verdicts[report::Verdict::AbandonedAtExit], run->totals.trials};
-}
-
-// What the outcome would be if the findings were not there. Sweeps note beside their findings what else is wrong.
-report::Outcome WithoutFindings(report::Run* run) {
-  if (run->mode == report::Mode::Sweep) NoteUnseenAbandonment(run);
-  const report::Message& message = run->message;
-  const bool proved = message.told.empty() && message.nothing == report::NothingPlanned::No && message.never_fired.trials.empty() &&
-                      !message.abandoned && !message.coverage && !message.undecided;
-  if (message.bad_end) return report::Outcome::Error;
-  return proved ? report::Outcome::Clean : report::Outcome::NotExercised;
+// What the outcome would be if the findings were not there. Reports say beside their findings what else is wrong.
+report::Outcome WithoutFindings(const report::Run& run) {
+  if (run.message.bad_end) return report::Outcome::Error;
+  return report::WhyInPart(run.message).empty() ? report::Outcome::Clean : report::Outcome::NotExercised;
 }
 
 // What the outcome is when a finding counts: it is left when nothing is wrong but what a run of the program has left.
@@ -114,9 +102,8 @@ void MakeOutcome(bool before, report::Run* run) {
   const bool all = AllSuppressed(*run);
   if (before && !all) {
     run->outcome = WithFindings(*run);
-    if (run->mode == report::Mode::Sweep) run->message.abandoned.reset();  // noted only beside an outcome without findings
   } else if (all && (run->outcome == report::Outcome::Findings || run->outcome == report::Outcome::Left)) {
-    run->outcome = WithoutFindings(run);
+    run->outcome = WithoutFindings(*run);
   }
 }
 

@@ -46,11 +46,11 @@ void RefuseUnseenAbandonment(const faults::JournalHeader& header, std::span<cons
                        [](const TrialFindingText& note) { return note.rule == Rule::AbandonedAtExit; });
   };
   const auto abandoned = static_cast<std::uint64_t>(std::count_if(trials.begin(), trials.end(), unseen));
-  if (abandoned == 0 || run->outcome != words::Outcome::Clean) return;
+  if (abandoned == 0) return;
   const std::uint32_t flags = header.flags.load();
   if ((flags & faults::kHostProbesActive) != 0 && (flags & faults::kHeapLeftOut) == 0) return;
-  run->outcome = words::Outcome::NotExercised;
   run->message.abandoned = {abandoned, run->totals.trials};
+  if (run->outcome == words::Outcome::Clean) run->outcome = words::Outcome::NotExercised;
 }
 
 }  // namespace cuaudit::harness

@@ -104,7 +104,7 @@ TEST(Counts, OfEachCaseStandBelowTheSum) {
   audit.comparison->not_run.push_back({"mixer", Mode::Sweep, "the case is gone"});
   const std::string text = Text(audit);
   EXPECT_THAT(text, AllOf(HasSubstr("\n  case          new  changed  not run   fixed  unchanged  suppressed  expired\n"),
-                          HasSubstr("\n  player          1        1        0       0          0           1        0\n"),
+                          HasSubstr("\n  player          1        1        1       0          0           1        0\n"),
                           HasSubstr("\n  encoder         0        0        1       1          0           0        0\n"),
                           HasSubstr("\n  decoder         0        0        1       0          0           0        0\n"),
                           HasSubstr("\n  scaler          0        0        0       0          1           0        1\n"),
@@ -174,7 +174,7 @@ TEST(Counts, FindingsDoNotHideWhatWasNotTried) {
   run.totals.skipped.clear();
   EXPECT_THAT(Text(audit), Not(HasSubstr("cut short")));
   const std::string gap = "shard 2 of round 1 is missing, with 3 trials";
-  run.message.told = "not exercised: " + gap;
+  run.message.told = gap;
   EXPECT_THAT(Text(audit), AllOf(HasSubstr(" 1 not run, "), HasSubstr("\nnot run:\n  player, sweep: in part: " + gap + "\n")));
   EXPECT_EQ(ComparisonJson(audit)["not_proved"], Json::parse(R"([{"case": "player", "mode": "sweep", "why": "in part: )" + gap + "\"}]"));
   const auto errors = [&] {
@@ -185,12 +185,42 @@ TEST(Counts, FindingsDoNotHideWhatWasNotTried) {
   const SourceRoot root(suites::kSampleRoot);
   const auto github = [&] { return Written([&](std::ostream& out) { return WriteGithub(audit, root, out); }); };
   EXPECT_EQ(errors(), 1U);
-  EXPECT_THAT(github(), HasSubstr("::error title=cuaudit%3A player%3A cut short::"));
+  EXPECT_THAT(github(), HasSubstr("::error title=cuaudit%3A player%3A in part::"));
   audit.comparison->fail_on = {Change::New};
   EXPECT_EQ(errors(), 0U);
-  EXPECT_THAT(github(), HasSubstr("::warning title=cuaudit%3A player%3A cut short::"));
+  EXPECT_THAT(github(), HasSubstr("::warning title=cuaudit%3A player%3A in part::"));
   audit.cases[0].not_run = gap;
   EXPECT_EQ(NothingProved(audit).size(), 1U) << "said once";
+}
+
+// Whatever would keep a report without findings from being clean keeps one with findings from proving all.
+TEST(Counts, EachPartThatNobodySawIsNotRun) {
+  const std::pair<void (*)(Message*), std::string> parts[] = {
+      {[](Message* message) { message->told = "shard 2 is missing"; }, "shard 2 is missing"},
+      {[](Message* message) { message->nothing = NothingPlanned::NothingChosen; }, "--call or --limit left no fault to try"},
+      {[](Message* message) { message->never_fired = {{{Missed::Unfired, 3}}, 40, "/tmp/w", {}, 0}; },
+       "3 of 40 planned faults never fired: 3 not called again"},
+      {[](Message* message) { message->abandoned = Part{2, 40}; },
+       "2 of 40 trials abandoned at exit, and heap blocks were not looked at: --host tells whether they unwound, --abandoned-is-leak "
+       "reports what they left"},
+      {[](Message* message) { message->coverage = Part{875, 900}; },
+       "fault coverage is 87.5 %, wanted at least 90.0 % (--coverage-at-least)"},
+      {[](Message* message) { message->undecided = Undecided{1, 160}; },
+       "1 place grew, and these cycles do not tell a leak from a cache that fills: 160 cycles would"},
+      {[](Message* message) { message->bad_end = BadEnd{"exited with status 3", 0}; },
+       "the program exited with status 3, expected exit status 0 (--expect-exit)"},
+  };
+  for (const auto& [set, why] : parts) {
+    Audit audit = Two(Change::Unchanged, Change::Unchanged);
+    ASSERT_THAT(NothingProved(audit), testing::IsEmpty());
+    set(&audit.cases[0].runs[0].message);
+    EXPECT_THAT(Text(audit), AllOf(HasSubstr(" 1 not run, "), HasSubstr("\nnot run:\n  player, sweep: in part: " + why + "\n")));
+    EXPECT_EQ(ComparisonJson(audit)["counts"]["not_run"], 1) << why;
+    EXPECT_EQ(CutShort(audit.cases[0].runs[0]), why);
+  }
+  Audit chosen = Two(Change::Unchanged, Change::Unchanged);
+  chosen.cases[0].runs[0].message.chosen = Part{3, 40};
+  EXPECT_THAT(NothingProved(chosen), testing::IsEmpty()) << "on purpose, and clean without findings";
 }
 
 TEST(Counts, AHostileNameStaysInItsRow) {
