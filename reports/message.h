@@ -15,8 +15,8 @@ std::string_view Name(Mode mode);          // "sweep"
 std::string_view Name(DriverKind driver);  // "sim"; empty for none
 std::string_view OutcomeName(const Run& run);
 
-// Why the audit would not be clean without what it has found: faults that never fired, counts that are undecided, too little coverage, a bad
-// end, or a part that did not take place. Empty: nothing is missing but what --call, --limit or --budget left out on purpose.
+// Why the audit would not be clean without what it has found: faults that never fired, counts that are undecided, too little coverage, a
+// bad end, or a part that did not take place. Empty: nothing is missing but what --call, --limit or --budget left out on purpose.
 std::string WhyInPart(const Message& message);
 
 // Why the outcome is not clean; for a clean one what of the plan it is for. Empty when there is nothing to add.

@@ -158,9 +158,8 @@ void TakeTogether(const KnownDefect& more, KnownDefect* defect) {
   }
   std::sort(defect->failing.begin(), defect->failing.end());
   // Beside the same ones in both results.
-  std::erase_if(defect->beside, [&more](const std::string& one) {
-    return std::find(more.beside.begin(), more.beside.end(), one) == more.beside.end();
-  });
+  std::erase_if(defect->beside,
+                [&more](const std::string& one) { return std::find(more.beside.begin(), more.beside.end(), one) == more.beside.end(); });
 }
 
 std::string LineOf(const KnownRun& run) {

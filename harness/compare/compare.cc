@@ -146,14 +146,6 @@ struct Fate {
   std::string doubt = {};  // why it may still be there although it is not, in words
 };
 
-// Index of the first of the defects beside `defect` that has a pair.
-Index PairedBeside(const KnownDefect& defect, const std::vector<KnownDefect>& all, const std::vector<Index>& pairs) {
-  for (std::size_t i = 0; i < all.size() && !defect.beside.empty(); ++i) {
-    if (pairs[i] && std::find(defect.beside.begin(), defect.beside.end(), all[i].fingerprint) != defect.beside.end()) return i;
-  }
-  return {};
-}
-
 // Whether a blamed function was renamed is not always known. Then the defect of the new report is new, and that of the base is not fixed.
 void DoubtFates(const std::vector<KnownDefect>& then, const std::vector<KnownDefect>& now, const report::Run& run,
                 const FunctionNames& names, std::vector<Fate>* fates) {

@@ -120,6 +120,13 @@ std::vector<Index> WholesOf(std::span<const KnownDefect> parts, std::span<const 
   return found;
 }
 
+Index PairedBeside(const KnownDefect& defect, std::span<const KnownDefect> all, const std::vector<Index>& pairs) {
+  for (std::size_t i = 0; i < all.size() && !defect.beside.empty(); ++i) {
+    if (pairs[i] && std::find(defect.beside.begin(), defect.beside.end(), all[i].fingerprint) != defect.beside.end()) return i;
+  }
+  return {};
+}
+
 std::vector<Index> Doubts(std::span<const KnownDefect> gone, std::span<const KnownDefect> fresh, const FunctionNames& names) {
   std::vector<Index> doubts(gone.size());
   if (fresh.empty() || gone.size() > kMostPairs / fresh.size()) return doubts;

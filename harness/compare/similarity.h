@@ -38,8 +38,11 @@ using Index = std::optional<std::size_t>;
 std::vector<Index> WholesOf(std::span<const KnownDefect> parts, std::span<const KnownDefect> wholes, const std::vector<Index>& pairs,
                             const std::vector<bool>& are_parts, bool parts_are_before, const FunctionNames& names);
 
-// For each of `gone`, defects of the earlier report without a pair, the first of `fresh` that would be its pair were it known that the blamed
-// function has another name now. Of more than kMostPairs possible pairs none is looked at.
+// Index of the first of the defects beside `defect` (KnownDefect::beside) that has a pair. `pairs` has one entry for each of `all`.
+Index PairedBeside(const KnownDefect& defect, std::span<const KnownDefect> all, const std::vector<Index>& pairs);
+
+// For each of `gone`, defects of the earlier report without a pair, the first of `fresh` that would be its pair were it known that the
+// blamed function has another name now. Of more than kMostPairs possible pairs none is looked at.
 std::vector<Index> Doubts(std::span<const KnownDefect> gone, std::span<const KnownDefect> fresh, const FunctionNames& names);
 
 inline constexpr std::size_t kMostPairs = std::size_t{1} << 20U;

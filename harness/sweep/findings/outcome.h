@@ -17,8 +17,8 @@ namespace cuaudit::harness {
 void SetOutcome(std::span<const TrialResult* const> trials, std::size_t possible, const std::string& dir, report::Run* run);
 
 // Called after SetOutcome for a sweep. Without host records, giving up cannot be told from unwinding everything except driver objects, so a
-// sweep that excused leaks as abandoned becomes not exercised instead of clean, and says so beside findings. Leaks that the marked phase init excused need no host
-// records.
+// sweep that excused leaks as abandoned becomes not exercised instead of clean, and says so beside findings. Leaks that the marked phase
+// init excused need no host records.
 void RefuseUnseenAbandonment(const faults::JournalHeader& header, std::span<const TrialResult* const> trials, report::Run* run);
 
 // Makes a clean run not exercised when its coverage is below `tenths` of a percent.

@@ -295,8 +295,9 @@ TEST(GitlabWriter, EachDefectIsOneIssue) {
   std::ostringstream out;
   ASSERT_TRUE(WriteGitlab(suites::ReleaseAudit(), Root(), out));
   const Json issues = Json::parse(out.str());
-  ASSERT_EQ(issues.size(), 8U) << "four defects, the case that was not run, cycles of which a place is undecided, the defect that nobody looked "
-                                  "for, and the cycles that are gone";
+  ASSERT_EQ(issues.size(), 8U)
+      << "four defects, the case that was not run, cycles of which a place is undecided, the defect that nobody looked "
+         "for, and the cycles that are gone";
   EXPECT_EQ(issues[0]["check_name"], "leak");
   EXPECT_EQ(issues[0]["severity"], "major");
   EXPECT_EQ(issues[0]["location"]["path"], "src/picture.c");

@@ -198,16 +198,26 @@ TEST(Counts, EachPartThatNobodySawIsNotRun) {
   const std::pair<void (*)(Message*), std::string> parts[] = {
       {[](Message* message) { message->told = "shard 2 is missing"; }, "shard 2 is missing"},
       {[](Message* message) { message->nothing = NothingPlanned::NothingChosen; }, "--call or --limit left no fault to try"},
-      {[](Message* message) { message->never_fired = {{{Missed::Unfired, 3}}, 40, "/tmp/w", {}, 0}; },
+      {[](Message* message) {
+         message->never_fired = {{{Missed::Unfired, 3}}, 40, "/tmp/w", {}, 0};
+       },
        "3 of 40 planned faults never fired: 3 not called again"},
-      {[](Message* message) { message->abandoned = Part{2, 40}; },
+      {[](Message* message) {
+         message->abandoned = Part{2, 40};
+       },
        "2 of 40 trials abandoned at exit, and heap blocks were not looked at: --host tells whether they unwound, --abandoned-is-leak "
        "reports what they left"},
-      {[](Message* message) { message->coverage = Part{875, 900}; },
+      {[](Message* message) {
+         message->coverage = Part{875, 900};
+       },
        "fault coverage is 87.5 %, wanted at least 90.0 % (--coverage-at-least)"},
-      {[](Message* message) { message->undecided = Undecided{1, 160}; },
+      {[](Message* message) {
+         message->undecided = Undecided{1, 160};
+       },
        "1 place grew, and these cycles do not tell a leak from a cache that fills: 160 cycles would"},
-      {[](Message* message) { message->bad_end = BadEnd{"exited with status 3", 0}; },
+      {[](Message* message) {
+         message->bad_end = BadEnd{"exited with status 3", 0};
+       },
        "the program exited with status 3, expected exit status 0 (--expect-exit)"},
   };
   for (const auto& [set, why] : parts) {

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// What is gone of a base, and was not looked for at every place where it may be: not run.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "suites/unit/compare/small_audits.h"
+
+namespace cuaudit::harness::not_tried_test {
+namespace {
+
+using namespace small_audits;  // NOLINT(google-build-using-namespace)
+
+const std::string kWay = "cuEventCreate=OUT_OF_MEMORY,refuse in open_device";
+
+// Places are counted by function: one that was not tried may be that of the base.
+TEST(Fixed, APlaceThatWasNotTriedMayBeTheOne) {
+  const auto missed = [](const std::string& function, report::Reason why, const std::string& call = "cuEventCreate") {
+    report::NotReached row;
+    row.call = call;
+    row.code = "OUT_OF_MEMORY";
+    row.how = "refuse";
+    row.why = why;
+    if (why == report::Reason::None) row.missed = report::Missed::Unfired;
+    if (!function.empty()) row.stack = {{"libc.so.6", "call_it", "", 0, 1}, At(function, 77), At("main", 5)};
+    return row;
+  };
+  const auto head = [](const report::NotReached& row, const std::string& tried = "open_device") {
+    report::Run run = Sweep({}, {Tried(tried)});
+    run.coverage->not_reached = {row};
+    return AuditOf({run});
+  };
+  using report::Reason;
+  const std::string some = kWay + " was not made to fail at each place: ";
+  const Audit before = AuditOf({Sweep({Leak()}, {Tried("other", "cuMemAlloc")})});
+  for (const Base& base : {BaseOf(before), FileOf(before)}) {
+    EXPECT_EQ(Fate(base, head(missed("open_device", Reason::BeyondLimit))), some + "--limit");
+    EXPECT_EQ(Fate(base, head(missed("open_device", Reason::OverBudget))), some + "--budget");
+    EXPECT_EQ(Fate(base, head(missed("open_device", Reason::None))), some + "the program did not make the call again");
+    EXPECT_EQ(Fate(base, head(missed("", Reason::BeyondLimit))), some + "--limit") << "nobody knows where that is";
+    EXPECT_EQ(Fate(base, head(missed("other", Reason::BeyondLimit))), "fixed") << "in another function";
+    EXPECT_EQ(Fate(base, head(missed("open_device", Reason::BeyondLimit, "cuMemAlloc"))), "fixed") << "another call";
+    report::NotReached back = missed("open_device", Reason::BeyondLimit);
+    back.unwinding = true;
+    EXPECT_EQ(Fate(base, head(back)), "fixed") << "one fault shows it";
+  }
+  const Base alone = BaseOf(AuditOf({Sweep({Leak()})}));
+  EXPECT_EQ(Fate(alone, head(missed("device_open", Reason::BeyondLimit), "device_open")), some + "--limit") << "renamed";
+  EXPECT_EQ(Fate(alone, head(missed("unlike", Reason::BeyondLimit), "device_open")), some + "--limit") << "either is new";
+}
+
+// The program of the base unwound and forgot something; this one exits at once, where nobody looks.
+TEST(Fixed, AProgramThatGivesUpShowsNoLoss) {
+  const auto head = [](report::Verdict verdict, const std::string& function) {
+    report::Run run = Sweep({}, {Tried("open_device"), Tried("other")});
+    report::Sequence& sequence = run.sequence.emplace();
+    sequence.places = {{"cuEventCreate", At(function, 101)}, {"cuStreamCreate", At("open_device", 10)}};
+    sequence.calls = {{0, "", 0}};
+    report::TriedCall& trial = sequence.trials.emplace_back();
+    trial.call = 0;
+    trial.faults = {"cuEventCreate#1=OUT_OF_MEMORY,refuse"};
+    trial.verdict = verdict;
+    run.findings.emplace_back().rule = report::Rule::Swallowed;  // something else, so that the report has findings
+    run.outcome = report::Outcome::Findings;
+    FindDefects(&run);
+    run.message.abandoned = report::Part{1, 2};
+    return run;
+  };
+  using report::Verdict;
+  const std::string gave_up = kWay + " makes the program exit at once, and nobody looked at its heap (--host)";
+  const report::Run abandons = head(Verdict::AbandonedAtExit, "open_device");
+  const Audit before = AuditOf({Sweep({Leak()})});
+  for (const Base& base : {BaseOf(before), FileOf(before)}) {
+    EXPECT_EQ(Fate(base, AuditOf({abandons})), gave_up);
+    EXPECT_EQ(Fate(base, AuditOf({head(Verdict::Pass, "open_device")})), "fixed") << "this trial did not";
+    EXPECT_EQ(Fate(base, AuditOf({head(Verdict::AbandonedAtExit, "other")})), "fixed") << "another one did";
+    report::Run looked_at = abandons;
+    looked_at.message.abandoned.reset();
+    EXPECT_EQ(Fate(base, AuditOf({looked_at})), "fixed") << "the heap shows that it unwound nothing";
+    report::Run long_one = head(Verdict::Pass, "open_device");
+    long_one.sequence->more_trials = 9;
+    EXPECT_EQ(Fate(base, AuditOf({long_one})), gave_up) << "one of those that are not listed may have";
+  }
+  report::Run swallowed = Sweep({Leak()});
+  swallowed.findings[0].rule = report::Rule::Swallowed;
+  FindDefects(&swallowed);
+  report::Run exits = abandons;
+  exits.findings.clear();
+  exits.defects.clear();
+  EXPECT_EQ(Fate(BaseOf(AuditOf({swallowed})), AuditOf({exits})), "fixed") << "to exit is to report the failure";
+}
+
+}  // namespace
+}  // namespace cuaudit::harness::not_tried_test
