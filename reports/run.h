@@ -355,10 +355,10 @@ struct Part {
 
 // What the outcome does not say. message.h turns it into one line.
 struct Message {
-  std::string told;  // why the audit did not take place, in one line
+  std::string told;  // why the audit, or a part of it, did not take place, in one line
   NothingPlanned nothing = NothingPlanned::No;
   NeverFired never_fired;
-  std::optional<Part> chosen;     // trials of the possible faults; said when the outcome is clean
+  std::optional<Part> chosen;     // trials of the possible faults; said when the outcome is clean. Nothing else here goes with clean
   std::optional<Part> abandoned;  // trials abandoned at exit whose heap nobody looked at
   std::optional<Part> coverage;   // reached and wanted, in tenths of a percent
   std::optional<BadEnd> bad_end;

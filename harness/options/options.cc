@@ -30,7 +30,7 @@ constexpr CommandRow kCommands[] = {
      "baseline file"},
     {kBaseline, "baseline", " write RESULT [FILE] | show FILE",
      "Write the defects of a result as a small file for the repository, or print one"},
-    {kSuppress, "suppress", " FINGERPRINT --report RESULT --reason TEXT --owner NAME --until DAY",
+    {kSuppress, "suppress", " FINGERPRINT [--report RESULT] --reason TEXT --owner NAME --until DAY",
      "Accept a defect until a day: adds an entry to suppressions.toml"},
     {kReport, "report", " RESULT...", "Write results that are there already in another format: result directories, JSON reports, archives"},
     {kEnv, "env", " [-- PROGRAM [ARGS]]",
