@@ -163,9 +163,13 @@ std::uint64_t Contexts::CurrentOf(std::uint32_t tid) const {
 void Contexts::Push(const faults::Record& record) {
   Stack& stack = StackOf(record);
   stack.pushed = true;
-  PutBack(stack, record.argument[0]);
+  const std::optional<Taken> former = PutBack(stack, record.argument[0]);
   if (!stack.below.empty()) {  // the push puts back what an earlier pop took
     stack.below.pop_back();
+    return;
+  }
+  if (former && !former->pushed) {  // nobody owes a pop for the entry that stands there again
+    stack.entries.push_back({record.argument[0], -1, Origin::SetCurrent, false, former->from});
     return;
   }
   Object object;
@@ -173,6 +177,9 @@ void Contexts::Push(const faults::Record& record) {
   object.handle = record.argument[0];
   object.context = record.argument[0];
   stack.entries.push_back({record.argument[0], account_->Retain(object, record), Origin::Pushed, false, record.cycle});
+  if (!former) return;
+  stack.entries.back().restores = former->cycle == record.cycle;
+  stack.entries.back().cycle = former->from;
 }
 
 // A refused pop leaves one entry too many. Later pops of the program then take one entry higher than intended, so the refused mark moves
@@ -220,6 +227,13 @@ bool Contexts::IsOlder(const Stack& stack, std::uint32_t cycle) const {
 // The program does not know of this entry. A pop that finds no other one takes it.
 void Contexts::DenyPush(const faults::Record& record) { ++StackOf(record).denied; }
 
+void Contexts::TryPutBack(const faults::Record& record) {
+  Stack& stack = StackOf(record);
+  const auto same = std::find_if(stack.taken.rbegin(), stack.taken.rend(),
+                                 [&](const Taken& taken) { return taken.context == record.argument[0] && taken.cycle == record.cycle; });
+  if (same != stack.taken.rend()) same->owed = false;
+}
+
 bool Contexts::IsKept(const StackEntry& entry) const {
   return entry.object < 0 ? entry.refused != Site{} : account_->books().object(entry.object).state != State::Live;
 }
@@ -240,10 +254,9 @@ void Contexts::Pop(const faults::Record& record, Outcome outcome) {
   const bool nothing_left = outcome == Outcome::Succeeded && stack.entries.empty() && stack.told_there == 0;
   if (nothing_left || (outcome == Outcome::Failed && record.result == CUDA_ERROR_INVALID_CONTEXT)) Miss(stack, SiteOf(record));
   if (!Releases(outcome) || outcome == Outcome::TornDown) return;
+  if (outcome == Outcome::After || (outcome == Outcome::Succeeded && stack.told_there == 0))
+    NoteTaken(stack, record, outcome == Outcome::Succeeded);
   if (outcome == Outcome::After) ++stack.told_there;
-  if (outcome == Outcome::Succeeded && record.cycle != 0 && stack.told_there == 0 && IsOlder(stack, record.cycle))
-    stack.taken.push_back(
-        {record.context, SiteOf(record), record.cycle, !stack.entries.empty() && stack.entries.back().object >= 0, Site{}});
   if (!stack.entries.empty()) {
     TakeTop(stack, record, false);
   } else if (outcome != Outcome::After && stack.told_there > 0) {
@@ -253,30 +266,62 @@ void Contexts::Pop(const faults::Record& record, Outcome outcome) {
   }
 }
 
-// A context that a pop of this cycle or of an earlier one took is on the stack again.
-void Contexts::PutBack(Stack& stack, std::uint64_t context) {
+// A marked cycle takes off an entry from before the cycle. `owed`: it has to come back.
+void Contexts::NoteTaken(Stack& stack, const faults::Record& record, bool owed) const {
+  if (record.cycle == 0) return;
+  Taken taken;
+  taken.context = record.context;
+  taken.site = SiteOf(record);
+  taken.cycle = record.cycle;
+  if (stack.entries.empty()) {
+    if (stack.set_cycle == record.cycle) taken.context = stack.older;
+    stack.set_cycle = 0;
+  } else {
+    const StackEntry& top = stack.entries.back();
+    const bool is_older = IsOlder(stack, record.cycle);
+    if (!is_older && top.older == 0) return;
+    if (is_older) taken.from = top.cycle;
+    if (!is_older) taken.context = top.older;
+    owed = owed && is_older;
+    taken.pushed = top.object >= 0;
+  }
+  taken.owed = owed;
+  stack.taken.push_back(taken);
+}
+
+// A context that a pop of this cycle or of an earlier one took is on the stack again. Answers that pop.
+std::optional<Contexts::Taken> Contexts::PutBack(Stack& stack, std::uint64_t context) {
   for (std::vector<Taken>* const pops : {&stack.taken, &stack.owed}) {
     const auto same = std::find_if(pops->rbegin(), pops->rend(), [&](const Taken& taken) { return taken.context == context; });
     if (same == pops->rend()) continue;
+    const Taken taken = *same;
     pops->erase(std::next(same).base());
     if (pops == &stack.owed) stack.returned = true;
-    return;
+    return taken;
   }
+  return std::nullopt;
 }
 
 void Contexts::Set(const faults::Record& record) {
   Stack& stack = StackOf(record);
   const std::uint64_t context = record.argument[0];
-  if (context != 0) PutBack(stack, context);
+  const std::optional<Taken> former = context != 0 ? PutBack(stack, context) : std::nullopt;
   if (context == 0) {
+    if (!stack.entries.empty()) NoteTaken(stack, record, false);
     if (!stack.entries.empty()) TakeTop(stack, record, false);
   } else if (!stack.entries.empty()) {
-    stack.entries.back().context = context;
-    stack.entries.back().cycle = record.cycle;
+    StackEntry& top = stack.entries.back();
+    if (top.cycle != record.cycle) top.older = top.context;
+    top.context = context;
+    top.cycle = record.cycle;
   } else if (!stack.below.empty()) {
     stack.below.pop_back();
   } else if (record.context == 0) {
-    stack.entries.push_back({context, -1, Origin::SetCurrent, false, record.cycle});
+    stack.entries.push_back({context, -1, Origin::SetCurrent, false, former ? former->from : record.cycle});
+    if (stack.told_there > 0) --stack.told_there;  // the program sets the entry that it believes is still there
+  } else if (stack.set_cycle != record.cycle) {
+    stack.set_cycle = record.cycle;
+    stack.older = record.context;
   }
 }
 
@@ -327,10 +372,11 @@ void Contexts::EndCycle(const faults::Record& record) {
   if (found == stack_of_thread_.end()) return;
   Stack& stack = stacks_[found->second];
   for (StackEntry& entry : stack.entries) {
+    if (entry.restores) continue;
     if (entry.object >= 0 && account_->books().object(entry.object).cycle == record.cycle) Report(entry);
   }
   for (const Taken& taken : stack.taken) {
-    if (taken.cycle == record.cycle) stack.owed.push_back(taken);
+    if (taken.cycle == record.cycle && taken.owed) stack.owed.push_back(taken);
   }
   stack.taken.clear();
 }

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -47,6 +48,8 @@ class Contexts {
 
   void Push(const faults::Record& record);
   void DenyPush(const faults::Record& record);
+  // The plan refused a call that was to put a context back which the cycle had popped.
+  void TryPutBack(const faults::Record& record);
   void Pop(const faults::Record& record, Outcome outcome);
   void Set(const faults::Record& record);
 
@@ -71,13 +74,17 @@ class Contexts {
     bool reported = false;
     std::uint32_t cycle = 0;  // in which the entry was made
     Site refused = {};        // of an entry that was not pushed: the pop or destruction that the plan refused
+    std::uint64_t older = 0;  // the context that the entry had before the cycle set another one; 0: none
+    bool restores = false;    // it stands where an older entry with the same context stood, which its cycle popped
   };
   struct Taken {
     std::uint64_t context = 0;
     Site site;
-    std::uint32_t cycle = 0;
-    bool pushed = false;  // the program had pushed it, so the pop may be the other half of a pair around the begin of the cycle
-    Site missed = {};     // a later pop, outside of the cycle, that found nothing left
+    std::uint32_t cycle = 0;  // of the pop
+    std::uint32_t from = 0;   // the cycle in which the entry was made
+    bool pushed = false;      // the program had pushed it, so the pop may be the other half of a pair around the begin of the cycle
+    Site missed = {};         // a later pop, outside of the cycle, that found nothing left
+    bool owed = true;         // false: taken off by cuCtxSetCurrent, or another context had been set there; the former one may come back
   };
   struct Stack {
     std::uint32_t tid = 0;
@@ -85,7 +92,9 @@ class Contexts {
     std::vector<Site> below;   // pops that took a context from before the first record of the thread
     std::vector<Taken> taken;  // pops of the present cycle that took a context from before the cycle
     std::vector<Taken> owed;   // of these, what an ended cycle did not put back
-    bool returned = false;     // what a cycle had taken was put back between two cycles
+    std::uint64_t older = 0;   // the context of the entry below all known ones, before `set_cycle` set another one
+    std::uint32_t set_cycle = 0;
+    bool returned = false;  // what a cycle had taken was put back between two cycles
     bool pushed = false;
     std::uint32_t told_there = 0;  // pops that were carried out although the program was told that they failed
     std::uint32_t denied = 0;      // pushes that were
@@ -111,7 +120,8 @@ class Contexts {
   void Keep(StackEntry& entry, const faults::Record& record);
   bool IsKept(const StackEntry& entry) const;
   bool IsOlder(const Stack& stack, std::uint32_t cycle) const;
-  static void PutBack(Stack& stack, std::uint64_t context);
+  void NoteTaken(Stack& stack, const faults::Record& record, bool owed) const;
+  static std::optional<Taken> PutBack(Stack& stack, std::uint64_t context);
   static void Miss(Stack& stack, const Site& pop);
   void ReportTaken(Stack& stack, const Taken& taken);
   void Report(StackEntry& entry);

@@ -228,6 +228,8 @@ void ProcessFold::Carry(const faults::Record& record, const Graphs::Addresses& a
   if (launched) graphs_.Launched(record);
   if (outcome == Outcome::After && row.effect == Effect::RetainsPrimary) contexts_.DenyPrimary(record);
   if (outcome == Outcome::After && row.effect == Effect::PushesContext) contexts_.DenyPush(record);
+  if (outcome == Outcome::Refused && (row.effect == Effect::PushesContext || row.effect == Effect::SetsContext))
+    contexts_.TryPutBack(record);
   if (outcome == Outcome::After) AcquireUnowned(record, row);
   if (outcome == Outcome::After && row.effect == Effect::AddsNode) graphs_.DenyNode(record);
   // The program does not know whether anything is mapped there, and the driver accepts an unmapping in both cases.

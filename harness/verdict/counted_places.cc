@@ -44,14 +44,19 @@ bool IsCounted(Kind kind) { return kind == Kind::PrimaryContext || kind == Kind:
 CountedPlaces::Steps CountedPlaces::StepsOf(const Evidence& run) {
   Steps all;
   PoppedContexts popped(*run.journal);
-  std::set<Thing> told_failed;  // given back, though the program was told that the call failed
+  std::set<Thing> told_failed;        // given back, though the program was told that the call failed
+  std::set<std::uint32_t> popped_on;  // threads
   for (const std::uint32_t index : run.facts().calls) {
     const Record& record = run.record(index);
     const Effect effect = EffectOf(record);
     popped.Take(record, all.steps.size());
-    const bool entry = effect == Effect::PushesContext || effect == Effect::PopsContext;
-    const bool reference = effect == Effect::RetainsPrimary || effect == Effect::ReleasesPrimary;
     const Outcome outcome = OutcomeOf(record);
+    if (effect == Effect::PopsContext) popped_on.insert(record.tid);
+    // Where no context is current, cuCtxSetCurrent puts an entry on the stack: the other half of an earlier pop.
+    const bool refills = effect == Effect::SetsContext && outcome == Outcome::Succeeded && record.argument[0] != 0 && record.context == 0 &&
+                         popped_on.count(record.tid) != 0;
+    const bool entry = effect == Effect::PushesContext || effect == Effect::PopsContext || refills;
+    const bool reference = effect == Effect::RetainsPrimary || effect == Effect::ReleasesPrimary;
     if (effect == Effect::CreatesContext && outcome == Outcome::Succeeded) all.created.push_back(SiteOf(record));
     if (!entry && !reference) continue;
     Step step;

@@ -2,37 +2,26 @@
 #include "harness/verdict/popped_contexts.h"
 
 #include <algorithm>
-#include <span>
 
 #include "harness/ledger/arguments.h"
+#include "harness/verdict/site_keys.h"
 
 namespace cuaudit::harness {
 
 using driver::Effect;
 using faults::Record;
 
-// How far out the innermost caller is that both calls have in common: 1 for the function that makes the call `from`. It is the number of
-// frames when they have none. Frames are compared wherever they are, because a deep stack has lost its outermost ones.
-std::size_t PoppedContexts::Distance(std::uint32_t from, std::uint32_t to) const {
-  const std::span<const std::uint64_t> frames = journal_->Stack(from);
-  const std::span<const std::uint64_t> others = journal_->Stack(to);
-  for (std::size_t i = 1; i < frames.size(); ++i) {
-    if (!others.empty() && std::find(others.begin() + 1, others.end(), frames[i]) != others.end()) return i;
-  }
-  return frames.size();
-}
-
 std::size_t PoppedContexts::ToPush(std::uint32_t stack, const Thread& thread) const {
   std::size_t nearest = journal_->Stack(stack).size();
-  for (const std::uint32_t push : thread.pushes) nearest = std::min(nearest, Distance(stack, push));
+  for (const std::uint32_t push : thread.pushes) nearest = std::min(nearest, CallerDistance(*journal_, stack, push));
   return nearest;
 }
 
 void PoppedContexts::TakeDestroy(const Record& record, const std::optional<Pop>& last, const Thread& thread) {
   const auto made = made_.find({record.pid, record.argument[0]});
   const auto to_maker = [&](std::uint32_t stack) {
-    const std::size_t distance = Distance(stack, record.stack);
-    return made == made_.end() ? distance : std::min(distance, Distance(stack, made->second.created.stack));
+    const std::size_t distance = CallerDistance(*journal_, stack, record.stack);
+    return made == made_.end() ? distance : std::min(distance, CallerDistance(*journal_, stack, made->second.created.stack));
   };
   if (last.has_value() && last->context == record.argument[0] && to_maker(last->stack) <= ToPush(last->stack, thread))
     ended_.push_back(last->step);

@@ -58,7 +58,6 @@ class PoppedContexts {
     std::set<std::uint32_t> pushes;  // call stacks, also of pushes that failed
   };
 
-  std::size_t Distance(std::uint32_t from, std::uint32_t to) const;
   std::size_t ToPush(std::uint32_t stack, const Thread& thread) const;
   void TakeDestroy(const faults::Record& record, const std::optional<Pop>& last, const Thread& thread);
 

@@ -9,7 +9,9 @@
 
 #include "faults/journal/stack_key.h"
 #include "harness/ledger/arguments.h"
+#include "harness/verdict/function_frames.h"
 #include "harness/verdict/put_back_calls.h"
+#include "harness/verdict/restored_entries.h"
 
 namespace cuaudit::harness {
 
@@ -22,7 +24,6 @@ using faults::Record;
 namespace {
 
 constexpr std::size_t kNoStep = std::numeric_limits<std::size_t>::max();
-constexpr std::size_t kNoLevel = kNoStep;
 
 // The context that a stream was made in; 0: unknown.
 std::uint64_t HomeOf(const Evidence& run, std::uint64_t stream, std::uint64_t when) {
@@ -63,12 +64,15 @@ struct PutBack::Change {
   std::size_t destroyed = kNoStep;  // the call that destroys the stream
   bool denied = false;              // the program was told that the change had failed
   int above = 0;                    // of the thread's context stack, as Follow counts
+  bool TakesOff() const { return EffectOfCall(*record) == Effect::PopsContext; }
 };
 
 std::vector<PutBack::Change> PutBack::ChangesOf(const Evidence& run) {
   std::vector<Change> changes;
   std::vector<std::size_t> open;
-  std::map<std::uint32_t, std::size_t> moved;  // by thread: the last call that pushed, popped or destroyed a context
+  std::map<std::uint32_t, std::size_t> moved;                 // by thread: the last call that pushed, popped or destroyed a context
+  std::set<std::pair<std::uint32_t, std::uint64_t>> retried;  // threads, and the contexts that a failed call was to put back
+  std::optional<RestoredEntries> entries;
   const std::vector<std::uint32_t>& calls = run.facts().calls;
   for (std::size_t step = 0; step < calls.size(); ++step) {
     const Record& record = run.record(calls[step]);
@@ -92,7 +96,10 @@ std::vector<PutBack::Change> PutBack::ChangesOf(const Evidence& run) {
       // Of a lifecycle in C++ the harness makes the caller's context current again before the next cycle.
       if (run.steps != nullptr && EndsBetween(run, *change.record, record)) return false;
       const bool tries = effect == Effect::SetsContext || (effect == Effect::PushesContext && OutcomeOf(record) != Outcome::Succeeded);
-      if (tries && record.argument[0] == change.before) change.undone = step;
+      if (tries && record.argument[0] == change.before) {
+        change.undone = step;
+        if (OutcomeOf(record) != Outcome::Succeeded) retried.emplace(record.tid, change.before);
+      }
       const bool is_current = (NamesCurrent(effect) && record.context == change.before) ||
                               (BaseOf(record) == BaseId::CtxGetCurrent && record.result == 0 && record.argument[0] == change.before);
       // Between a push and its pop the former context may be current for a while. The pop goes back to the change.
@@ -107,44 +114,30 @@ std::vector<PutBack::Change> PutBack::ChangesOf(const Evidence& run) {
     const Outcome outcome = OutcomeOf(record);
     if (outcome != Outcome::Succeeded && outcome != Outcome::After) continue;
     const bool captures = effect == Effect::BeginsCapture;
-    if (!captures && !SwitchesContext(record, effect)) continue;
+    const bool takes = effect == Effect::PopsContext && record.context != 0 && record.cycle == 0;  // the ledger judges marked cycles
+    if (!captures && !takes && !SwitchesContext(record, effect)) continue;
+    if (effect == Effect::SetsContext && retried.erase({record.tid, record.argument[0]}) != 0) continue;  // the way back, tried again
+    if (takes && !entries) entries.emplace(run);
+    if (takes && !entries->IsTaking(SiteOf(record))) continue;  // the other half of a push
     open.push_back(changes.size());
     changes.push_back({captures ? Kind::Stream : Kind::Context, &record, step, captures ? StreamOf(record) : record.context});
     changes.back().denied = outcome == Outcome::After;
+    if (takes) changes.back().above = -1;
   }
   return changes;
-}
-
-namespace {
-
-// True when the call was made while the function that `frame` called was running.
-bool IsWithin(const Evidence& run, const Record& record, std::uint64_t frame) {
-  const std::span<const std::uint64_t> frames = run.journal->Stack(record.stack);
-  return !frames.empty() && std::find(frames.begin() + 1, frames.end(), frame) != frames.end();
-}
-
-}  // namespace
-
-// The innermost function that made the change, the call that undoes it and all calls of the thread in between.
-std::size_t PutBack::LevelOf(const Evidence& run, const Change& change) {
-  const std::vector<std::uint32_t>& calls = run.facts().calls;
-  const std::span<const std::uint64_t> frames = run.journal->Stack(change.record->stack);
-  if (run.record(calls[change.undone]).tid != change.record->tid) return kNoLevel;
-  std::size_t level = 1;
-  for (std::size_t step = change.step + 1; step <= change.undone && level < frames.size(); ++step) {
-    const Record& record = run.record(calls[step]);
-    if (record.pid != change.record->pid || record.tid != change.record->tid || record.stack == 0) continue;
-    while (level < frames.size() && !IsWithin(run, record, frames[level])) ++level;
-  }
-  return level < frames.size() ? level : kNoLevel;
 }
 
 PutBack::PutBack(const Evidence& fault_free) {
   // By thread: before which call it works in another context than its caller's. A loop over several contexts goes from one to the next
   // there, and the last call puts back the one from before the loop.
   std::map<std::uint32_t, std::size_t> away;
+  std::optional<RestoredEntries> entries;
   for (const Change& change : ChangesOf(fault_free)) {
     const bool is_context = change.kind == Kind::Context;
+    if (change.TakesOff()) {
+      if (!entries) entries.emplace(fault_free);
+      if (!entries->IsPutBack(SiteOf(*change.record))) continue;  // the other half of the call that made the entry
+    }
     std::size_t& until = away[change.record->tid];
     // The same call with another context is no way back: each turn of a loop chooses its own.
     const bool is_undone =
@@ -157,7 +150,7 @@ PutBack::PutBack(const Evidence& fault_free) {
       continue;
     }
     if (is_context) until = std::max(until, change.undone + 1);
-    undone.level = std::max(undone.level, LevelOf(fault_free, change));
+    undone.level = std::max(undone.level, SharedLevel(fault_free, change.step, change.undone));
     const std::uint32_t cycle = fault_free.record(fault_free.facts().calls[change.undone]).cycle;
     undone.in_its_cycle = undone.in_its_cycle && cycle != 0 && cycle == change.record->cycle;
   }
@@ -201,15 +194,6 @@ bool IsGone(const Evidence& run, std::uint64_t context, std::uint64_t when) {
     if (!ended || object.released.record_kind != faults::RecordKind::Call || object.released.begin > when) return false;
   }
   return known;
-}
-
-// The end of the marked cycle in which the call was made, when the same thread marks it; null for none.
-const Record* EndOfCycle(const Evidence& run, const Record& call) {
-  for (const std::uint32_t index : run.facts().marks) {
-    const Record& mark = run.record(index);
-    if (IsMark(mark, MarkKind::CycleEnd) && mark.cycle == call.cycle && mark.pid == call.pid && mark.tid == call.tid) return &mark;
-  }
-  return nullptr;
 }
 
 }  // namespace
@@ -306,6 +290,7 @@ std::vector<TrialFinding> PutBack::Missing(const Evidence& trial) const {
     if (is_context && until > change.step) continue;
     const std::uint64_t key = SiteKey(*trial.journal, SiteOf(*change.record));
     const auto known = undone_.find(key);
+    if (known == undone_.end() && change.TakesOff()) continue;
     const Undone undone = known != undone_.end() ? known->second : Expected(trial, change);
     if (!undone.always) continue;
     Outlived outlived = OutlivedAt(trial, change, undone);
@@ -337,17 +322,25 @@ std::vector<TrialFinding> PutBack::Missing(const Evidence& trial) const {
 
 bool MayLeaveChanged(std::span<const Record> records) {
   std::vector<std::pair<std::uint32_t, std::uint64_t>> switched;  // thread, and the context that was current
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> taken;     // the same of pops that nobody had pushed for
+  std::map<std::uint32_t, int> pushed;                            // by thread
   std::vector<std::pair<std::uint32_t, std::uint64_t>> captured;  // process, and the stream
   for (const Record& record : records) {
     if (!IsProgramCall(record)) continue;
     const Effect effect = EffectOfCall(record);
     if (effect == Effect::EndsCapture) std::erase(captured, std::pair{record.pid, StreamOf(record)});
     if (effect == Effect::SetsContext) std::erase(switched, std::pair{record.tid, record.argument[0]});
+    if (effect == Effect::SetsContext || effect == Effect::PushesContext) std::erase(taken, std::pair{record.tid, record.argument[0]});
     if (OutcomeOf(record) != Outcome::Succeeded) continue;
     if (effect == Effect::BeginsCapture) captured.emplace_back(record.pid, StreamOf(record));
+    if (effect == Effect::PushesContext) ++pushed[record.tid];
+    if (effect == Effect::PopsContext && pushed[record.tid]-- <= 0) {
+      pushed[record.tid] = 0;
+      taken.emplace_back(record.tid, record.context);
+    }
     if (SwitchesContext(record, effect)) switched.emplace_back(record.tid, record.context);
   }
-  return !captured.empty() || !switched.empty();
+  return !captured.empty() || !switched.empty() || !taken.empty();
 }
 
 }  // namespace cuaudit::harness

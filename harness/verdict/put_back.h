@@ -41,7 +41,6 @@ class PutBack {
     bool IsAfter(const faults::Record* record) const { return end != nullptr && record != nullptr && record->begin > end->begin; }
   };
   static std::vector<Change> ChangesOf(const Evidence& run);
-  static std::size_t LevelOf(const Evidence& run, const Change& change);
   static Outlived OutlivedAt(const Evidence& trial, const Change& change, const Undone& undone);
   static bool IsInTheWay(const Evidence& trial, const Change& change, Outlived* outlived);
   // What is expected of a change that only the trial makes.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "driver_present.inc"
 #include "faults/driver/shape.h"
 #include "harness/ledger/arguments.h"
 
@@ -43,8 +44,29 @@ void Follow(const Record& record, Effect effect, int* above) {
   if (effect == Effect::DestroysContext && record.argument[0] == record.context && *above > 0) --*above;
 }
 
+namespace {
+
+enum class Needs : std::uint8_t { Nothing, Lock, Init, Object, UnsafeObject, Context, Unsafe };  // faults/sim/entry/entry.h
+
+// What the simulated driver asks for before it carries out the call, as devices do (contract questions none.*).
+Needs NeedsOf(driver::CallId call) {
+  switch (call) {
+#define CUAUDIT_SIM(entry, model, needs) \
+  case driver::CallId::entry:            \
+    return Needs::needs;
+#define CUAUDIT_SIM_REFUSES(entry, model, needs) CUAUDIT_SIM(entry, model, needs)
+#include "faults/sim/entry/bindings.def"
+#undef CUAUDIT_SIM_REFUSES
+#undef CUAUDIT_SIM
+    default:
+      return Needs::Context;
+  }
+}
+
+}  // namespace
+
 // True for a call that does what the current context makes of it. Others name what they work on, and an H200 carries them out in every
-// context and in none: faults/sim/entry/bindings.def says of each release what it needs.
+// context and in none: releases, and what belongs to no context (cuGraphCreate, cuMemCreate, cuLibraryLoadData).
 bool NeedsCurrent(const Record& record, Effect effect) {
   switch (BaseOf(record)) {
     case BaseId::MemFreeAsync:
@@ -56,7 +78,8 @@ bool NeedsCurrent(const Record& record, Effect effect) {
     default:
       break;
   }
-  const bool chooses = effect == Effect::PushesContext || effect == Effect::CreatesContext || effect == Effect::RetainsPrimary;
+  const Needs needs = NeedsOf(CallOf(record));
+  const bool chooses = needs == Needs::Nothing || needs == Needs::Lock || needs == Needs::Init;  // a context, or belongs to none
   return !chooses && !driver::IsRelease(effect) && !OnlyLooks(record, effect);
 }
 

@@ -62,6 +62,15 @@ std::uint64_t CallerKey(const faults::JournalView& journal, const Site& site) {
   return Key(journal, site, frames.first(frames.empty() ? 0 : 1));
 }
 
+std::size_t CallerDistance(const faults::JournalView& journal, std::uint32_t from, std::uint32_t to) {
+  const std::span<const std::uint64_t> frames = journal.Stack(from);
+  const std::span<const std::uint64_t> others = journal.Stack(to);
+  for (std::size_t i = 1; i < frames.size(); ++i) {
+    if (!others.empty() && std::find(others.begin() + 1, others.end(), frames[i]) != others.end()) return i;
+  }
+  return frames.size();
+}
+
 // The hashes of all threads are sorted before they are combined, so the order in which threads start does not matter.
 std::uint64_t TraceHash(const Evidence& run) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> threads;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "harness/ledger/rules.h"
 #include "harness/verdict/driver_owned.h"
 #include "harness/verdict/rehearsed.h"
+#include "harness/verdict/restored_entries.h"
 #include "harness/verdict/site_keys.h"
 
 namespace cuaudit::harness {
@@ -293,14 +295,54 @@ std::vector<TrialFinding> TakeShown(const faults::JournalView& journal, std::vec
   return shown;
 }
 
+namespace {
+
+// Entries that a run leaves on context stacks and that stand where an entry stood that nobody had pushed (restored_entries.h). Where the
+// call stacks do not tell, a trial may leave as many as the fault-free run does, and any at a place where that run pushes nothing.
+class OwedPops {
+ public:
+  OwedPops(const Rehearsed* rehearsal, const Evidence& trial) : rehearsal_(rehearsal), trial_(&trial) {}
+  bool IsExcused(const Violation& violation, std::uint64_t where_key) {
+    if (violation.rule != Rule::ContextStack || violation.object < 0) return false;
+    if (!restored_) restored_.emplace(*trial_);
+    switch (restored_->Of(violation.where)) {
+      case Restored::No:
+        return false;
+      case Restored::Yes:
+        return true;
+      case Restored::Perhaps:
+        break;
+    }
+    if (rehearsal_ == nullptr) return true;
+    const Evidence& run = rehearsal_->run();
+    if (!left_) left_ = RestoredEntries(run).PerhapsLeft(*run.ledger);
+    if (Take(&*left_)) return true;
+    return std::none_of(run.facts().calls.begin(), run.facts().calls.end(), [&](std::uint32_t call) {
+      const faults::Record& record = run.record(call);
+      const driver::Effect effect = driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(record.call))).effect;
+      return effect == driver::Effect::PushesContext && SiteKey(*run.journal, SiteOf(record)) == where_key;
+    });
+  }
+
+ private:
+  const Rehearsed* rehearsal_;
+  const Evidence* trial_;
+  std::optional<RestoredEntries> restored_;
+  std::optional<std::uint64_t> left_;  // how many the fault-free run leaves
+};
+
+}  // namespace
+
 std::vector<TrialFinding> CompareViolations(const Rehearsed* rehearsal, const Evidence& trial) {
   Remainder allowed(rehearsal == nullptr ? nullptr : &rehearsal->violations());
   const std::set<std::uint32_t> vanished = trial.facts().Vanished();  // had no chance to pop
   SiteKeys keys(*trial.journal);
+  OwedPops owed(rehearsal, trial);
   Groups groups;
   for (const Violation& violation : trial.ledger->violations) {
     if (violation.rule == Rule::ContextStack && vanished.count(violation.pid) != 0) continue;
     const std::uint64_t where_key = keys.Of(violation.where);
+    if (owed.IsExcused(violation, where_key)) continue;
     const std::uint64_t other_key = keys.Of(violation.other);
     if (Take(&allowed[{violation.rule, violation.kind, where_key, other_key}])) continue;
     TrialFinding finding;

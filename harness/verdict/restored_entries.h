@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// restored_entries.h: finds the pushes that put a context where a thread had taken off one that nobody had pushed.
+//
+//   Owns      its notes. Borrows the run while it reads it.
+//   Threads   one thread.
+//
+// cuCtxSetCurrent and cuCtxCreate leave an entry that nobody has to pop. A function that pops it and pushes a context again leaves the
+// stack as it found it, and no pop is owed for its push. The same two calls in another order of functions (one makes the entry and pops it,
+// the other one pushes and forgets the pop) leave an entry too many. Call stacks tell the two apart: a pop belongs to the call with which
+// it shares the innermost caller.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "harness/verdict/judge.h"
+
+namespace cuaudit::harness {
+
+enum class Restored : std::uint8_t { No, Perhaps, Yes };  // Perhaps: the pop is as near to the push as to the call that made the entry
+
+class RestoredEntries {
+ public:
+  explicit RestoredEntries(const Evidence& run);
+  // Whether the push put back what its thread had taken off in the same marked cycle.
+  [[nodiscard]] Restored Of(const Site& push) const;
+  // True for a pop that took off an entry that nobody had pushed.
+  [[nodiscard]] bool IsTaking(const Site& pop) const { return takings_.count(pop.begin) != 0; }
+  // True when the function that made such a pop put a context back.
+  [[nodiscard]] bool IsPutBack(const Site& pop) const { return put_back_.count(pop.begin) != 0; }
+  // Number of entries that the run leaves on context stacks and of which that is not known.
+  [[nodiscard]] std::uint64_t PerhapsLeft(const Ledger& ledger) const;
+
+ private:
+  std::unordered_map<std::uint64_t, Restored> pushes_;  // by ticket; those that put nothing back are left out
+  std::unordered_set<std::uint64_t> takings_;           // pops, by ticket
+  std::unordered_set<std::uint64_t> put_back_;          // of these
+};
+
+}  // namespace cuaudit::harness
