@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// Contexts that a failing path takes off the stack or leaves there, and settings that it leaves changed. The repaired twins are in
+// suites/positive/put_back_test.cc.
+#include "suites/support/cases/put_back.h"
+
+namespace cuaudit::testing::put_back_test {
+namespace {
+
+using driver::CallId;
+using harness::Judgement;
+using harness::Rule;
+using ::testing::ElementsAre;
+
+// The one finding: the change at one stack, seen by the call at another; 0: none.
+template <typename Program>
+void ExpectOne(const Program& program, Rule rule, std::uint32_t change, std::uint32_t seen) {
+  const Judgement judgement = JudgeProgram(program, false);
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].rule, rule);
+  EXPECT_EQ(judgement.findings[0].where.stack, change);
+  EXPECT_EQ(judgement.findings[0].other.stack, seen);
+}
+
+CUAUDIT_CASE(ContextNotRestored, TakenOffAndNotPushedAgain) {
+  ExpectOne(SwapsItsContext<Swap::Aside>, Rule::ContextNotRestored, InHelper(1, 1), 103);
+}
+CUAUDIT_CASE(ContextNotRestored, ACreatedContextTakenOff) {
+  ExpectOne(SwapsItsContext<Swap::AsideOfCreated>, Rule::ContextNotRestored, InHelper(1, 1), 103);
+}
+CUAUDIT_CASE(ContextNotRestored, AContextFromBeforeTheRecordsTakenOff) {
+  ExpectOne(SwapsItsContext<Swap::AsideOfUnknown>, Rule::ContextNotRestored, InHelper(1, 1), 103);
+}
+CUAUDIT_CASE(ContextNotRestored, TakenOffAndNotSetAgain) {
+  ExpectOne(SwapsItsContext<Swap::AsideAndSets>, Rule::ContextNotRestored, InHelper(1, 1), 103);
+}
+CUAUDIT_CASE(ContextNotRestored, TakenOffByAGuard) {
+  ExpectOne(SwapsItsContext<Swap::AsideByGuards>, Rule::ContextNotRestored, Deeper(1, 1, 1), 103);
+}
+
+CUAUDIT_CASE(ContextStack, PutBackTwice) { ExpectOne(SwapsItsContext<Swap::PushesTwice>, Rule::ContextStack, InHelper(1, 6), 0); }
+CUAUDIT_CASE(ContextStack, AFloatingContextKeepsWhatWasPushed) {
+  ExpectOne(SwapsItsContext<Swap::Floats>, Rule::ContextStack, InHelper(2, 1), 0);
+}
+
+// The context floats before the cycle. The cycle pushes it and forgets the pop.
+CUAUDIT_CASE(ContextStack, PoppedBeforeTheCycleAndPushedInIt) {
+  Trace t;
+  t.Call(CallId::CtxSetCurrent).In(0, 0xc).Context(0);
+  t.Pop(0xc).Context(0xc);
+  t.Mark(faults::MarkKind::CycleBegin).Cycle(1);
+  t.Push(0xc).Context(0).Cycle(1);
+  t.Mark(faults::MarkKind::CycleEnd).Cycle(1);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("context_stack_unbalanced context_stack_entry"));
+}
+
+// The cycle puts back what it popped, and pushes it once more.
+CUAUDIT_CASE(ContextStack, ACyclePutsItBackTwice) {
+  Trace t;
+  t.Call(CallId::CtxSetCurrent).In(0, 0xc).Context(0);
+  t.Mark(faults::MarkKind::CycleBegin).Cycle(1);
+  t.Call(CallId::CtxSetCurrent).In(0, 0xd).Context(0xc).Cycle(1);
+  t.Pop(0xd).Context(0xd).Cycle(1);
+  t.Push(0xc).Context(0).Cycle(1);
+  t.Push(0xc).Context(0xc).Cycle(1);
+  t.Mark(faults::MarkKind::CycleEnd).Cycle(1);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("context_stack_unbalanced context_stack_entry"));
+}
+
+template <Change change>
+void ExpectChanged() {
+  ExpectOne(ChangesASetting<change>, Rule::SettingNotRestored, InHelper(1, 2), 117);
+}
+CUAUDIT_CASE(SettingNotRestored, TheCaptureMode) { ExpectChanged<Change::CaptureMode>(); }
+CUAUDIT_CASE(SettingNotRestored, ALimit) { ExpectChanged<Change::Limit>(); }
+CUAUDIT_CASE(SettingNotRestored, TheCacheConfiguration) { ExpectChanged<Change::Cache>(); }
+CUAUDIT_CASE(SettingNotRestored, TheSharedMemoryConfiguration) { ExpectChanged<Change::SharedMemory>(); }
+CUAUDIT_CASE(SettingNotRestored, TheFlags) { ExpectChanged<Change::Flags>(); }
+CUAUDIT_CASE(SettingNotRestored, AccessToAPeer) { ExpectChanged<Change::Peer>(); }
+CUAUDIT_CASE(SettingNotRestored, ThePoolOfTheDevice) { ExpectChanged<Change::Pool>(); }
+
+CUAUDIT_CASE(SettingNotRestored, TheCycleEnds) {
+  ExpectOne(ChangesASetting<Change::Limit, After::CycleEnds>, Rule::SettingNotRestored, 107, 0);
+}
+CUAUDIT_CASE(SettingNotRestored, TheCycleEndsInAnotherMode) {
+  ExpectOne(ChangesASetting<Change::CaptureMode, After::CycleEnds>, Rule::SettingNotRestored, 107, 0);
+}
+CUAUDIT_CASE(SettingNotRestored, OnlyTheInnerFunctionForgets) {
+  ExpectOne(ChangesALimitTwice<true>, Rule::SettingNotRestored, Deeper(1, 1, 3), InHelper(1, 7));
+}
+
+}  // namespace
+}  // namespace cuaudit::testing::put_back_test

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+// Contexts that a function takes off and puts back, whichever way, and settings that are put back or that nobody misses. The wrong twins
+// are in suites/planted/put_back_test.cc.
+#include "suites/support/cases/put_back.h"
+
+#include <string>
+#include <string_view>
+
+namespace cuaudit::testing::put_back_test {
+namespace {
+
+using driver::CallId;
+using harness::Rule;
+using ::testing::IsEmpty;
+
+template <typename Program>
+void ExpectSilent(const Program& program, bool right, std::string_view label) {
+  const CaseRow row(label);
+  EXPECT_THAT(JudgeProgram(program, right).findings, IsEmpty());
+}
+
+// Without a fault, too.
+template <typename Program>
+void ExpectBalanced(const Program& program, std::string_view label) {
+  ExpectSilent(program, true, label);
+  const JournalImage alone(program(Run::FaultFree));
+  EXPECT_THAT(Judge(alone.Evidence(), alone.Evidence(), false, {}).findings, IsEmpty());
+}
+
+CUAUDIT_CASE(ContextStack, AFunctionGoesBackByAPush) {
+  ExpectBalanced(SwapsItsContext<Swap::PopsAndPushes>, "pop and push");
+  ExpectBalanced(SwapsItsContext<Swap::NullAndPushes>, "null and push");
+  ExpectBalanced(SwapsItsContext<Swap::Floats>, "a floating context");
+  ExpectBalanced(SwapsItsContext<Swap::PushesTwice>, "one push for a pop");
+}
+
+CUAUDIT_CASE(ContextNotRestored, TakenOffAndPutBack) {
+  ExpectBalanced(SwapsItsContext<Swap::Aside>, "of a set one");
+  ExpectBalanced(SwapsItsContext<Swap::AsideOfCreated>, "of a created one");
+  ExpectBalanced(SwapsItsContext<Swap::AsideOfUnknown>, "of an unknown one");
+  ExpectBalanced(SwapsItsContext<Swap::AsideAndSets>, "by cuCtxSetCurrent");
+  ExpectBalanced(SwapsItsContext<Swap::AsideByGuards>, "by guards");
+}
+CUAUDIT_CASE(ContextNotRestored, TheWayBackIsTriedAgain) { ExpectSilent(SetsItBackTwice, true, "set twice"); }
+
+// What the caller does next belongs to no context.
+CUAUDIT_CASE(ContextNotRestored, TheCallerNeedsNoContext) {
+  const auto program = [](Run run) {
+    const bool fails = run != Run::FaultFree;
+    Trace t;
+    t.Call(CallId::CtxSetCurrent).In(0, kCallers).Context(0).Stack(101);
+    t.Call(CallId::CtxSetCurrent).In(0, 0xb).Context(kCallers).Stack(InHelper(1, 1));
+    Step alloc = t.Alloc(0x1000).Context(0xb).Stack(InHelper(1, 2));
+    if (fails) alloc.Refused();
+    if (!fails) t.Free(0x1000).Context(0xb).Stack(InHelper(1, 3));
+    if (!fails) t.Call(CallId::CtxSetCurrent).In(0, kCallers).Context(0xb).Stack(InHelper(1, 4));
+    const std::uint64_t current = fails ? 0xb : kCallers;
+    t.Call(CallId::GraphCreate).Out(0, 0x90).Context(current).Stack(103);
+    t.Call(CallId::MemCreate).Out(0, 0x70).In(1, 0x1000).Context(current).Stack(104);
+    t.Call(CallId::MemAddressReserve).Out(0, 0x100000).In(1, 0x1000).Context(current).Stack(105);
+    t.Call(CallId::LibraryLoadData).Out(0, 0x50).Context(current).Stack(106);
+    t.Call(CallId::LibraryUnload).In(0, 0x50).Context(current).Stack(107);
+    t.Call(CallId::MemAddressFree).In(0, 0x100000).In(1, 0x1000).Context(current).Stack(108);
+    t.Call(CallId::MemRelease).In(0, 0x70).Context(current).Stack(109);
+    t.Call(CallId::GraphDestroy).In(0, 0x90).Context(current).Stack(110);
+    return t;
+  };
+  ExpectSilent(program, false, "graph, physical memory, range, library");
+}
+
+// Marked cycles that begin in a context and end in it.
+CUAUDIT_CASE(ContextStack, ACyclePutsBackWhatItTookOff) {
+  enum class Before { Set, Created, Pushed, Unknown };
+  for (const Before before : {Before::Set, Before::Created, Before::Pushed, Before::Unknown}) {
+    for (const bool sets : {false, true}) {
+      const CaseRow row(std::string("before ") + std::to_string(static_cast<int>(before)) + (sets ? ", sets another" : ""));
+      Trace t;
+      if (before == Before::Set) t.Call(CallId::CtxSetCurrent).In(0, 0xc).Context(0);
+      if (before == Before::Created) t.Call(CallId::CtxCreate_v2).Out(0, 0xc).Context(0);
+      if (before == Before::Pushed) t.Push(0xc).Context(0);
+      for (const std::uint32_t cycle : {1U, 2U}) {
+        t.Mark(faults::MarkKind::CycleBegin).Cycle(cycle);
+        if (sets) t.Call(CallId::CtxSetCurrent).In(0, 0xd).Context(0xc).Cycle(cycle);
+        t.Pop(sets ? 0xd : 0xc).Context(sets ? 0xd : 0xc).Cycle(cycle);
+        t.Push(0xc).Context(0).Cycle(cycle);
+        t.Mark(faults::MarkKind::CycleEnd).Cycle(cycle);
+      }
+      if (before == Before::Pushed) t.Pop(0xc).Context(0xc);
+      if (before == Before::Created) t.Call(CallId::CtxDestroy_v2).In(0, 0xc).Context(0xc);
+      EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+    }
+  }
+}
+
+// The pop is carried out, and the program is told that it failed. It sets its caller's context, and takes it aside once more.
+CUAUDIT_CASE(ContextStack, ACycleIsToldThatItsPopFailed) {
+  Trace t;
+  t.Call(CallId::CtxSetCurrent).In(0, 0xc).Context(0);
+  t.Mark(faults::MarkKind::CycleBegin).Cycle(1);
+  t.Call(CallId::CtxSetCurrent).In(0, 0xd).Context(0xc).Cycle(1);
+  t.Pop(0xd).Context(0xd).Cycle(1).After(CUDA_ERROR_UNKNOWN);
+  t.Call(CallId::CtxSetCurrent).In(0, 0xc).Context(0).Cycle(1);
+  t.Pop(0xc).Context(0xc).Cycle(1);
+  t.Push(0xc).Context(0).Cycle(1);
+  t.Mark(faults::MarkKind::CycleEnd).Cycle(1);
+  EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+}
+
+CUAUDIT_CASE(ContextStack, ACycleMayNotPutItBack) {
+  for (const CallId back : {CallId::CtxPushCurrent_v2, CallId::CtxSetCurrent}) {
+    const CaseRow row(driver::Name(driver::BaseOf(back)));
+    Trace t;
+    t.Call(CallId::CtxSetCurrent).In(0, 0xc).Context(0);
+    for (const std::uint32_t cycle : {1U, 2U}) {
+      t.Mark(faults::MarkKind::CycleBegin).Cycle(cycle);
+      if (cycle == 1) t.Pop(0xc).Context(0xc).Cycle(cycle);
+      if (cycle == 1) t.Call(back).In(0, 0xc).Context(0).Cycle(cycle).Refused(CUDA_ERROR_INVALID_CONTEXT);
+      t.Mark(faults::MarkKind::CycleEnd).Cycle(cycle);
+    }
+    EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+  }
+}
+
+template <Change change>
+void ExpectSettingSilent(std::string_view name) {
+  ExpectSilent(ChangesASetting<change>, true, name);
+  ExpectSilent(ChangesASetting<change, After::OnlyFrees>, false, name);
+  ExpectSilent(ChangesASetting<change, After::Ends>, false, name);
+  ExpectSilent(ChangesASetting<change, After::Chooses>, false, name);
+  ExpectSilent(ChangesASetting<change, After::IsRefused>, false, name);
+  if (change != Change::CaptureMode && change != Change::Pool) ExpectSilent(ChangesASetting<change, After::ResetsFirst>, false, name);
+}
+CUAUDIT_CASE(SettingNotRestored, PutBackOrNotMissed) {
+  ExpectSettingSilent<Change::CaptureMode>("capture mode");
+  ExpectSettingSilent<Change::Limit>("limit");
+  ExpectSettingSilent<Change::Cache>("cache");
+  ExpectSettingSilent<Change::SharedMemory>("shared memory");
+  ExpectSettingSilent<Change::Flags>("flags");
+  ExpectSettingSilent<Change::Peer>("peer");
+  ExpectSettingSilent<Change::Pool>("pool");
+}
+CUAUDIT_CASE(SettingNotRestored, PutBackBeforeTheCycleEnds) {
+  ExpectSilent(ChangesASetting<Change::Limit, After::CycleEnds>, true, "cycle");
+}
+CUAUDIT_CASE(SettingNotRestored, TheOuterFunctionPutsItBack) {
+  ExpectSilent(ChangesALimitTwice<true>, true, "both put it back");
+  ExpectSilent(ChangesALimitTwice<false>, false, "no call in between");
+}
+
+// The value was never known, or every run leaves it.
+CUAUDIT_CASE(SettingNotRestored, NobodyKnowsTheFormerValue) {
+  const auto program = [](Run run) {
+    Trace t;
+    t.Call(CallId::CtxSetCurrent).In(0, kCallers).Context(0).Stack(101);
+    t.Call(CallId::CtxSetLimit).In(0, CU_LIMIT_STACK_SIZE).In(1, 64).Stack(InHelper(1, 1));
+    Step alloc = t.Alloc(0x1000).Context(kCallers).Stack(InHelper(1, 2));
+    if (run != Run::FaultFree) alloc.Refused();
+    if (run == Run::FaultFree) t.Free(0x1000).Context(kCallers).Stack(InHelper(1, 3));
+    if (run == Run::FaultFree) t.Call(CallId::CtxSetLimit).In(0, CU_LIMIT_STACK_SIZE).In(1, 128).Stack(InHelper(1, 4));
+    t.CreateStream(0x10).Context(kCallers).Stack(103);
+    t.DestroyStream(0x10).Context(kCallers).Stack(104);
+    return t;
+  };
+  ExpectSilent(program, false, "limit");
+}
+
+}  // namespace
+}  // namespace cuaudit::testing::put_back_test
