@@ -190,7 +190,10 @@ class Changes {
 Settings::Settings(const Evidence& fault_free) {
   for (const SettingChange& change : Changes(fault_free).changes) {
     Undone& undone = undone_[SiteKey(*fault_free.journal, SiteOf(*change.record))];
-    const std::size_t level = change.undone == kNoStep ? kNoLevel : SharedLevel(fault_free, change.step, change.undone);
+    // The same call with another value is no way back: each turn of a loop chooses its own.
+    const bool is_undone =
+        change.undone != kNoStep && fault_free.record(fault_free.facts().calls[change.undone]).stack != change.record->stack;
+    const std::size_t level = is_undone ? SharedLevel(fault_free, change.step, change.undone) : kNoLevel;
     if (level == kNoLevel) {
       undone.always = false;
       continue;

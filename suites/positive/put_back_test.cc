@@ -147,7 +147,25 @@ CUAUDIT_CASE(SettingNotRestored, TheOuterFunctionPutsItBack) {
   ExpectSilent(ChangesALimitTwice<false>, false, "no call in between");
 }
 
-// The value was never known, or every run leaves it.
+// Each turn of a loop works with a limit of its own choice.
+CUAUDIT_CASE(SettingNotRestored, EachTurnChoosesItsLimit) {
+  const auto program = [](Run run) {
+    Trace t;
+    t.Call(CallId::CtxSetCurrent).In(0, kCallers).Context(0).Stack(101);
+    for (std::uint64_t i = 0; i < 4 && !(run != Run::FaultFree && i == 2); ++i) {
+      t.Call(CallId::CtxSetLimit).In(0, CU_LIMIT_STACK_SIZE).In(1, 64 << (i % 2)).Stack(InHelper(1, 1));
+      Step alloc = t.Alloc(0x1000 * (i + 1)).Context(kCallers).Stack(InHelper(1, 2));
+      if (run != Run::FaultFree && i == 1) alloc.Refused();
+      if (run == Run::FaultFree || i != 1) t.Free(0x1000 * (i + 1)).Context(kCallers).Stack(InHelper(1, 3));
+    }
+    t.CreateStream(0x10).Context(kCallers).Stack(103);
+    t.DestroyStream(0x10).Context(kCallers).Stack(104);
+    return t;
+  };
+  ExpectSilent(program, false, "limit");
+}
+
+// The value was never known.
 CUAUDIT_CASE(SettingNotRestored, NobodyKnowsTheFormerValue) {
   const auto program = [](Run run) {
     Trace t;
