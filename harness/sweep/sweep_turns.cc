@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The part of the engine about which trials a round gives to its runner: what is tried first when there may be no time for all, trials that
 // another machine has planned, and trials that others have finished.
-
 #include <algorithm>
 #include <cstdint>
 #include <set>
@@ -11,6 +10,7 @@
 #include "harness/sweep/sweep_engine.h"
 
 namespace cuaudit::harness {
+
 Status SweepEngine::GiveRound(std::size_t from) {
   std::vector<TrialOrder> orders;
   for (std::size_t index = from; index < plan_.size(); ++index) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `cuaudit init`: what it writes is audited, and it writes nothing for a program that cannot be. `cuaudit audit --base`: what an earlier
 // result did not try is tried first, and the audit ends with the comparison.
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

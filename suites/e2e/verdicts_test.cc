@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Whole programs that break one rule, or use an object after its foundation was destroyed, and whole programs that look as if they did and
 // must not be blamed.
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

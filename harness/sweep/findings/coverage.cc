@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "harness/sweep/findings/coverage.h"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "harness/sweep/plan/call_state.h"
 
 #include <algorithm>

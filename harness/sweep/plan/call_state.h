@@ -34,7 +34,7 @@ struct CallState {
   std::uint64_t site = 0;   // SiteKey; 0 when the journal's table had no room for the call stack
   std::uint32_t turn = 0;   // number of the call from that site, from 1
   std::uint64_t state = 0;  // 0: unknown stack, or several threads make calls
-  bool unsure = false;      // not every fault-free run comes here that often (call_state.h)
+  bool unsure = false;      // not every fault-free run comes here that often
   bool again = false;       // with several threads: one of many turns, which earlier turns stand for
   // An interpreter or generated code is in the call stack, so the stack stands for many lines of the program.
   bool interpreted = false;

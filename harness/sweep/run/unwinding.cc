@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "harness/sweep/run/unwinding.h"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "harness/sweep/runners/cycle_runner.h"
 
 #include <unistd.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "harness/sweep/runners/fork_control.h"
 
 #include <fcntl.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "harness/sweep/runners/fork_exchange.h"
 
 #include <fcntl.h>
