@@ -15,16 +15,16 @@
 namespace cuaudit::cudart {
 namespace {
 
-constinit driver::GenuineDriver loaded;
+constinit driver::GenuineDriver genuine;
 constinit driver::DriverTable per_thread_table{};
-constinit DriverRef plain{};
+constinit DriverRef legacy{};
 constinit DriverRef per_thread{};
 constinit std::atomic<bool> initialised{false};
 using ExitNote = void (*)();
 constinit ExitNote exit_note = nullptr;
 pthread_once_t load_once = PTHREAD_ONCE_INIT;
 
-constinit thread_local Thread thread{};
+constinit thread_local Thread this_thread{};
 
 // cuMemcpy_ptds is cuMemcpy for the thread's own default stream.
 bool IsTwin(std::string_view symbol, std::string_view of) noexcept {
@@ -36,19 +36,19 @@ bool IsTwin(std::string_view symbol, std::string_view of) noexcept {
 void Load() noexcept {
   void* const handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return;
-  for (std::size_t i = 0; i < driver::kCallCount; ++i) loaded.symbol[i] = dlsym(handle, driver::kCalls[i].symbol.data());
-  loaded.handle = handle;
+  for (std::size_t i = 0; i < driver::kCallCount; ++i) genuine.symbol[i] = dlsym(handle, driver::kCalls[i].symbol.data());
+  genuine.handle = handle;
   // Tells cuaudit which runtime the program uses, for the report.
   if (void* const note = dlsym(handle, "cuaudit_runtime")) reinterpret_cast<void (*)(int)>(note)(kRuntimeVersion);
   exit_note = reinterpret_cast<ExitNote>(dlsym(handle, "cuaudit_runtime_exit"));
-  plain = driver::Driver(&loaded);
-  per_thread_table = *plain.table;
+  legacy = driver::Driver(&genuine);
+  per_thread_table = *legacy.table;
   for (std::size_t i = 0; i < driver::kCallCount; ++i) {
     if (!driver::kCalls[i].per_thread) continue;
     const driver::CallId current = driver::kBases[Index(driver::kCalls[i].base)].current;
-    if (IsTwin(driver::kCalls[i].symbol, Name(current))) per_thread_table.entry[Index(current)] = plain.table->entry[i];
+    if (IsTwin(driver::kCalls[i].symbol, Name(current))) per_thread_table.entry[Index(current)] = legacy.table->entry[i];
   }
-  per_thread = {&per_thread_table, plain.self};
+  per_thread = {&per_thread_table, legacy.self};
 }
 
 cudaError_t Initialise(DriverRef driver) noexcept {
@@ -63,14 +63,14 @@ cudaError_t Initialise(DriverRef driver) noexcept {
 
 }  // namespace
 
-Thread& This() noexcept { return thread; }
+Thread& This() noexcept { return this_thread; }
 
 DriverRef LoadedDriver(bool for_thread) noexcept {
   pthread_once(&load_once, &Load);
-  return for_thread ? per_thread : plain;
+  return for_thread ? per_thread : legacy;
 }
 
-DriverRef RunningDriver() noexcept { return initialised.load(std::memory_order_acquire) ? plain : DriverRef{}; }
+DriverRef RunningDriver() noexcept { return initialised.load(std::memory_order_acquire) ? legacy : DriverRef{}; }
 
 void NoteExit() noexcept {
   if (exit_note != nullptr) exit_note();
@@ -79,20 +79,20 @@ void NoteExit() noexcept {
 Access Enter(Need need, bool for_thread) noexcept {
   const DriverRef driver = LoadedDriver(for_thread);
   if (driver.table == nullptr) return {cudaErrorInsufficientDriver, driver};
-  if (const cudaError_t error = Initialise(plain)) return {error, driver};
-  return {need == Need::context ? BindContext(plain) : cudaSuccess, driver};
+  if (const cudaError_t error = Initialise(legacy)) return {error, driver};
+  return {need == Need::context ? BindContext(legacy) : cudaSuccess, driver};
 }
 
 bool Rebind() noexcept {
   CUcontext current = nullptr;
-  if (plain.CtxGetCurrent(&current) != CUDA_SUCCESS || current != nullptr) return false;
-  thread.generation = 0;
-  return BindContext(plain) == cudaSuccess;
+  if (legacy.CtxGetCurrent(&current) != CUDA_SUCCESS || current != nullptr) return false;
+  this_thread.generation = 0;
+  return BindContext(legacy) == cudaSuccess;
 }
 
 cudaError_t Record(cudaError_t error) noexcept {
   if (error != cudaSuccess && error != cudaErrorNotReady) [[unlikely]]
-    thread.last_error = error;
+    this_thread.last_error = error;
   return error;
 }
 

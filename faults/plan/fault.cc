@@ -81,8 +81,8 @@ class FaultText {
     Put({digits + first, sizeof(digits) - first});
   }
   void PutSite(std::uint64_t site) noexcept {
-    constexpr std::string_view kDigits = "0123456789abcdef";
-    for (std::size_t shift = 4 * kSiteDigits; shift != 0; shift -= 4) Put(kDigits.substr(site >> (shift - 4) & 15U, 1));
+    constexpr char kDigits[] = "0123456789abcdef";
+    for (std::size_t shift = 4 * kSiteDigits; shift != 0; shift -= 4) Put({kDigits + (site >> (shift - 4) & 15U), 1});
   }
   std::size_t End() noexcept {
     if (capacity_ != 0) text_[length_ < capacity_ ? length_ : capacity_ - 1] = '\0';
