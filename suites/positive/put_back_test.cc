@@ -153,7 +153,7 @@ CUAUDIT_CASE(SettingNotRestored, EachTurnChoosesItsLimit) {
     Trace t;
     t.Call(CallId::CtxSetCurrent).In(0, kCallers).Context(0).Stack(101);
     for (std::uint64_t i = 0; i < 4 && !(run != Run::FaultFree && i == 2); ++i) {
-      t.Call(CallId::CtxSetLimit).In(0, CU_LIMIT_STACK_SIZE).In(1, 64 << (i % 2)).Stack(InHelper(1, 1));
+      t.Call(CallId::CtxSetLimit).In(0, CU_LIMIT_STACK_SIZE).In(1, std::uint64_t{64} << (i % 2)).Stack(InHelper(1, 1));
       Step alloc = t.Alloc(0x1000 * (i + 1)).Context(kCallers).Stack(InHelper(1, 2));
       if (run != Run::FaultFree && i == 1) alloc.Refused();
       if (run == Run::FaultFree || i != 1) t.Free(0x1000 * (i + 1)).Context(kCallers).Stack(InHelper(1, 3));

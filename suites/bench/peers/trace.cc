@@ -168,12 +168,12 @@ Trace ServingTrace() {
     std::size_t left = 0;
     std::vector<std::uint32_t> cache;
   };
-  constexpr std::size_t kSlots = 48, kTicks = 1500;
+  constexpr std::size_t kRequests = 48, kTicks = 1500;
   Recorder to;
   Numbers numbers(2026);
-  std::vector<Request> requests(kSlots);
+  std::vector<Request> requests(kRequests);
   for (std::size_t tick = 0; tick < kTicks; ++tick) {
-    Request& request = requests[numbers.Below(kSlots)];
+    Request& request = requests[numbers.Below(kRequests)];
     const auto stream = static_cast<std::uint16_t>(numbers.Below(3));
     if (request.left == 0) {  // a new one: its prompt at once
       for (const std::uint32_t block : request.cache) to.Free(block);
