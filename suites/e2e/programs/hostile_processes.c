@@ -53,8 +53,10 @@ static int double_fork(int lives_on) {
     if (fork() != 0) _exit(0);
     answer = (char)(lives_on ? hold() || make_event() : whole_story());
     if (write(ends[1], &answer, 1) != 1) _exit(9);
-    close(ends[1]);
-    if (lives_on) live_on();
+    if (lives_on) {
+      close(ends[1]);
+      live_on();
+    }
     _exit(0);
   }
   close(ends[1]);
