@@ -45,7 +45,7 @@ constexpr CommandRow kCommands[] = {
     {kSlurm, "slurm", " PLAN", "Print a script that has Slurm carry out a plan: arrays of shards, then their merge"},
     {kInit, "init", " -- PROGRAM [ARGS]", "Write a cuaudit.toml for a program, from what fault-free runs of it show"},
     {kRecord, "record", " -- PROGRAM [ARGS] | --print-environment | --pack FILE",
-     "Record the driver calls of a program in production, bounded and cheaply, for explain and cycles on another machine"},
+     "Record the driver calls of a program in production, bounded and cheaply, for explain, cycles and reduce on another machine"},
     {kReduce, "reduce", " FINGERPRINT [RESULT] [-- PROGRAM [ARGS]]",
      "Make an issue kit of a defect: the fewest driver calls that show it as a C program, with a page and a script"},
 };

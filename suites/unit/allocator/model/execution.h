@@ -123,7 +123,7 @@ class Execution {
   void DoRecordStream(Block* block, Stream* user, bool by_ref);
   void MakeStream(int place);
   StreamRef OutsideOf(Stream* stream);
-  // execution_pools.cc
+  // execution_limits.cc
   void DoPool(const Step& step);
   void DoRestore(UserPool* pool);
   // execution_order.cc
