@@ -69,13 +69,14 @@ struct Planned {
   std::uint64_t calls = 0;
   std::uint64_t microseconds = 0;
   RunDigests runs;
+  std::vector<std::string> said;  // lines for stderr
 };
 
 // As bytes and not as text: the program may have written bytes that are not UTF-8.
 std::string PackPlanned(const Planned& one) {
   const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(
       nlohmann::json::array({static_cast<int>(one.status.exit()), one.status.message(), one.status.detail(), one.signal, one.driver,
-                             one.subject, one.trials, one.digest, one.calls, one.microseconds, one.runs}));
+                             one.subject, one.trials, one.digest, one.calls, one.microseconds, one.runs, one.said}));
   return {bytes.begin(), bytes.end()};
 }
 
@@ -91,7 +92,23 @@ Planned UnpackPlanned(const std::string& bytes) {
   one.calls = parts.at(8).get<std::uint64_t>();
   one.microseconds = parts.at(9).get<std::uint64_t>();
   one.runs = parts.at(10).get<RunDigests>();
+  one.said = parts.at(11).get<std::vector<std::string>>();
   return one;
+}
+
+// Plans a case, and keeps what is said meanwhile for the process that takes the answers in order.
+template <typename Plan>
+std::string AnswerOf(const Plan& plan) {
+  KeptLines lines;
+  Planned planned = plan();
+  planned.said = lines.Take();
+  return PackPlanned(planned);
+}
+
+Planned AnsweredBy(const std::string& answer) {
+  Planned planned = UnpackPlanned(answer);
+  for (const std::string& line : planned.said) Say(line);
+  return planned;
 }
 
 // Rehearses the cases side by side and takes them in order, so the plan does not depend on how many are rehearsed at a time.
@@ -108,8 +125,8 @@ class FirstPlan {
     how.at_a_time = AtATime();
     how.name = [this](std::size_t i) { return plan_.cases[i].name; };
     how.bytes = [](std::size_t) { return kMemoryOfACase; };
-    how.carry_out = [this](std::size_t i) { return PackPlanned(PlanCase(plan_.cases[i])); };
-    how.take = [this](std::size_t i, const std::string& answer) { return Take(UnpackPlanned(answer), &plan_.cases[i]); };
+    how.carry_out = [this](std::size_t i) { return AnswerOf([&] { return PlanCase(plan_.cases[i]); }); };
+    how.take = [this](std::size_t i, const std::string& answer) { return Take(AnsweredBy(answer), &plan_.cases[i]); };
     int signal = 0;
     const Status done = CarryOutSideBySide(plan_.cases.size(), how, &signal);
     if (signal == 0) signal = signal_;
@@ -249,9 +266,9 @@ Exit PlanNext(const Options& options) {
   if (!AnyAlone(next.cases)) how.at_a_time = options.jobs != 0 ? options.jobs : UsableCores();
   how.name = [&](std::size_t i) { return next.cases[i].name; };
   how.bytes = [&](std::size_t i) { return MemoryOfCase(shards, i); };
-  how.carry_out = [&](std::size_t i) { return PackPlanned(NextOf(options, folder, *rounds, shards, i)); };
+  how.carry_out = [&](std::size_t i) { return AnswerOf([&] { return NextOf(options, folder, *rounds, shards, i); }); };
   how.take = [&](std::size_t i, const std::string& answer) {
-    const Planned planned = UnpackPlanned(answer);
+    const Planned planned = AnsweredBy(answer);
     PlannedCase& one = next.cases[i];
     one.first += one.trials;
     one.trials = planned.trials;

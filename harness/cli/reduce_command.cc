@@ -178,15 +178,6 @@ bool IsJournal(const std::string& path) {
          std::memcmp(magic, faults::kJournalMagic, sizeof(magic)) == 0;
 }
 
-// Leaves the calls outside of cycles and those of the first cycle: what grows with each cycle is left by one.
-void KeepFirstCycle(CallList* list) {
-  std::uint32_t first = 0;
-  for (const Step& step : list->stages.front().steps) {
-    if (step.cycle != 0 && (first == 0 || step.cycle < first)) first = step.cycle;
-  }
-  std::erase_if(list->stages.front().steps, [&](const Step& step) { return step.cycle != 0 && step.cycle != first; });
-}
-
 // A recording holds the calls, so nothing is run, and what `explain` says of it is the result.
 Result<Reduced> ReduceFromRecording(const Options& options) {
   const std::string& path = options.operands[1];
@@ -208,9 +199,10 @@ Result<Reduced> ReduceFromRecording(const Options& options) {
   if (!defect.ok()) return defect.status();
   Result<CallList> list = LiftCalls(runs, {}, defect->wanted, &sites);
   if (!list.ok()) return list.status();
-  if (defect->root.rule == Rule::Growth) KeepFirstCycle(&*list);
   DefectJudge look{JudgeOptions()};
-  Result<Reduction> reduction = ReduceCalls(std::move(*list), defect->wanted, &look);
+  const bool grows = defect->root.rule == Rule::Growth;
+  Result<Reduction> reduction =
+      grows ? ReduceToOneCycle(*list, defect->wanted, &look) : ReduceCalls(std::move(*list), defect->wanted, &look);
   if (!reduction.ok()) {
     const bool gap = !runs.front().recording->Whole();
     return Status(reduction.status().exit(), reduction.status().message() + (gap ? "; a part of the recording is missing" : ""));

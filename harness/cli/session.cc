@@ -158,7 +158,26 @@ Result<std::string> WorldText(const Options& options) {
   return text;
 }
 
-void Say(const std::string& line) { std::fprintf(stderr, "cuaudit: %s\n", report::ForTerminal(line).c_str()); }
+namespace {
+
+// Where Say keeps its lines; none: it writes them.
+std::vector<std::string>*& Keeper() {
+  static std::vector<std::string>* keeper = nullptr;
+  return keeper;
+}
+
+}  // namespace
+
+KeptLines::KeptLines() { Keeper() = &lines_; }
+KeptLines::~KeptLines() { Keeper() = nullptr; }
+
+void Say(const std::string& line) {
+  if (Keeper() != nullptr) {
+    Keeper()->push_back(line);
+    return;
+  }
+  std::fprintf(stderr, "cuaudit: %s\n", report::ForTerminal(line).c_str());
+}
 
 void SayLeftOut(const report::Run& run) {
   for (const auto& [reason, count] : report::Words(run.totals.skipped)) Say("warning: " + reason + ": " + std::to_string(count));

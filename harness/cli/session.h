@@ -11,6 +11,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "harness/cli/driver_choice.h"
 #include "harness/compare/suppressions.h"
@@ -101,6 +103,20 @@ Exit Print(std::string_view text);
 
 // Writes one line to stderr.
 void Say(const std::string& line);
+
+// While it lives, Say keeps its lines for whoever takes them. One at a time.
+class KeptLines {
+ public:
+  KeptLines();
+  KeptLines(const KeptLines&) = delete;
+  KeptLines& operator=(const KeptLines&) = delete;
+  ~KeptLines();
+  std::vector<std::string> Take() { return std::move(lines_); }
+
+ private:
+  std::vector<std::string> lines_;
+};
+
 // Writes one line for each thing that was left out.
 void SayLeftOut(const report::Run& run);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -13,7 +14,8 @@ namespace cuaudit::harness {
 namespace {
 
 constexpr std::size_t kMostTriples = 4000;
-constexpr std::size_t kMostPaired = 80;  // calls of which each pair is tried
+constexpr std::size_t kMostCyclesTried = 256;  // that are tried, each alone and each after the first
+constexpr std::size_t kMostPaired = 80;        // calls of which each pair is tried
 
 // Marks the calls of a list that are kept, in one order: of each stage first its steps, then its rest.
 using Kept = std::vector<bool>;
@@ -73,6 +75,15 @@ class Reducer {
   }
 
   CallList Take() const { return Build(kept_); }
+
+  // The calls outside of cycles and those of these cycles, without those that use what another cycle makes.
+  CallList OfCycles(const std::set<std::uint32_t>& cycles) const {
+    Kept kept(steps_.size());
+    for (std::size_t i = 0; i < steps_.size(); ++i) kept[i] = steps_[i]->cycle == 0 || cycles.contains(steps_[i]->cycle);
+    (void)Close(&kept);
+    return Build(kept);
+  }
+
   std::vector<std::string> Unlike() const {
     std::vector<std::string> calls;
     const CallList list = Build(kept_);
@@ -292,6 +303,30 @@ Result<Reduction> ReduceCalls(CallList list, const std::vector<Wrong>& wanted, D
   reduction.unlike = reducer.Unlike();
   reduction.looks = judge->looks();
   return reduction;
+}
+
+Result<Reduction> ReduceToOneCycle(const CallList& list, const std::vector<Wrong>& wanted, DefectJudge* judge) {
+  std::set<std::uint32_t> cycles;
+  EachStep(list, [&](std::size_t, const Step& step, bool) { cycles.insert(step.cycle); });
+  cycles.erase(0);
+  if (cycles.empty()) return ReduceCalls(list, wanted, judge);
+  if (cycles.size() > kMostCyclesTried) cycles.erase(std::next(cycles.begin(), kMostCyclesTried), cycles.end());
+  const Reducer whole(list, wanted, judge);
+  Status first;  // what the first cycle shows instead
+  for (const bool after_first : {false, true}) {
+    for (const std::uint32_t cycle : cycles) {
+      if (after_first && cycle == *cycles.begin()) continue;
+      std::set<std::uint32_t> tried = {cycle};
+      if (after_first) tried.insert(*cycles.begin());
+      Result<Reduction> reduction = ReduceCalls(whole.OfCycles(tried), wanted, judge);
+      if (reduction.ok()) {
+        reduction->before = CountCalls(list);
+        return reduction;
+      }
+      if (first.ok()) first = reduction.status();
+    }
+  }
+  return first;
 }
 
 }  // namespace cuaudit::harness

@@ -31,4 +31,8 @@ struct Reduction {
 // `wanted` is what the defect is made of (Together).
 Result<Reduction> ReduceCalls(CallList list, const std::vector<Wrong>& wanted, DefectJudge* judge);
 
+// The same for what grows with marked cycles. One of them leaves it, not always the first: the first one that shows it is reduced, with the
+// calls outside of cycles; where none does alone, the first one that does after the first cycle, which may have warmed up.
+Result<Reduction> ReduceToOneCycle(const CallList& list, const std::vector<Wrong>& wanted, DefectJudge* judge);
+
 }  // namespace cuaudit::harness

@@ -39,9 +39,10 @@ constexpr CommandRow kCommands[] = {
     {kAuditCases, "audit", " [CASE...]", "Carry out the sweep and the cycles of each case of cuaudit.toml"},
     {kPlan, "plan", " [-- PROGRAM [ARGS]] | PLAN [SHARD...]",
      "Cut a sweep, or the cases of cuaudit.toml, into shards for many machines; with PLAN: cut its second faults, once all shards are "
-     "there"},
+     "there. Cases run at the same time unless jobs = 1 or --jobs 1 says otherwise"},
     {kRunShard, "run-shard", " PLAN [I]", "Carry out shard I of a plan; a shard that was killed goes on where it was"},
-    {kMerge, "merge", " PLAN [SHARD...]", "Write the report that one machine would have written, from all shards of a plan"},
+    {kMerge, "merge", " PLAN [SHARD...]",
+     "Write the report that one machine would have written, from all shards of a plan. Cases run at the same time, as in plan"},
     {kSlurm, "slurm", " PLAN", "Print a script that has Slurm carry out a plan: arrays of shards, then their merge"},
     {kInit, "init", " -- PROGRAM [ARGS]", "Write a cuaudit.toml for a program, from what fault-free runs of it show"},
     {kRecord, "record", " -- PROGRAM [ARGS] | --print-environment | --pack FILE",

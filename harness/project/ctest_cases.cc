@@ -19,6 +19,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kDeadline = "deadline_ms";
+constexpr const char* kJobs = "jobs";
 
 // The names of cases. They depend on the order of the tests only where two tests are the same in name and command.
 class Names {
@@ -65,6 +66,12 @@ void SetDeadline(double seconds, const std::string& build, ProjectCase* one) {
   one->from[kDeadline] = build;
 }
 
+// Whether the property says that the test may not run beside others, or not before another has run.
+bool IsForOneAtATime(const std::string& name, const Json& value) {
+  if (name == "RUN_SERIAL") return value.get<bool>();
+  return name == "RESOURCE_LOCK" || name == "DEPENDS" || name == "FIXTURES_REQUIRED";
+}
+
 // Throws Json::exception for what CTest would not write.
 CtestCases Read(const Json& root, const std::string& build, const ProjectCase& defaults) {
   CtestCases all;
@@ -84,6 +91,10 @@ CtestCases Read(const Json& root, const std::string& build, const ProjectCase& d
       if (name == "DISABLED") disabled = value.get<bool>();
       if (name == "WILL_FAIL") will_fail = value.get<bool>();
       if (name == "RESOURCE_GROUPS") resources = true;
+      if (IsForOneAtATime(name, value)) {
+        one.options.jobs = 1;
+        one.from[kJobs] = build;
+      }
       if (name == "TIMEOUT") SetDeadline(value.get<double>(), build, &one);
       if (name != "ENVIRONMENT") continue;
       for (std::string& line : value.get<std::vector<std::string>>()) one.options.environment.push_back(std::move(line));

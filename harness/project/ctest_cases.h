@@ -21,9 +21,10 @@ struct CtestCases {
   std::size_t resources = 0;  // cases whose test has RESOURCE_GROUPS: nothing is reserved for them
 };
 
-// Labels become tags; command, WORKING_DIRECTORY, ENVIRONMENT and TIMEOUT are those of the test; everything else comes from `defaults`. In
-// names '_' stands for what a name of a case may not have; a name that is cut, or that several tests would have, ends in a number made of
-// the test's whole name. `build` is named in errors and is the place of the cases.
+// Labels become tags; command, WORKING_DIRECTORY, ENVIRONMENT and TIMEOUT are those of the test; a test with RUN_SERIAL, RESOURCE_LOCK,
+// DEPENDS or FIXTURES_REQUIRED has `jobs = 1`, so that its cases are not carried out beside others; everything else comes from `defaults`.
+// In names '_' stands for what a name of a case may not have; a name that is cut, or that several tests would have, ends in a number made
+// of the test's whole name. `build` is named in errors and is the place of the cases.
 Result<CtestCases> CasesOfCtest(std::string_view json, const std::string& build, const ProjectCase& defaults);
 
 }  // namespace cuaudit::harness

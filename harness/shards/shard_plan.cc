@@ -141,6 +141,10 @@ Result<TrialLines> TrialLines::Open(const std::string& path) {
   return lines;
 }
 
+TrialLines::~TrialLines() {
+  if (file_.valid()) (void)unlink((path_ + kPartial).c_str());
+}
+
 void TrialLines::Add(std::string_view fault, std::uint64_t site) {
   line_.assign(fault).append(kSite);
   AppendHex(site, &line_);
@@ -148,6 +152,7 @@ void TrialLines::Add(std::string_view fault, std::uint64_t site) {
 }
 
 void TrialLines::Append(std::string_view line) {
+  if (!status_.ok()) return;
   hash_ = HashText(line, hash_);
   block_ += line;
   if (block_.size() >= kBlock) WriteBlock();
@@ -164,6 +169,7 @@ Result<std::uint64_t> TrialLines::Finish() {
   if (std::rename((path_ + kPartial).c_str(), path_.c_str()) != 0) {
     return Status(Exit::Failure, path_ + ": cannot rename: " + SystemWords(errno));
   }
+  file_ = FileDescriptor();
   return hash_;
 }
 

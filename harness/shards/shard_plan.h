@@ -98,9 +98,14 @@ Result<ShardPlan> ParseShardPlan(std::string_view text, const std::string& name)
 Result<ShardPlan> ReadShardPlan(const PlanFolder& folder, std::uint64_t round);
 Status WriteShardPlan(const PlanFolder& folder, ShardPlan* plan);
 
-// The lines of CASE.trials. They go into the file as they are made, which gets its name when the last one is written.
+// The lines of CASE.trials. They go into the file as they are made, which gets its name when the last one is written. A file that is not
+// finished is removed.
 class TrialLines {
  public:
+  TrialLines(TrialLines&&) = default;
+  TrialLines& operator=(TrialLines&&) = delete;
+  ~TrialLines();
+
   static std::string Line(const PlannedTrial& trial);
   static Result<TrialLines> Open(const std::string& path);
   void Add(const PlannedTrial& trial) { Append(Line(trial)); }

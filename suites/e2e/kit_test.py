@@ -56,7 +56,7 @@ int Run(int cycles, bool loses) {{
     cuaudit_cycle_begin();
     failed |= Work();
     CUevent grown;
-    if (cycles > 3 && cuEventCreate(&grown, 0)) failed = 1;
+    if (cycles > 3 && cycles < 20 && cuEventCreate(&grown, 0)) failed = 1;
     cuaudit_cycle_end();
   }}
   if (loses && cuStreamCreate(&lost, 0)) failed = 1;
@@ -153,7 +153,8 @@ class Test:
             self.expect("places have their functions", f"// {place}" in texts, texts)
 
     def of_a_recording(self):
-        """From the file alone: the program is gone. `child` loses a stream in another process, `grow` an event in each marked cycle."""
+        """From the file alone: the program is gone. `child` loses a stream in another process, `grow` an event in each marked cycle but the
+        first one and the last ones."""
         ways = ("child", "grow")
         for way in ways:
             status, _, err = self.run(self.tool, "record", "--driver=sim", "--journal", f"{way}.journal", "--", "./other_program", way)

@@ -65,5 +65,20 @@ TEST(Plan, ACaseThatCannotBePlannedIsNamedAndThereIsNone) {
   EXPECT_FALSE(std::filesystem::exists(directory + "/plan/round-1.json"));
 }
 
+// What the second case has to say is not said, whether or not it was begun before the first one failed.
+TEST(Plan, SaysTheSameHoweverManyCasesAreRehearsedAtATime) {
+  const How here{{}, TemporaryDirectory()};
+  WriteFile(here.directory + "/cuaudit.toml", "[case.a]\ncommand = [\"./missing\"]\n[case.b]\ncommand = [\"" + Program("defective") +
+                                                  "\"]\n[case.c]\ncommand = [\"" + Program("defective") + "\"]\n");
+  const Outcome one = Cuaudit({"plan", "--shards", "2", "--to", "one", "--jobs", "1"}, here);
+  EXPECT_NE(one.exit, 0);
+  EXPECT_THAT(one.err, HasSubstr("missing"));
+  for (const char* const jobs : {"2", "3"}) {
+    const Outcome more = Cuaudit({"plan", "--shards", "2", "--to", std::string("at-a-time-") + jobs, "--jobs", jobs}, here);
+    EXPECT_EQ(more.exit, one.exit);
+    EXPECT_EQ(more.err, one.err) << jobs;
+  }
+}
+
 }  // namespace
 }  // namespace cuaudit::e2e::plan_test

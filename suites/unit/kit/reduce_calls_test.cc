@@ -76,6 +76,52 @@ TEST(ReduceCalls, ACallThatFailsInTheReplayAloneIsLeftOut) {
   EXPECT_EQ(reduction->list.stages[0].steps.size(), 4U);
 }
 
+Step InCycle(std::uint32_t cycle, Step step) {
+  step.cycle = cycle;
+  return step;
+}
+
+// Three marked cycles. The first makes a stream that the end destroys, the others leave an event. `warms_up`: the first one makes the
+// context, too.
+CallList GrowsFromTheSecondCycle(bool warms_up) {
+  enum { kContext, kStream, kEvent, kLater };
+  CallList list;
+  for (const char* const type : {"CUcontext", "CUstream", "CUevent", "CUevent"}) list.variables.push_back({type});
+  const std::uint32_t begin = warms_up ? 1 : 0;
+  Stage only;
+  only.steps = {Call(CallId::Init, {Number(0)}),
+                InCycle(begin, Call(CallId::DevicePrimaryCtxRetain, {To(kContext), Number(0)})),
+                InCycle(begin, Call(CallId::CtxSetCurrent, {Of(kContext)})),
+                InCycle(1, Call(CallId::StreamCreate, {To(kStream), Number(0)})),
+                InCycle(2, Call(CallId::EventCreate, {To(kEvent), Number(0)})),
+                InCycle(3, Call(CallId::EventCreate, {To(kLater), Number(0)})),
+                Call(CallId::StreamSynchronize, {Of(kStream)}),
+                Call(CallId::StreamDestroy_v2, {Of(kStream)})};
+  list.stages = {std::move(only)};
+  return list;
+}
+
+TEST(ReduceToOneCycle, TakesTheFirstCycleThatLeavesTheDefect) {
+  for (const bool warms_up : {false, true}) {
+    const CallList list = GrowsFromTheSecondCycle(warms_up);
+    DefectJudge judge{JudgeOptions()};
+    const Result<Reduction> reduction = ReduceToOneCycle(list, {{Rule::LeftAtExit, Kind::Event, 1}}, &judge);
+    ASSERT_TRUE(reduction.ok()) << reduction.status().message();
+    EXPECT_EQ(reduction->before, 8U);
+    const std::vector<Step>& steps = reduction->list.stages.front().steps;
+    EXPECT_THAT(CallsOf(steps), ElementsAre(CallId::Init, CallId::DevicePrimaryCtxRetain, CallId::CtxSetCurrent, CallId::EventCreate));
+    EXPECT_EQ(steps.back().cycle, 2U);
+    EXPECT_TRUE(reduction->unlike.empty());
+  }
+}
+
+TEST(ReduceToOneCycle, SaysWhatTheFirstCycleShows) {
+  DefectJudge judge{JudgeOptions()};
+  const Result<Reduction> reduction = ReduceToOneCycle(GrowsFromTheSecondCycle(false), {{Rule::LeftAtExit, Kind::Stream, 1}}, &judge);
+  EXPECT_EQ(reduction.status().exit(), Exit::Environment);
+  EXPECT_THAT(reduction.status().message(), HasSubstr("made again one after the other, show "));
+}
+
 // A worker had a context of its own current, and let go of it.
 TEST(ReduceCalls, TheContextsOfOtherThreadsAreLeftOutWhereTheyAreInTheWay) {
   CallList list = LosesAStream();

@@ -139,6 +139,26 @@ TEST(CtestCases, AreTheTestsOfABuild) {
   EXPECT_THAT(all->cases[1].tags, IsEmpty());
 }
 
+TEST(CtestCases, WhatMayNotRunBesideOthersHasOneJob) {
+  const auto jobs_of = [](const std::string& property) {
+    ProjectCase defaults;
+    defaults.options.jobs = 3;
+    const Result<CtestCases> all =
+        CasesOfCtest(R"({"tests": [{"name": "a", "command": ["p"], "properties": [)" + property + "]}]}", "build", defaults);
+    EXPECT_TRUE(all.ok()) << all.status().message();
+    return all.ok() ? all->cases.front().options.jobs : 0;
+  };
+  EXPECT_EQ(jobs_of(R"({"name": "RUN_SERIAL", "value": true})"), 1U);
+  for (const char* const name : {"RESOURCE_LOCK", "DEPENDS", "FIXTURES_REQUIRED"}) {
+    EXPECT_EQ(jobs_of(std::string(R"({"name": ")") + name + R"(", "value": ["other"]})"), 1U) << name;
+  }
+  EXPECT_EQ(jobs_of(R"({"name": "RUN_SERIAL", "value": false})"), 3U);
+  EXPECT_EQ(jobs_of(R"({"name": "FIXTURES_SETUP", "value": ["other"]})"), 3U);
+  EXPECT_FALSE(
+      CasesOfCtest(R"({"tests": [{"name": "a", "command": ["p"], "properties": [{"name": "RUN_SERIAL", "value": "x"}]}]})", "build", {})
+          .ok());
+}
+
 // The name of the test in a build of these tests.
 std::string NameOf(const std::string& test, const std::vector<std::string>& tests) {
   std::string json;

@@ -8,12 +8,14 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/process/files.h"
 #include "harness/shards/run_digest.h"
 #include "harness/shards/shard_file.h"
 #include "harness/shards/shard_plan.h"
+#include "harness/shards/slurm_script.h"
 #include "suites/support/temporary_dir.h"
 
 namespace cuaudit::harness {
@@ -197,6 +199,24 @@ TEST_F(TrialFile, NamesAFolderThatCannotBeMade) {
   EXPECT_THAT(written.message(), HasSubstr("/round-2: cannot create the directory: "));
 }
 
+TEST_F(TrialFile, IsNotLeftBehindUnfinished) {
+  const std::string partial = path_ + ".partial";
+  {
+    Result<TrialLines> lines = TrialLines::Open(path_);
+    ASSERT_TRUE(lines.ok());
+    const TrialLines moved = std::move(*lines);
+    EXPECT_TRUE(std::filesystem::exists(partial));
+  }
+  EXPECT_FALSE(std::filesystem::exists(partial));
+  std::filesystem::create_symlink("/dev/full", partial);
+  const Status full = TrialLines::Write(path_, {TrialOf({"cuInit#1=NOT_INITIALIZED,refuse"})}).status();
+  EXPECT_THAT(full.message(), HasSubstr("a.trials.partial: "));
+  EXPECT_FALSE(std::filesystem::is_symlink(partial));
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  Write({TrialOf({"cuInit#1=NOT_INITIALIZED,refuse"})});
+  EXPECT_TRUE(std::filesystem::exists(path_));
+}
+
 TEST_F(TrialFile, IsRefusedWhenItIsAnother) {
   Write({TrialOf({"cuInit#1=NOT_INITIALIZED,refuse"}), TrialOf({"cuInit#1=NOT_INITIALIZED,after"})});
   const std::string whole = *ReadFile(path_);
@@ -208,6 +228,15 @@ TEST_F(TrialFile, IsRefusedWhenItIsAnother) {
     EXPECT_THAT(read.status().message(), HasSubstr("a.trials"));
     EXPECT_THAT(read.status().message(), HasSubstr("expected "));
   }
+}
+
+TEST(SlurmScript, AsksForAGpuWhereACaseRunsOnARealDriver) {
+  const SlurmRequest request{"/bin/cuaudit", "/plan", "/here", {}};
+  ShardPlan plan = PlanOf({CaseOf("a", 1, 1), CaseOf("b", 1, 1)}, 2);
+  for (PlannedCase& one : plan.cases) one.options.driver = "sim";
+  EXPECT_THAT(SlurmScript(plan, request), ::testing::Not(HasSubstr("--gpus")));
+  plan.cases.back().options.driver = "real";
+  EXPECT_THAT(SlurmScript(plan, request), HasSubstr(" --gpus=1"));
 }
 
 // The result of a shard: what comes back, and what is refused. suites/e2e/shards_test.cc has the commands.
