@@ -46,14 +46,30 @@ bool LosesMore(const KnownDefect& before, const KnownDefect& after) {
   });
 }
 
+bool HasSecondFaults(const KnownDefect& defect) {
+  return std::any_of(defect.failing.begin(), defect.failing.end(), [](const FailingWay& way) { return way.unwinding; });
+}
+
+bool PlacesCompare(const KnownDefect& before, const KnownDefect& after) {
+  return !before.failing.empty() && !after.failing.empty() && !HasSecondFaults(before) && !HasSecondFaults(after);
+}
+
+// True when `whole` is lost in each way in which `part` is, whatever the number of places.
+bool HasWaysOf(const KnownDefect& whole, const KnownDefect& part) {
+  const auto has = [&whole](const FailingWay& way) {
+    const auto same = [&way](FailingWay other) {
+      other.places = way.places;
+      return other == way;
+    };
+    return std::any_of(whole.failing.begin(), whole.failing.end(), same) || std::any_of(whole.further.begin(), whole.further.end(), same);
+  };
+  return std::all_of(part.failing.begin(), part.failing.end(), has);
+}
+
 bool MoreThan(const KnownDefect& before, const KnownDefect& after) {
   if (!std::includes(before.kinds.begin(), before.kinds.end(), after.kinds.begin(), after.kinds.end())) return true;
   if (LosesMore(before, after)) return true;
-  const auto second = [](const FailingWay& way) { return way.unwinding; };
-  if (before.failing.empty() || after.failing.empty() || std::any_of(before.failing.begin(), before.failing.end(), second) ||
-      std::any_of(after.failing.begin(), after.failing.end(), second)) {
-    return false;
-  }
+  if (!PlacesCompare(before, after)) return false;
   const Failing was = FailingOf(before);
   const Failing is = FailingOf(after);
   return !std::includes(was.calls.begin(), was.calls.end(), is.calls.begin(), is.calls.end()) || is.places > was.places;
@@ -204,11 +220,14 @@ std::vector<Fate> CompareRun(const std::vector<KnownDefect>& then, const report:
     run->defects[i].taken_for.push_back({report::Taken::Part, FunctionOf(whole), whole.fingerprint});
   }
   std::vector<Index> wholes_now = WholesOf(then, now, pair_now, are_parts, true, names);
-  // What is lost at no other places than those of a pair is in the pair, whoever else is blamed for it in some of the trials.
+  // What is lost at no other places than those of a pair is in the pair, whoever else is blamed for it in some of the trials: places that
+  // the base does not have make the pair a change, and where they do not compare the base has to fail in the same ways.
   for (std::size_t i = 0; i < now.size(); ++i) {
     const Index beside = pair_before[i] || are_parts[i] ? Index() : PairedBeside(now[i], now, pair_before);
     if (!beside) continue;
     const KnownDefect& whole = then[*pair_before[*beside]];
+    const bool compared = PlacesCompare(whole, now[*beside]) && !HasSecondFaults(now[i]);
+    if (!compared && !HasWaysOf(whole, now[i])) continue;
     run->defects[i].change = Change::Unchanged;
     run->defects[i].taken_for.push_back({report::Taken::Part, FunctionOf(whole), whole.fingerprint});
   }

@@ -2,6 +2,7 @@
 #include "harness/compare/looked_for.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,12 @@
 
 namespace cuaudit::harness {
 namespace {
+
+using report::Reason;
+
+// What the audit was told to leave out: it may be other places in each release.
+constexpr std::array kChoices = {Reason::NotChosen,  Reason::SecondNotChosen, Reason::BeyondLimit,
+                                 Reason::OverBudget, Reason::ShardMissing,    Reason::Interrupted};
 
 // What one function makes: the ways in which its calls failed, with the number of places.
 using Makes = std::map<std::tuple<std::string_view, std::string_view, std::string_view>, std::uint64_t>;
@@ -174,9 +181,7 @@ std::string LookedFor::WhyNot(const KnownDefect& defect) const {
 // trial was left out. What the base left out for the program's sake could not show the defect there either.
 std::string LookedFor::WhyPairsNotTried(const KnownDefect& defect) const {
   const std::string pairs = "it needs " + std::to_string(defect.shown_by.faults) + " faults in one trial, and ";
-  using report::Reason;
-  for (const Reason why :
-       {Reason::NotChosen, Reason::SecondNotChosen, Reason::BeyondLimit, Reason::OverBudget, Reason::ShardMissing, Reason::Interrupted}) {
+  for (const Reason why : kChoices) {
     if (CountOf(*run_, why) != 0) return pairs + "trials were left out: " + words::Words(why);
   }
   for (const Reason why : {Reason::SecondKilled, Reason::SecondNoStack}) {
@@ -195,11 +200,36 @@ bool LookedFor::MayBe(const std::string& function, const std::string& before) co
   return std::none_of(tried.begin(), tried.end(), [&function](const report::Tried& one) { return one.function == function; });
 }
 
+// True when the base could not try such a place either, by the functions that lead to it and the reason, and has tried no more places of
+// the way: then the place of the defect is among those that were tried.
+bool LookedFor::WasNotTriedBefore(const report::NotReached& row, const FailingWay& way) const {
+  if (before_ == nullptr || !before_->coverage) return false;
+  if (std::find(kChoices.begin(), kChoices.end(), row.why) != kChoices.end()) return false;
+  const auto at = [](const report::NotReached& one) {
+    std::vector<std::string> functions;
+    for (const report::Frame& frame : one.stack) functions.emplace_back(PlainName(frame.function));
+    return std::tuple(one.call, one.code, one.how, one.phase, one.unwinding, one.why, one.missed, std::move(functions));
+  };
+  const auto count = [is = at(row), &at](const std::vector<report::NotReached>& rows) {
+    return std::count_if(rows.begin(), rows.end(), [&](const report::NotReached& one) { return at(one) == is; });
+  };
+  if (count(run_->coverage->not_reached) > count(before_->coverage->not_reached)) return false;
+  const auto places = [&way](const report::Coverage& coverage) {
+    std::uint64_t sum = 0;
+    for (const report::Tried& one : coverage.tried) {
+      const bool same = one.call == way.call && one.code == way.code && one.how == way.how && one.unwinding == way.unwinding;
+      if (same && one.function == way.function) sum += one.places;
+    }
+    return sum;
+  };
+  return places(*run_->coverage) >= places(*before_->coverage);
+}
+
 // Places are counted, and nobody knows which of them is that of the base. So one that was left out, or whose fault never fired, may be it.
 std::string LookedFor::WhyPlaceNotTried(const FailingWay& way) const {
   for (const report::NotReached& row : run_->coverage->not_reached) {
     if (row.unwinding || row.call != way.call || row.code != way.code || row.how != way.how) continue;
-    if (!MayBe(FunctionOf(row.stack), way.function)) continue;
+    if (!MayBe(FunctionOf(row.stack), way.function) || WasNotTriedBefore(row, way)) continue;
     return Describe(way) + " was not made to fail at each place: " + std::string(report::Words(row));
   }
   return {};

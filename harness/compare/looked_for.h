@@ -45,6 +45,7 @@ class LookedFor {
 
   std::string WhyNotTried(const KnownDefect& defect) const;
   std::string WhyPlaceNotTried(const FailingWay& way) const;
+  bool WasNotTriedBefore(const report::NotReached& row, const FailingWay& way) const;
   std::string WhyGivenUp(const FailingWay& way) const;
   std::string WhyPairsNotTried(const KnownDefect& defect) const;
   std::string WhyNotReplayed(const KnownDefect& defect) const;
