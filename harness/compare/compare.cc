@@ -46,26 +46,6 @@ bool LosesMore(const KnownDefect& before, const KnownDefect& after) {
   });
 }
 
-bool HasSecondFaults(const KnownDefect& defect) {
-  return std::any_of(defect.failing.begin(), defect.failing.end(), [](const FailingWay& way) { return way.unwinding; });
-}
-
-bool PlacesCompare(const KnownDefect& before, const KnownDefect& after) {
-  return !before.failing.empty() && !after.failing.empty() && !HasSecondFaults(before) && !HasSecondFaults(after);
-}
-
-// True when `whole` is lost in each way in which `part` is, whatever the number of places.
-bool HasWaysOf(const KnownDefect& whole, const KnownDefect& part) {
-  const auto has = [&whole](const FailingWay& way) {
-    const auto same = [&way](FailingWay other) {
-      other.places = way.places;
-      return other == way;
-    };
-    return std::any_of(whole.failing.begin(), whole.failing.end(), same) || std::any_of(whole.further.begin(), whole.further.end(), same);
-  };
-  return std::all_of(part.failing.begin(), part.failing.end(), has);
-}
-
 bool MoreThan(const KnownDefect& before, const KnownDefect& after) {
   if (!std::includes(before.kinds.begin(), before.kinds.end(), after.kinds.begin(), after.kinds.end())) return true;
   if (LosesMore(before, after)) return true;

@@ -134,6 +134,10 @@ LookedFor::LookedFor(const report::Case* now, const report::Run* before, report:
   if (run_->coverage) {
     for (const report::Tried& one : run_->coverage->tried) tried_[key(one)][one.function] = one.places;
   }
+  if (run_->coverage && before_ != nullptr && before_->coverage) {
+    for (const report::NotReached& row : run_->coverage->not_reached) ++more_not_reached_[KeyOf(row)];
+    for (const report::NotReached& row : before_->coverage->not_reached) --more_not_reached_[KeyOf(row)];
+  }
   names_now_ = NamesOf(*run_);
   if (before_ != nullptr) {
     names_before_ = NamesOf(*before_);
@@ -142,6 +146,12 @@ LookedFor::LookedFor(const report::Case* now, const report::Run* before, report:
   }
   if (!run_->sequence) return;
   for (const report::TriedCall& trial : run_->sequence->trials) most_faults_ = std::max<std::uint64_t>(most_faults_, trial.faults.size());
+}
+
+LookedFor::RowKey LookedFor::KeyOf(const report::NotReached& row) {
+  std::vector<std::string> functions;
+  for (const report::Frame& frame : row.stack) functions.emplace_back(PlainName(frame.function));
+  return {row.call, row.code, row.how, row.phase, row.unwinding, row.why, row.missed, std::move(functions)};
 }
 
 LookedFor::NamesSeen LookedFor::NamesOf(const report::Run& run) {
@@ -200,20 +210,9 @@ bool LookedFor::MayBe(const std::string& function, const std::string& before) co
   return std::none_of(tried.begin(), tried.end(), [&function](const report::Tried& one) { return one.function == function; });
 }
 
-// True when the base could not try such a place either, by the functions that lead to it and the reason, and has tried no more places of
-// the way: then the place of the defect is among those that were tried.
-bool LookedFor::WasNotTriedBefore(const report::NotReached& row, const FailingWay& way) const {
+// True when the base tried no more places of the way. A baseline file does not say.
+bool LookedFor::TriesAsManyPlaces(const FailingWay& way) const {
   if (before_ == nullptr || !before_->coverage) return false;
-  if (std::find(kChoices.begin(), kChoices.end(), row.why) != kChoices.end()) return false;
-  const auto at = [](const report::NotReached& one) {
-    std::vector<std::string> functions;
-    for (const report::Frame& frame : one.stack) functions.emplace_back(PlainName(frame.function));
-    return std::tuple(one.call, one.code, one.how, one.phase, one.unwinding, one.why, one.missed, std::move(functions));
-  };
-  const auto count = [is = at(row), &at](const std::vector<report::NotReached>& rows) {
-    return std::count_if(rows.begin(), rows.end(), [&](const report::NotReached& one) { return at(one) == is; });
-  };
-  if (count(run_->coverage->not_reached) > count(before_->coverage->not_reached)) return false;
   const auto places = [&way](const report::Coverage& coverage) {
     std::uint64_t sum = 0;
     for (const report::Tried& one : coverage.tried) {
@@ -225,11 +224,15 @@ bool LookedFor::WasNotTriedBefore(const report::NotReached& row, const FailingWa
   return places(*run_->coverage) >= places(*before_->coverage);
 }
 
-// Places are counted, and nobody knows which of them is that of the base. So one that was left out, or whose fault never fired, may be it.
+// Places are counted, and nobody knows which of them is that of the base. So one that was left out, or whose fault never fired, may be it,
+// unless the base could not try such a place either: then its own is among those that were tried.
 std::string LookedFor::WhyPlaceNotTried(const FailingWay& way) const {
+  const bool as_many = TriesAsManyPlaces(way);
   for (const report::NotReached& row : run_->coverage->not_reached) {
     if (row.unwinding || row.call != way.call || row.code != way.code || row.how != way.how) continue;
-    if (!MayBe(FunctionOf(row.stack), way.function) || WasNotTriedBefore(row, way)) continue;
+    if (!MayBe(FunctionOf(row.stack), way.function)) continue;
+    const bool chosen = std::find(kChoices.begin(), kChoices.end(), row.why) != kChoices.end();
+    if (as_many && !chosen && more_not_reached_.at(KeyOf(row)) <= 0) continue;
     return Describe(way) + " was not made to fail at each place: " + std::string(report::Words(row));
   }
   return {};
