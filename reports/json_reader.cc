@@ -318,6 +318,17 @@ void ReadSequence(const JsonNode& root, Run* run) {
   });
 }
 
+// Earlier versions said of no report with findings how many trials gave up where nobody looked at the heap.
+void AddAbandoned(Run* run) {
+  if (run->message.abandoned || run->findings.empty() || (run->mode != Mode::Sweep && run->mode != Mode::Replay)) return;
+  const std::vector<std::string>& probes = run->host.probes;
+  if (std::find(probes.begin(), probes.end(), "host_heap") != probes.end()) return;
+  const auto gave_up = [](const Finding& note) { return note.rule == Rule::AbandonedAtExit; };
+  const auto trials = run->totals.verdicts.find(Verdict::AbandonedAtExit);
+  if (trials == run->totals.verdicts.end() || trials->second == 0 || std::none_of(run->notes.begin(), run->notes.end(), gave_up)) return;
+  run->message.abandoned = Part{trials->second, run->totals.trials};
+}
+
 void ReadRun(const JsonNode& root, Run* run) {
   constexpr std::array kModesRead = {Mode::Run, Mode::Cycles, Mode::Sweep, Mode::Replay, Mode::Unknown};
   run->mode = OneOf(root["mode"], kModesRead, "sweep, cycles, run or replay");
@@ -348,6 +359,7 @@ void ReadRun(const JsonNode& root, Run* run) {
   if (const JsonNode coverage = root.Maybe("coverage"); coverage.present()) run->coverage = ReadCoverage(coverage);
   root["findings"].ForEach([run](const JsonNode& finding) { run->findings.push_back(ReadFinding(finding)); });
   root["notes"].ForEach([run](const JsonNode& note) { run->notes.push_back(ReadFinding(note)); });
+  AddAbandoned(run);
   ReadDefects(root["defects"], run);
   ReadSequence(root, run);
   run->generated = root["header"]["generated"].Text();

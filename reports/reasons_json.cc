@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -57,6 +58,15 @@ NeverFired ReadNeverFired(const JsonNode& node) {
   never.faults = node["faults"].Texts();
   never.of = node["of"].Count();
   return never;
+}
+
+// "prog: never called" of "prog: not exercised: never called": earlier versions had the outcome in the text.
+std::string WithoutOutcome(std::string told) {
+  constexpr std::string_view kOutcome = "not exercised: ";
+  const std::size_t at = told.find(kOutcome);
+  const bool is_word = at == 0 || (at != std::string::npos && at >= 2 && told.compare(at - 2, 2, ": ") == 0);
+  if (is_word) told.erase(at, kOutcome.size());
+  return told;
 }
 
 BadEnd ReadBadEnd(const JsonNode& node) {
@@ -152,7 +162,7 @@ nlohmann::ordered_json MessageToJson(const Message& message) {
 
 Message MessageFromJson(const JsonNode& node) {
   Message message;
-  message.told = node.Maybe("told").Text();
+  message.told = WithoutOutcome(node.Maybe("told").Text());
   message.nothing = ReadNothing(node.Maybe("nothing_planned"));
   message.never_fired = ReadNeverFired(node.Maybe("never_fired"));
   message.chosen = ReadPart(node.Maybe("chosen"));

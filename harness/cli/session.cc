@@ -364,7 +364,7 @@ Exit Beside(Exit delivered, const Status& written) {
 }
 
 void SayFailure(const Status& status) {
-  Say(status.message());
+  Say((status.not_exercised() ? "not exercised: " : "") + status.message());
   if (status.detail().empty()) return;
   Say("the last lines of its output:");
   std::istringstream lines(status.detail());

@@ -49,11 +49,7 @@ bool LosesMore(const KnownDefect& before, const KnownDefect& after) {
 bool MoreThan(const KnownDefect& before, const KnownDefect& after) {
   if (!std::includes(before.kinds.begin(), before.kinds.end(), after.kinds.begin(), after.kinds.end())) return true;
   if (LosesMore(before, after)) return true;
-  const auto second = [](const FailingWay& way) { return way.unwinding; };
-  if (before.failing.empty() || after.failing.empty() || std::any_of(before.failing.begin(), before.failing.end(), second) ||
-      std::any_of(after.failing.begin(), after.failing.end(), second)) {
-    return false;
-  }
+  if (!PlacesCompare(before, after)) return false;
   const Failing was = FailingOf(before);
   const Failing is = FailingOf(after);
   return !std::includes(was.calls.begin(), was.calls.end(), is.calls.begin(), is.calls.end()) || is.places > was.places;
@@ -204,11 +200,14 @@ std::vector<Fate> CompareRun(const std::vector<KnownDefect>& then, const report:
     run->defects[i].taken_for.push_back({report::Taken::Part, FunctionOf(whole), whole.fingerprint});
   }
   std::vector<Index> wholes_now = WholesOf(then, now, pair_now, are_parts, true, names);
-  // What is lost at no other places than those of a pair is in the pair, whoever else is blamed for it in some of the trials.
+  // What is lost at no other places than those of a pair is in the pair, whoever else is blamed for it in some of the trials: places that
+  // the base does not have make the pair a change, and where they do not compare the base has to fail in the same ways.
   for (std::size_t i = 0; i < now.size(); ++i) {
     const Index beside = pair_before[i] || are_parts[i] ? Index() : PairedBeside(now[i], now, pair_before);
     if (!beside) continue;
     const KnownDefect& whole = then[*pair_before[*beside]];
+    const bool compared = PlacesCompare(whole, now[*beside]) && !HasSecondFaults(now[i]);
+    if (!compared && !HasWaysOf(whole, now[i])) continue;
     run->defects[i].change = Change::Unchanged;
     run->defects[i].taken_for.push_back({report::Taken::Part, FunctionOf(whole), whole.fingerprint});
   }

@@ -46,7 +46,7 @@ void AddWay(const report::Fault& fault, bool unwinding, std::map<FailingWay, std
 }
 
 // A defect that first faults show is judged by first faults: which second ones there are depends on how the program unwinds.
-std::vector<FailingWay> FailingWays(const report::Run& run, const report::Defect& defect) {
+void AddFailingWays(const report::Run& run, const report::Defect& defect, KnownDefect* known) {
   std::map<FailingWay, std::set<std::string>> first;
   std::map<FailingWay, std::set<std::string>> second;
   for (const report::Member& member : defect.members) {
@@ -57,12 +57,14 @@ std::vector<FailingWay> FailingWays(const report::Run& run, const report::Defect
       if (!finding.then.empty()) AddWay(finding.then.back(), true, &second);
     }
   }
-  std::vector<FailingWay> ways;
-  for (const auto& [way, at] : first.empty() ? second : first) {
-    ways.push_back(way);
-    ways.back().places = at.size();
-  }
-  return ways;
+  const auto add = [](const std::map<FailingWay, std::set<std::string>>& places, std::vector<FailingWay>* ways) {
+    for (const auto& [way, at] : places) {
+      ways->push_back(way);
+      ways->back().places = at.size();
+    }
+  };
+  add(first.empty() ? second : first, &known->failing);
+  if (!first.empty()) add(second, &known->further);
 }
 
 // The most that one trial loses of each kind: one of first faults, if any of them shows the defect.
@@ -194,7 +196,7 @@ std::vector<KnownDefect> KnownDefects(const std::string& case_name, const report
     one.call = root.acquired.call.empty() ? root.where : root.acquired.call;
     one.stack = FunctionsOf(root.acquired.stack.empty() ? root.where_stack : root.acquired.stack);
     if (defect.blame) one.blame = NameOf(defect.blame->function);
-    one.failing = FailingWays(run, defect);
+    AddFailingWays(run, defect, &one);
     one.shown_by = ShownByRun(run, one.kinds);
     one.shown_by.faults = FewestFaults(run, defect);
     if (one.shown_by.cycles != 0) one.shown_by.grown = GrownAfter(run, defect);

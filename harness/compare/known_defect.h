@@ -69,6 +69,8 @@ struct KnownDefect {
   // Fingerprints of other defects of the report that have all findings of this one: some trials of a place blame one function, others
   // another one. In order.
   std::vector<std::string> beside = {};
+  // How its trials of several faults fail, when first faults show it as well. In order; a baseline file does not say.
+  std::vector<FailingWay> further = {};
 };
 
 // A run that proved something: what it does not show is not there.

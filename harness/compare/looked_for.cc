@@ -2,6 +2,7 @@
 #include "harness/compare/looked_for.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,12 @@
 
 namespace cuaudit::harness {
 namespace {
+
+using report::Reason;
+
+// What the audit was told to leave out: it may be other places in each release.
+constexpr std::array kChoices = {Reason::NotChosen,  Reason::SecondNotChosen, Reason::BeyondLimit,
+                                 Reason::OverBudget, Reason::ShardMissing,    Reason::Interrupted};
 
 // What one function makes: the ways in which its calls failed, with the number of places.
 using Makes = std::map<std::tuple<std::string_view, std::string_view, std::string_view>, std::uint64_t>;
@@ -127,6 +134,10 @@ LookedFor::LookedFor(const report::Case* now, const report::Run* before, report:
   if (run_->coverage) {
     for (const report::Tried& one : run_->coverage->tried) tried_[key(one)][one.function] = one.places;
   }
+  if (run_->coverage && before_ != nullptr && before_->coverage) {
+    for (const report::NotReached& row : run_->coverage->not_reached) ++more_not_reached_[KeyOf(row)];
+    for (const report::NotReached& row : before_->coverage->not_reached) --more_not_reached_[KeyOf(row)];
+  }
   names_now_ = NamesOf(*run_);
   if (before_ != nullptr) {
     names_before_ = NamesOf(*before_);
@@ -135,6 +146,12 @@ LookedFor::LookedFor(const report::Case* now, const report::Run* before, report:
   }
   if (!run_->sequence) return;
   for (const report::TriedCall& trial : run_->sequence->trials) most_faults_ = std::max<std::uint64_t>(most_faults_, trial.faults.size());
+}
+
+LookedFor::RowKey LookedFor::KeyOf(const report::NotReached& row) {
+  std::vector<std::string> functions;
+  for (const report::Frame& frame : row.stack) functions.emplace_back(PlainName(frame.function));
+  return {row.call, row.code, row.how, row.phase, row.unwinding, row.why, row.missed, std::move(functions)};
 }
 
 LookedFor::NamesSeen LookedFor::NamesOf(const report::Run& run) {
@@ -174,9 +191,7 @@ std::string LookedFor::WhyNot(const KnownDefect& defect) const {
 // trial was left out. What the base left out for the program's sake could not show the defect there either.
 std::string LookedFor::WhyPairsNotTried(const KnownDefect& defect) const {
   const std::string pairs = "it needs " + std::to_string(defect.shown_by.faults) + " faults in one trial, and ";
-  using report::Reason;
-  for (const Reason why :
-       {Reason::NotChosen, Reason::SecondNotChosen, Reason::BeyondLimit, Reason::OverBudget, Reason::ShardMissing, Reason::Interrupted}) {
+  for (const Reason why : kChoices) {
     if (CountOf(*run_, why) != 0) return pairs + "trials were left out: " + words::Words(why);
   }
   for (const Reason why : {Reason::SecondKilled, Reason::SecondNoStack}) {
@@ -195,11 +210,29 @@ bool LookedFor::MayBe(const std::string& function, const std::string& before) co
   return std::none_of(tried.begin(), tried.end(), [&function](const report::Tried& one) { return one.function == function; });
 }
 
-// Places are counted, and nobody knows which of them is that of the base. So one that was left out, or whose fault never fired, may be it.
+// True when the base tried no more places of the way. A baseline file does not say.
+bool LookedFor::TriesAsManyPlaces(const FailingWay& way) const {
+  if (before_ == nullptr || !before_->coverage) return false;
+  const auto places = [&way](const report::Coverage& coverage) {
+    std::uint64_t sum = 0;
+    for (const report::Tried& one : coverage.tried) {
+      const bool same = one.call == way.call && one.code == way.code && one.how == way.how && one.unwinding == way.unwinding;
+      if (same && one.function == way.function) sum += one.places;
+    }
+    return sum;
+  };
+  return places(*run_->coverage) >= places(*before_->coverage);
+}
+
+// Places are counted, and nobody knows which of them is that of the base. So one that was left out, or whose fault never fired, may be it,
+// unless the base could not try such a place either: then its own is among those that were tried.
 std::string LookedFor::WhyPlaceNotTried(const FailingWay& way) const {
+  const bool as_many = TriesAsManyPlaces(way);
   for (const report::NotReached& row : run_->coverage->not_reached) {
     if (row.unwinding || row.call != way.call || row.code != way.code || row.how != way.how) continue;
     if (!MayBe(FunctionOf(row.stack), way.function)) continue;
+    const bool chosen = std::find(kChoices.begin(), kChoices.end(), row.why) != kChoices.end();
+    if (as_many && !chosen && more_not_reached_.at(KeyOf(row)) <= 0) continue;
     return Describe(way) + " was not made to fail at each place: " + std::string(report::Words(row));
   }
   return {};

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "harness/compare/known_defect.h"
 #include "reports/audit.h"
@@ -34,6 +35,9 @@ class LookedFor {
  private:
   using WayKey = std::tuple<std::string, std::string, std::string, bool>;
   using Places = std::map<std::string, std::uint64_t>;  // function -> number of places in it
+  // A way to fail that was not tried, and the functions that lead to it.
+  using RowKey =
+      std::tuple<std::string, std::string, std::string, std::string, bool, report::Reason, report::Missed, std::vector<std::string>>;
   struct NamesSeen {
     bool some = false;  // a function of the program has one
     bool any = false;   // there is something that could have one
@@ -42,9 +46,11 @@ class LookedFor {
   // True when `function` of the new report may be the one that the base calls `before`. Empty: unknown.
   bool MayBe(const std::string& function, const std::string& before) const;
   static NamesSeen NamesOf(const report::Run& run);
+  static RowKey KeyOf(const report::NotReached& row);
 
   std::string WhyNotTried(const KnownDefect& defect) const;
   std::string WhyPlaceNotTried(const FailingWay& way) const;
+  bool TriesAsManyPlaces(const FailingWay& way) const;
   std::string WhyGivenUp(const FailingWay& way) const;
   std::string WhyPairsNotTried(const KnownDefect& defect) const;
   std::string WhyNotReplayed(const KnownDefect& defect) const;
@@ -55,9 +61,10 @@ class LookedFor {
 
   const report::Run* const run_;
   const report::Run* const before_;
-  std::string why_;                 // nothing of the run was looked for
-  std::map<WayKey, Places> tried_;  // in the new report
-  std::set<std::string> renamed_;   // functions of the base that have another name in the new report
+  std::string why_;                                  // nothing of the run was looked for
+  std::map<WayKey, Places> tried_;                   // in the new report
+  std::map<RowKey, std::int64_t> more_not_reached_;  // rows that the new report has more than that of the base; empty: it has no rows
+  std::set<std::string> renamed_;                    // functions of the base that have another name in the new report
   NamesSeen names_now_;
   NamesSeen names_before_;
   std::uint64_t most_faults_ = 0;  // of a trial of the run

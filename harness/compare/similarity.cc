@@ -120,6 +120,25 @@ std::vector<Index> WholesOf(std::span<const KnownDefect> parts, std::span<const 
   return found;
 }
 
+bool HasSecondFaults(const KnownDefect& defect) {
+  return std::any_of(defect.failing.begin(), defect.failing.end(), [](const FailingWay& way) { return way.unwinding; });
+}
+
+bool PlacesCompare(const KnownDefect& before, const KnownDefect& after) {
+  return !before.failing.empty() && !after.failing.empty() && !HasSecondFaults(before) && !HasSecondFaults(after);
+}
+
+bool HasWaysOf(const KnownDefect& whole, const KnownDefect& part) {
+  const auto has = [&whole](const FailingWay& way) {
+    const auto same = [&way](FailingWay other) {
+      other.places = way.places;
+      return other == way;
+    };
+    return std::any_of(whole.failing.begin(), whole.failing.end(), same) || std::any_of(whole.further.begin(), whole.further.end(), same);
+  };
+  return std::all_of(part.failing.begin(), part.failing.end(), has);
+}
+
 Index PairedBeside(const KnownDefect& defect, std::span<const KnownDefect> all, const std::vector<Index>& pairs) {
   for (std::size_t i = 0; i < all.size() && !defect.beside.empty(); ++i) {
     if (pairs[i] && std::find(defect.beside.begin(), defect.beside.end(), all[i].fingerprint) != defect.beside.end()) return i;

@@ -38,6 +38,15 @@ using Index = std::optional<std::size_t>;
 std::vector<Index> WholesOf(std::span<const KnownDefect> parts, std::span<const KnownDefect> wholes, const std::vector<Index>& pairs,
                             const std::vector<bool>& are_parts, bool parts_are_before, const FunctionNames& names);
 
+// True when it takes several faults in one trial to show the defect.
+bool HasSecondFaults(const KnownDefect& defect);
+
+// True when single faults show both, so that the places at which they fail can be compared.
+bool PlacesCompare(const KnownDefect& before, const KnownDefect& after);
+
+// True when `whole` is lost in each way in which `part` is, whatever the number of places.
+bool HasWaysOf(const KnownDefect& whole, const KnownDefect& part);
+
 // Index of the first of the defects beside `defect` (KnownDefect::beside) that has a pair. `pairs` has one entry for each of `all`.
 Index PairedBeside(const KnownDefect& defect, std::span<const KnownDefect> all, const std::vector<Index>& pairs);
 

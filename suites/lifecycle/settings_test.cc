@@ -157,7 +157,7 @@ TEST_F(Settings, AReportThatProvesNothingSaysWhy) {
   const Lifecycle drifting = Drifting(&runs);
   const Audit audit = Sweep(drifting, {.formats = {"json=" + Path("drifts.json")}});
   EXPECT_EQ(audit.outcome, AuditOutcome::NotExercised) << audit.Text();
-  EXPECT_THAT(Content("drifts.json"), HasSubstr("\"message\": \"" + audit.message));
+  EXPECT_THAT(Content("drifts.json"), HasSubstr("\"message\": \"not exercised: " + audit.message));
 }
 
 TEST_F(Settings, TheReportOfAReplayNamesItsFaults) {

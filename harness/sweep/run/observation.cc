@@ -101,19 +101,19 @@ std::string RefusedRuntime(const Subject& subject, const Observation& run) {
 Status CheckExercised(const Subject& subject, const Observation& run) {
   const std::string name = ShellQuote(subject.command.front());
   const std::string refused = RefusedRuntime(subject, run);
-  if (!refused.empty()) return Status::NotExercised(name + ": not exercised: " + refused);
+  if (!refused.empty()) return Status::NotExercised(name + ": " + refused);
   if ((run.flags() & faults::kRecordsDropped) != 0) {
     return {Exit::Failure, name + ": " + WhyDropped(run)};
   }
   if (!run.ledger.facts.calls.empty()) {
     // Host probes that nobody asked for may be missing; the report says so.
     if (subject.launch.host_probes != HostProbes::Heap || run.ledger.host_unseen == 0) return {};
-    return Status::NotExercised(name + ": not exercised: the host probes (--host) never came up in a process that called the driver: " +
-                                "libcuaudit_host.so was not loaded");
+    return Status::NotExercised(
+        name + ": the host probes (--host) never came up in a process that called the driver: " + "libcuaudit_host.so was not loaded");
   }
-  if (run.entered()) return Status::NotExercised(name + ": not exercised: the program never called the CUDA driver");
+  if (run.entered()) return Status::NotExercised(name + ": the program never called the CUDA driver");
   const char* const why = subject.program.is_static ? " (it is statically linked)" : "";
-  return Status::NotExercised(name + ": not exercised: the drop-in library never entered the program" + why);
+  return Status::NotExercised(name + ": the drop-in library never entered the program" + why);
 }
 
 Status CheckFaultFree(const Subject& subject, const Observation& run) {

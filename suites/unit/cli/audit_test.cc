@@ -226,7 +226,9 @@ TEST(Sweep, ProgramThatNeverCallsTheDriverIsNotExercised) {
   for (const char* const command : {"sweep", "run", "cycles"}) {
     const Said said = Tool({command, "--format=json", "--output", dir.File(command)}, {"calls-nothing", "{n}"});
     EXPECT_EQ(said.status, 3) << command;
-    EXPECT_THAT(said.err, HasSubstr("never called the CUDA driver")) << command;
+    EXPECT_THAT(said.err, HasSubstr("cuaudit: not exercised: ")) << command;
+    EXPECT_THAT(said.err, HasSubstr(": the program never called the CUDA driver")) << command;
+    EXPECT_EQ(said.err.find("not exercised: "), said.err.rfind("not exercised: ")) << said.err;
     EXPECT_EQ(Json::parse(*ReadFile(dir.File(command)))["outcome"], "not_exercised") << command;
   }
 }

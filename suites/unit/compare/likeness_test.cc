@@ -219,6 +219,28 @@ TEST(Parts, OnePlaceIsLostOnceWhoeverIsBlamed) {
   EXPECT_EQ(Told(BaseOf(with_second({0}, false)), Opening({kRightPlayer})), "; fixed fixed");
 }
 
+// A fault on the way back from another one is a way of its own, and nobody compares places of those.
+TEST(Parts, ANewWayToFailIsNoPartOfADefectThatHasGrown) {
+  const std::vector<Opener> once = {{"player_open", {"open_buffer"}}};
+  const auto grown = [](bool blames_another) {
+    Audit audit = Opening({{"player_open", {"open_buffer", "open_event"}}});
+    report::Run& run = audit.cases[0].runs[0];
+    report::Finding& second = run.findings[1];
+    second.then = {*second.fault};
+    second.fault = run.findings[0].fault;
+    if (!blames_another) return audit;
+    report::Defect defect = run.defects[0];
+    defect.members[0].findings = {1};
+    defect.blame = report::Blame{At("open_stream", 4), report::BlamedBecause::BeganRelease};
+    defect.fingerprint = "v2-ffffffffffffffff";
+    run.defects.push_back(defect);
+    return audit;
+  };
+  EXPECT_EQ(Told(BaseOf(Opening(once)), grown(true)), "unchanged new;");
+  EXPECT_EQ(Told(FileOf(Opening(once)), grown(true)), "unchanged new;");
+  EXPECT_EQ(Told(BaseOf(grown(false)), grown(true)), "unchanged unchanged;") << "the base failed in that way";
+}
+
 TEST(Parts, WhatWasRepairedIsNoRoomForAnother) {
   const Opener both{"player_open", {"open_buffer", "open_event"}};
   const Opener one{"player_open", {"open_event"}};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What is gone of a base, and was not looked for at every place where it may be: not run.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -47,6 +48,40 @@ TEST(Fixed, APlaceThatWasNotTriedMayBeTheOne) {
   const Base alone = BaseOf(AuditOf({Sweep({Leak()})}));
   EXPECT_EQ(Fate(alone, head(missed("device_open", Reason::BeyondLimit), "device_open")), some + "--limit") << "renamed";
   EXPECT_EQ(Fate(alone, head(missed("unlike", Reason::BeyondLimit), "device_open")), some + "--limit") << "either is new";
+}
+
+// What neither release could try hides nothing that the base has shown.
+TEST(Fixed, APlaceThatTheBaseDidNotTryEitherIsNotTheOne) {
+  using report::Reason;
+  const auto with = [](report::Run run, const std::vector<Reason>& reasons) {
+    for (const Reason why : reasons) {
+      report::NotReached& row = run.coverage->not_reached.emplace_back();
+      row.call = "cuEventCreate";
+      row.code = "OUT_OF_MEMORY";
+      row.how = "refuse";
+      row.why = why;
+      row.stack = {At("open_device", 70 + static_cast<int>(run.coverage->not_reached.size())), At("main", 5)};
+    }
+    return AuditOf({run});
+  };
+  const auto right = [](std::uint64_t places) {
+    report::Run run = Sweep({}, {Tried("open_device")});
+    run.coverage->tried[0].places = places;
+    return run;
+  };
+  const Audit before = with(Sweep({Leak()}), {Reason::Unsure});
+  const std::string refused = kWay + " was not made to fail at each place: ";
+  EXPECT_EQ(Fate(BaseOf(before), with(right(1), {Reason::Unsure})), "fixed");
+  EXPECT_THAT(Fate(FileOf(before), with(right(1), {Reason::Unsure})), testing::StartsWith(refused)) << "a file has no such rows";
+  EXPECT_THAT(Fate(BaseOf(before), with(right(1), {Reason::Unsure, Reason::Unsure})), testing::StartsWith(refused)) << "one more";
+  EXPECT_THAT(Fate(BaseOf(before), with(right(1), {Reason::NoError})), testing::StartsWith(refused)) << "another reason";
+  report::Run two = Sweep({Leak()});
+  two.coverage->tried[0].places = 2;
+  const Base more = BaseOf(with(two, {Reason::Unsure}));
+  EXPECT_THAT(Fate(more, with(right(1), {Reason::Unsure})), testing::StartsWith(refused)) << "fewer places";
+  EXPECT_EQ(Fate(more, with(right(2), {Reason::Unsure})), "fixed");
+  const Base limited = BaseOf(with(Sweep({Leak()}), {Reason::BeyondLimit}));
+  EXPECT_EQ(Fate(limited, with(right(1), {Reason::BeyondLimit})), refused + "--limit") << "it may have been another place";
 }
 
 // The program of the base unwound and forgot something; this one exits at once, where nobody looks.
