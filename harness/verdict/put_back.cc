@@ -242,7 +242,7 @@ bool PutBack::IsInTheWay(const Evidence& trial, const Change& change, Outlived* 
   constexpr int kNowhere = std::numeric_limits<int>::max();
   int above = 0;
   std::optional<int> left;  // `above`, when the function had returned
-  int put_back = kNowhere;  // `above` with the former context, which the function pushed
+  int former = kNowhere;    // `above` with the former context, which the function pushed
   outlived->call = nullptr;
   for (std::size_t step = change.step + 1; step < calls.size(); ++step) {
     const Record& record = trial.record(calls[step]);
@@ -261,10 +261,11 @@ bool PutBack::IsInTheWay(const Evidence& trial, const Change& change, Outlived* 
     Follow(record, effect, &above);
     if (left && above < *left) return false;  // the caller takes off what was changed
     if (left) continue;
-    if (effect == Effect::PushesContext && record.argument[0] == change.before && OutcomeOf(record) == Outcome::Succeeded) put_back = above;
-    if (above < put_back) put_back = kNowhere;
+    if (effect == Effect::PushesContext && record.argument[0] == change.before && OutcomeOf(record) == Outcome::Succeeded) former = above;
+    if (above < former) former = kNowhere;
   }
-  if (put_back != kNowhere || (outlived->call == nullptr && outlived->end == nullptr)) return false;
+  const bool put_back = former != kNowhere;
+  if (put_back || (outlived->call == nullptr && outlived->end == nullptr)) return false;
   return !IsGone(trial, change.before, outlived->call != nullptr ? outlived->call->begin : outlived->end->begin);
 }
 
