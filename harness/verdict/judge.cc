@@ -14,7 +14,6 @@
 #include "harness/verdict/recovery.h"
 #include "harness/verdict/rehearsed.h"
 #include "harness/verdict/said.h"
-#include "harness/verdict/settings.h"
 #include "harness/verdict/steps.h"
 #include "harness/verdict/surplus.h"
 
@@ -80,8 +79,7 @@ std::vector<TrialFinding> WithRule(std::vector<TrialFinding> findings, Rule rule
 
 // What a process that died or gave up did not get to put back.
 bool IsUnsettled(const TrialFinding& finding) {
-  return finding.rule == Rule::ContextStack || finding.rule == Rule::ContextNotRestored || finding.rule == Rule::CaptureLeftActive ||
-         finding.rule == Rule::SettingNotRestored;
+  return finding.rule == Rule::ContextStack || finding.rule == Rule::ContextNotRestored || finding.rule == Rule::CaptureLeftActive;
 }
 
 bool IsRefusedWait(const Record& call) {
@@ -163,7 +161,6 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
   // The journal of a lifecycle goes on in the next cycle, which begins in the caller's context again.
   if (faulted && (trial.steps != nullptr || MayLeaveChanged(trial.journal->records())))
     Append(&violations, rehearsal->put_back().Missing(trial));
-  if (faulted && ChangesSettings(trial.journal->records())) Append(&violations, rehearsal->settings().Missing(trial));
 
   Append(&shown, TakeShown(*trial.journal, &violations));
   if (!faulted) Append(&violations, SpuriousFailures(trial));

@@ -67,16 +67,35 @@ struct PutBack::Change {
   bool TakesOff() const { return EffectOfCall(*record) == Effect::PopsContext; }
 };
 
-std::vector<PutBack::Change> PutBack::ChangesOf(const Evidence& run) {
+namespace {
+
+// A refused call that was to put a context back. It may be made again as long as the function runs that was to do so.
+struct Retry {
+  std::uint64_t context = 0;
+  std::optional<std::uint64_t> function;  // the frame that called it; none: unknown
+};
+
+Retry RetryOf(const Evidence& run, std::uint64_t context, std::size_t change, std::size_t refused) {
+  const std::size_t level = SharedLevel(run, change, refused);
+  if (level == kNoLevel) return {context, std::nullopt};
+  return {context, run.journal->Stack(run.record(run.facts().calls[change]).stack)[level]};
+}
+
+}  // namespace
+
+std::vector<PutBack::Change> PutBack::ChangesOf(const Evidence& run, std::optional<RestoredEntries>* entries) {
   std::vector<Change> changes;
   std::vector<std::size_t> open;
-  std::map<std::uint32_t, std::size_t> moved;                 // by thread: the last call that pushed, popped or destroyed a context
-  std::set<std::pair<std::uint32_t, std::uint64_t>> retried;  // threads, and the contexts that a failed call was to put back
-  std::optional<RestoredEntries> entries;
+  std::map<std::uint32_t, std::size_t> moved;  // by thread: the last call that pushed, popped or destroyed a context
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Retry>> refused;  // by process and thread
   const std::vector<std::uint32_t>& calls = run.facts().calls;
   for (std::size_t step = 0; step < calls.size(); ++step) {
     const Record& record = run.record(calls[step]);
     const Effect effect = EffectOfCall(record);
+    const auto retries = refused.find({record.pid, record.tid});
+    if (retries != refused.end() && record.stack != 0) {
+      std::erase_if(retries->second, [&](const Retry& one) { return one.function && !IsWithin(run, record, *one.function); });
+    }
     std::erase_if(open, [&](std::size_t one) {
       Change& change = changes[one];
       if (change.record->pid != record.pid) return false;
@@ -98,7 +117,8 @@ std::vector<PutBack::Change> PutBack::ChangesOf(const Evidence& run) {
       const bool tries = effect == Effect::SetsContext || (effect == Effect::PushesContext && OutcomeOf(record) != Outcome::Succeeded);
       if (tries && record.argument[0] == change.before) {
         change.undone = step;
-        if (OutcomeOf(record) != Outcome::Succeeded) retried.emplace(record.tid, change.before);
+        if (OutcomeOf(record) != Outcome::Succeeded)
+          refused[{record.pid, record.tid}].push_back(RetryOf(run, change.before, change.step, step));
       }
       const bool is_current = (NamesCurrent(effect) && record.context == change.before) ||
                               (BaseOf(record) == BaseId::CtxGetCurrent && record.result == 0 && record.argument[0] == change.before);
@@ -116,9 +136,11 @@ std::vector<PutBack::Change> PutBack::ChangesOf(const Evidence& run) {
     const bool captures = effect == Effect::BeginsCapture;
     const bool takes = effect == Effect::PopsContext && record.context != 0 && record.cycle == 0;  // the ledger judges marked cycles
     if (!captures && !takes && !SwitchesContext(record, effect)) continue;
-    if (effect == Effect::SetsContext && retried.erase({record.tid, record.argument[0]}) != 0) continue;  // the way back, tried again
-    if (takes && !entries) entries.emplace(run);
-    if (takes && !entries->IsTaking(SiteOf(record))) continue;  // the other half of a push
+    const auto is_it = [&](const Retry& one) { return one.context == record.argument[0]; };
+    if (effect == Effect::SetsContext && retries != refused.end() && std::erase_if(retries->second, is_it) != 0)
+      continue;  // the way back, tried again
+    if (takes && !*entries) entries->emplace(run);
+    if (takes && !(*entries)->IsTaking(SiteOf(record))) continue;  // the other half of a push
     open.push_back(changes.size());
     changes.push_back({captures ? Kind::Stream : Kind::Context, &record, step, captures ? StreamOf(record) : record.context});
     changes.back().denied = outcome == Outcome::After;
@@ -132,12 +154,9 @@ PutBack::PutBack(const Evidence& fault_free) {
   // there, and the last call puts back the one from before the loop.
   std::map<std::uint32_t, std::size_t> away;
   std::optional<RestoredEntries> entries;
-  for (const Change& change : ChangesOf(fault_free)) {
+  for (const Change& change : ChangesOf(fault_free, &entries)) {
     const bool is_context = change.kind == Kind::Context;
-    if (change.TakesOff()) {
-      if (!entries) entries.emplace(fault_free);
-      if (!entries->IsPutBack(SiteOf(*change.record))) continue;  // the other half of the call that made the entry
-    }
+    if (change.TakesOff() && !entries->IsPutBack(SiteOf(*change.record))) continue;  // the other half of the call that made the entry
     std::size_t& until = away[change.record->tid];
     // The same call with another context is no way back: each turn of a loop chooses its own.
     const bool is_undone =
@@ -279,7 +298,8 @@ bool PutBack::IsUsed(const Evidence& trial, const Change& change, Outlived* outl
 
 std::vector<TrialFinding> PutBack::Missing(const Evidence& trial) const {
   std::vector<TrialFinding> findings;
-  const std::vector<Change> changes = ChangesOf(trial);
+  std::optional<RestoredEntries> entries;
+  const std::vector<Change> changes = ChangesOf(trial, &entries);
   if (changes.empty()) return findings;
   const std::set<std::uint32_t> vanished = trial.facts().Vanished();
   std::map<std::uint32_t, std::size_t> away;  // as above; beyond all calls once the thread has a finding

@@ -4,14 +4,15 @@
 //   Owns      what the fault-free run does at each place. Borrows the runs that it is given.
 //   Threads   one thread.
 //
-// The fault-free run shows which cuCtxSetCurrent and cuStreamBeginCapture are undone by the same function. A trial in which that function
-// returns without undoing the call leaves the caller something that the caller did not have before. README.md, section "What a function
-// puts back", says what is judged and what is not.
+// The fault-free run shows which cuCtxSetCurrent, cuCtxPopCurrent and cuStreamBeginCapture are undone by the same function. A trial in
+// which that function returns without undoing the call leaves the caller something that the caller did not have before. README.md, section
+// "What a function puts back", says what is judged and what is not.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <vector>
@@ -20,6 +21,8 @@
 #include "harness/verdict/judge.h"
 
 namespace cuaudit::harness {
+
+class RestoredEntries;
 
 class PutBack {
  public:
@@ -40,7 +43,8 @@ class PutBack {
     const faults::Record* end = nullptr;  // of the marked cycle
     bool IsAfter(const faults::Record* record) const { return end != nullptr && record != nullptr && record->begin > end->begin; }
   };
-  static std::vector<Change> ChangesOf(const Evidence& run);
+  // Makes `entries` for a run that takes contexts off.
+  static std::vector<Change> ChangesOf(const Evidence& run, std::optional<RestoredEntries>* entries);
   static Outlived OutlivedAt(const Evidence& trial, const Change& change, const Undone& undone);
   static bool IsInTheWay(const Evidence& trial, const Change& change, Outlived* outlived);
   // What is expected of a change that only the trial makes.

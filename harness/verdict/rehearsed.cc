@@ -7,7 +7,6 @@
 #include "harness/verdict/counted_places.h"
 #include "harness/verdict/driver_owned.h"
 #include "harness/verdict/put_back.h"
-#include "harness/verdict/settings.h"
 #include "harness/verdict/site_keys.h"
 
 namespace cuaudit::harness {
@@ -86,11 +85,6 @@ const CountedPlaces& Rehearsed::counted() const {
 const PutBack& Rehearsed::put_back() const {
   if (put_back_ == nullptr) put_back_ = std::make_shared<const PutBack>(run_);
   return *put_back_;
-}
-
-const Settings& Rehearsed::settings() const {
-  if (settings_ == nullptr) settings_ = std::make_shared<const Settings>(run_);
-  return *settings_;
 }
 
 const RehearsedCycle& Rehearsed::cycle(std::uint32_t number) const {

@@ -44,7 +44,6 @@ struct RehearsedCycle {
 
 class CountedPlaces;
 class PutBack;
-class Settings;
 
 class Rehearsed {
  public:
@@ -67,7 +66,6 @@ class Rehearsed {
   const CountedPlaces& counted() const;
   // What functions change for a while.
   const PutBack& put_back() const;
-  const Settings& settings() const;
 
  private:
   Evidence run_;
@@ -81,7 +79,6 @@ class Rehearsed {
   mutable std::map<std::uint32_t, RehearsedCycle> cycles_;
   mutable std::shared_ptr<const CountedPlaces> counted_;
   mutable std::shared_ptr<const PutBack> put_back_;
-  mutable std::shared_ptr<const Settings> settings_;
 };
 
 // A table that one trial uses up. Only entries that are asked for are copied.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <utility>
 #include <vector>
@@ -17,31 +18,43 @@ namespace {
 using driver::Effect;
 using faults::Record;
 
+using Contexts = std::vector<std::uint64_t>;
+
+void Add(std::uint64_t context, Contexts* to) {
+  if (context != 0 && std::find(to->begin(), to->end(), context) == to->end()) to->push_back(context);
+}
+
+bool Holds(const Contexts& held, std::uint64_t context) { return std::find(held.begin(), held.end(), context) != held.end(); }
+
 // An entry that nobody has to pop, or, without a maker, one that was pushed.
 struct Slot {
   const Record* made = nullptr;
+  Contexts held;  // the contexts that it has held
 };
 
 // Where such an entry was taken off.
 struct Vacancy {
   const Record* made = nullptr;
   const Record* taken = nullptr;
+  Contexts held;
 };
 
 struct FollowedStack {
   std::vector<Slot> entries;
-  std::map<std::size_t, Vacancy> vacant;  // by the number of entries below
-  std::vector<const Record*> below;       // pops that took what no record put there
+  std::map<std::size_t, std::vector<Vacancy>> vacant;  // by the number of entries below
+  std::vector<const Record*> below;                    // pops that took what no record put there
+  Contexts unknown;                                    // contexts that such entries have held
 
-  void Put(Slot entry) {
-    vacant.erase(entries.size());
-    entries.push_back(entry);
-  }
   void Take(const Record* by) {
-    const Slot top = entries.back();
+    Slot top = std::move(entries.back());
     entries.pop_back();
     vacant.erase(vacant.upper_bound(entries.size()), vacant.end());
-    if (by != nullptr && top.made != nullptr) vacant[entries.size()] = {top.made, by};
+    if (by == nullptr || top.made == nullptr) return;
+    std::vector<Vacancy>& here = vacant[entries.size()];
+    std::erase_if(here, [&](const Vacancy& one) {
+      return one.taken->cycle != by->cycle || (one.made->stack == top.made->stack && one.taken->stack == by->stack);
+    });
+    here.push_back({top.made, by, std::move(top.held)});
   }
 };
 
@@ -66,28 +79,46 @@ RestoredEntries::RestoredEntries(const Evidence& run) {
     if (!moves || (outcome != Outcome::Succeeded && outcome != Outcome::After)) continue;
     FollowedStack& stack = stacks[{record.pid, record.tid}];
     const std::uint64_t context = record.argument[0];
+    const bool sets = effect == Effect::SetsContext;
     if (effect == Effect::CreatesContext) {
-      stack.Put({&record});
+      stack.entries.push_back({&record, {context}});
     } else if (effect == Effect::DestroysContext) {
       if (context == record.context && !stack.entries.empty()) stack.Take(nullptr);
-    } else if (effect == Effect::PushesContext || (effect == Effect::SetsContext && context != 0 && record.context == 0)) {
+    } else if (sets && context != 0 && record.context != 0) {
+      Contexts& held = stack.entries.empty() ? stack.unknown : stack.entries.back().held;
+      Add(record.context, &held);
+      Add(context, &held);
+    } else if (effect == Effect::PushesContext || (sets && context != 0)) {
       if (!stack.below.empty()) {
         put_back_.insert(stack.below.back()->begin);
-        stack.below.pop_back();
+        if (Holds(stack.unknown, context)) {
+          stack.below.pop_back();
+          continue;
+        }
+      }
+      if (sets && !stack.entries.empty()) continue;
+      std::vector<Vacancy>& vacant = stack.vacant[stack.entries.size()];
+      Restored restored = Restored::No;
+      const auto filled = std::find_if(vacant.rbegin(), vacant.rend(), [&](const Vacancy& one) {
+        const Restored by_it = RestoredBy(run, one, record);
+        // The function put a context back, though perhaps another one.
+        if (by_it == Restored::Yes) put_back_.insert(one.taken->begin);
+        if (Holds(one.held, context)) restored = by_it;
+        return restored != Restored::No;
+      });
+      if (filled == vacant.rend()) {
+        stack.entries.push_back({sets ? &record : nullptr, {context}});
         continue;
       }
-      const bool sets = effect == Effect::SetsContext;
-      if (sets && !stack.entries.empty()) continue;
-      const auto vacant = stack.vacant.find(stack.entries.size());
-      const Vacancy vacancy = vacant == stack.vacant.end() ? Vacancy{} : vacant->second;
-      const Restored restored = vacancy.made == nullptr ? Restored::No : RestoredBy(run, vacancy, record);
-      if (restored == Restored::Yes) put_back_.insert(vacancy.taken->begin);
-      if (restored != Restored::No && !sets) pushes_[record.begin] = restored;
-      stack.Put({restored != Restored::No ? vacancy.made : sets ? &record : nullptr});
-    } else if (effect == Effect::PopsContext || (effect == Effect::SetsContext && context == 0)) {
+      if (!sets) pushes_[record.begin] = restored;
+      stack.entries.push_back({filled->made, std::move(filled->held)});
+      vacant.erase(std::next(filled).base());
+    } else if (effect == Effect::PopsContext || sets) {
       const bool known = !stack.entries.empty();
-      if (!known && effect == Effect::SetsContext) continue;
+      if (!known && sets) continue;
       if (!known || stack.entries.back().made != nullptr) takings_.insert(record.begin);
+      const std::uint64_t off = record.context != 0 || sets ? record.context : context;
+      Add(off, known ? &stack.entries.back().held : &stack.unknown);
       if (known) stack.Take(&record);
       if (!known) stack.below.push_back(&record);
     }
@@ -97,13 +128,6 @@ RestoredEntries::RestoredEntries(const Evidence& run) {
 Restored RestoredEntries::Of(const Site& push) const {
   const auto found = pushes_.find(push.begin);
   return found == pushes_.end() ? Restored::No : found->second;
-}
-
-std::uint64_t RestoredEntries::PerhapsLeft(const Ledger& ledger) const {
-  const auto left = std::count_if(ledger.violations.begin(), ledger.violations.end(), [this](const Violation& one) {
-    return one.rule == Rule::ContextStack && Of(one.where) == Restored::Perhaps;
-  });
-  return static_cast<std::uint64_t>(left);
 }
 
 }  // namespace cuaudit::harness

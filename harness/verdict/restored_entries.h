@@ -4,10 +4,10 @@
 //   Owns      its notes. Borrows the run while it reads it.
 //   Threads   one thread.
 //
-// cuCtxSetCurrent and cuCtxCreate leave an entry that nobody has to pop. A function that pops it and pushes a context again leaves the
-// stack as it found it, and no pop is owed for its push. The same two calls in another order of functions (one makes the entry and pops it,
-// the other one pushes and forgets the pop) leave an entry too many. Call stacks tell the two apart: a pop belongs to the call with which
-// it shares the innermost caller.
+// cuCtxSetCurrent and cuCtxCreate leave an entry that nobody has to pop. A function that pops it and pushes its context again (the one that
+// was popped, or one that the entry had held before) owes no pop for that push. The same two calls in another order of functions (one makes
+// the entry and pops it, the other one pushes and forgets the pop) leave an entry too many. Call stacks tell the two apart: a pop belongs
+// to the call with which it shares the innermost caller.
 #pragma once
 
 #include <cstdint>
@@ -29,13 +29,11 @@ class RestoredEntries {
   [[nodiscard]] bool IsTaking(const Site& pop) const { return takings_.count(pop.begin) != 0; }
   // True when the function that made such a pop put a context back.
   [[nodiscard]] bool IsPutBack(const Site& pop) const { return put_back_.count(pop.begin) != 0; }
-  // Number of entries that the run leaves on context stacks and of which that is not known.
-  [[nodiscard]] std::uint64_t PerhapsLeft(const Ledger& ledger) const;
 
  private:
   std::unordered_map<std::uint64_t, Restored> pushes_;  // by ticket; those that put nothing back are left out
   std::unordered_set<std::uint64_t> takings_;           // pops, by ticket
-  std::unordered_set<std::uint64_t> put_back_;          // of these
+  std::unordered_set<std::uint64_t> put_back_;          // the pops of takings_ whose function put a context back
 };
 
 }  // namespace cuaudit::harness

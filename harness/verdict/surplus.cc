@@ -297,38 +297,58 @@ std::vector<TrialFinding> TakeShown(const faults::JournalView& journal, std::vec
 
 namespace {
 
-// Entries that a run leaves on context stacks and that stand where an entry stood that nobody had pushed (restored_entries.h). Where the
-// call stacks do not tell, a trial may leave as many as the fault-free run does, and any at a place where that run pushes nothing.
+using ViolationKey = ViolationCounts::key_type;
+
+// Entries that a trial leaves on context stacks where an entry stood that nobody had pushed (restored_entries.h). Where the call stacks do
+// not tell, the trial may leave as many as the fault-free run does, and any at a place where that run pushes nothing.
 class OwedPops {
  public:
   OwedPops(const Rehearsed* rehearsal, const Evidence& trial) : rehearsal_(rehearsal), trial_(&trial) {}
-  bool IsExcused(const Violation& violation, std::uint64_t where_key) {
-    if (violation.rule != Rule::ContextStack || violation.object < 0) return false;
+  Restored Of(const Violation& violation) {
+    if (violation.rule != Rule::ContextStack || violation.object < 0) return Restored::No;
     if (!restored_) restored_.emplace(*trial_);
-    switch (restored_->Of(violation.where)) {
-      case Restored::No:
-        return false;
-      case Restored::Yes:
-        return true;
-      case Restored::Perhaps:
-        break;
-    }
+    return restored_->Of(violation.where);
+  }
+  // The trial does what the fault-free run does: what that run leaves there counts no further.
+  void WasAllowed(const ViolationKey& key) {
+    if (rehearsal_ == nullptr || std::get<Rule>(key) != Rule::ContextStack) return;
+    Count();
+    if (const auto here = left_at_->find(key); here != left_at_->end() && Take(&here->second)) --left_;
+  }
+  bool IsExcused(const Violation& violation, std::uint64_t where_key) {
+    const Restored restored = Of(violation);
+    if (restored != Restored::Perhaps) return restored == Restored::Yes;
     if (rehearsal_ == nullptr) return true;
     const Evidence& run = rehearsal_->run();
-    if (!left_) left_ = RestoredEntries(run).PerhapsLeft(*run.ledger);
-    if (Take(&*left_)) return true;
-    return std::none_of(run.facts().calls.begin(), run.facts().calls.end(), [&](std::uint32_t call) {
+    const bool is_new = std::none_of(run.facts().calls.begin(), run.facts().calls.end(), [&](std::uint32_t call) {
       const faults::Record& record = run.record(call);
       const driver::Effect effect = driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(record.call))).effect;
       return effect == driver::Effect::PushesContext && SiteKey(*run.journal, SiteOf(record)) == where_key;
     });
+    if (is_new) return true;
+    Count();
+    return Take(&left_);
   }
 
  private:
+  // What the fault-free run leaves.
+  void Count() {
+    if (left_at_) return;
+    left_at_.emplace();
+    const Evidence& run = rehearsal_->run();
+    const RestoredEntries restored(run);
+    for (const Violation& one : run.ledger->violations) {
+      if (one.rule != Rule::ContextStack || restored.Of(one.where) != Restored::Perhaps) continue;
+      ++(*left_at_)[{one.rule, one.kind, SiteKey(*run.journal, one.where), SiteKey(*run.journal, one.other)}];
+      ++left_;
+    }
+  }
+
   const Rehearsed* rehearsal_;
   const Evidence* trial_;
   std::optional<RestoredEntries> restored_;
-  std::optional<std::uint64_t> left_;  // how many the fault-free run leaves
+  std::optional<ViolationCounts> left_at_;
+  std::uint64_t left_ = 0;
 };
 
 }  // namespace
@@ -338,21 +358,32 @@ std::vector<TrialFinding> CompareViolations(const Rehearsed* rehearsal, const Ev
   const std::set<std::uint32_t> vanished = trial.facts().Vanished();  // had no chance to pop
   SiteKeys keys(*trial.journal);
   OwedPops owed(rehearsal, trial);
-  Groups groups;
+  std::vector<const Violation*> violations;
   for (const Violation& violation : trial.ledger->violations) {
     if (violation.rule == Rule::ContextStack && vanished.count(violation.pid) != 0) continue;
-    const std::uint64_t where_key = keys.Of(violation.where);
-    if (owed.IsExcused(violation, where_key)) continue;
-    const std::uint64_t other_key = keys.Of(violation.other);
-    if (Take(&allowed[{violation.rule, violation.kind, where_key, other_key}])) continue;
+    violations.push_back(&violation);
+  }
+  // What the fault-free run does at the same place comes first, and there what owes no pop: nothing is excused twice.
+  std::stable_partition(violations.begin(), violations.end(), [&](const Violation* one) { return owed.Of(*one) == Restored::Yes; });
+  std::erase_if(violations, [&](const Violation* one) {
+    const ViolationKey key{one->rule, one->kind, keys.Of(one->where), keys.Of(one->other)};
+    if (!Take(&allowed[key])) return false;
+    owed.WasAllowed(key);
+    return true;
+  });
+  std::erase_if(violations, [&](const Violation* one) { return owed.IsExcused(*one, keys.Of(one->where)); });
+  std::sort(violations.begin(), violations.end());  // in the order of the ledger
+  Groups groups;
+  for (const Violation* const one : violations) {
+    const Violation& violation = *one;
     TrialFinding finding;
     finding.rule = violation.rule;
     finding.kind = violation.kind;
     finding.count = 1;
     finding.where = violation.where;
-    finding.where_key = where_key;
+    finding.where_key = keys.Of(violation.where);
     finding.other = violation.other;
-    finding.other_key = other_key;
+    finding.other_key = keys.Of(violation.other);
     finding.bytes = violation.bytes;
     finding.refused_wait = violation.refused_wait;
     if (violation.object >= 0) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Contexts that a function takes off and puts back, whichever way, and settings that are put back or that nobody misses. The wrong twins
-// are in suites/planted/put_back_test.cc.
+// Contexts that a function takes off and puts back, whichever way. The wrong twins are in suites/planted/put_back_test.cc.
 #include "suites/support/cases/put_back.h"
 
 #include <string>
@@ -32,7 +31,13 @@ CUAUDIT_CASE(ContextStack, AFunctionGoesBackByAPush) {
   ExpectBalanced(SwapsItsContext<Swap::NullAndPushes>, "null and push");
   ExpectBalanced(SwapsItsContext<Swap::Floats>, "a floating context");
   ExpectBalanced(SwapsItsContext<Swap::PushesTwice>, "one push for a pop");
+  ExpectBalanced(SwapsItsContext<Swap::AsideForAnother>, "another context in between");
 }
+CUAUDIT_CASE(ContextStack, AsManyAsTheFaultFreeRunLeaves) {
+  for (const std::uint32_t pushes : {1U, 2U})
+    EXPECT_THAT(JudgeRuns(LeavesEntries(pushes, false), LeavesEntries(pushes, true)).findings, IsEmpty());
+}
+CUAUDIT_CASE(ContextNotRestored, AnEarlierWayBackWasRefused) { ExpectSilent(GivesUpItsWayBack, true, "given up"); }
 
 CUAUDIT_CASE(ContextNotRestored, TakenOffAndPutBack) {
   ExpectBalanced(SwapsItsContext<Swap::Aside>, "of a set one");
@@ -119,67 +124,6 @@ CUAUDIT_CASE(ContextStack, ACycleMayNotPutItBack) {
     }
     EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
   }
-}
-
-template <Change change>
-void ExpectSettingSilent(std::string_view name) {
-  ExpectSilent(ChangesASetting<change>, true, name);
-  ExpectSilent(ChangesASetting<change, After::OnlyFrees>, false, name);
-  ExpectSilent(ChangesASetting<change, After::Ends>, false, name);
-  ExpectSilent(ChangesASetting<change, After::Chooses>, false, name);
-  ExpectSilent(ChangesASetting<change, After::IsRefused>, false, name);
-  if (change != Change::CaptureMode && change != Change::Pool) ExpectSilent(ChangesASetting<change, After::ResetsFirst>, false, name);
-}
-CUAUDIT_CASE(SettingNotRestored, PutBackOrNotMissed) {
-  ExpectSettingSilent<Change::CaptureMode>("capture mode");
-  ExpectSettingSilent<Change::Limit>("limit");
-  ExpectSettingSilent<Change::Cache>("cache");
-  ExpectSettingSilent<Change::SharedMemory>("shared memory");
-  ExpectSettingSilent<Change::Flags>("flags");
-  ExpectSettingSilent<Change::Peer>("peer");
-  ExpectSettingSilent<Change::Pool>("pool");
-}
-CUAUDIT_CASE(SettingNotRestored, PutBackBeforeTheCycleEnds) {
-  ExpectSilent(ChangesASetting<Change::Limit, After::CycleEnds>, true, "cycle");
-}
-CUAUDIT_CASE(SettingNotRestored, TheOuterFunctionPutsItBack) {
-  ExpectSilent(ChangesALimitTwice<true>, true, "both put it back");
-  ExpectSilent(ChangesALimitTwice<false>, false, "no call in between");
-}
-
-// Each turn of a loop works with a limit of its own choice.
-CUAUDIT_CASE(SettingNotRestored, EachTurnChoosesItsLimit) {
-  const auto program = [](Run run) {
-    Trace t;
-    t.Call(CallId::CtxSetCurrent).In(0, kCallers).Context(0).Stack(101);
-    for (std::uint64_t i = 0; i < 4 && !(run != Run::FaultFree && i == 2); ++i) {
-      t.Call(CallId::CtxSetLimit).In(0, CU_LIMIT_STACK_SIZE).In(1, std::uint64_t{64} << (i % 2)).Stack(InHelper(1, 1));
-      Step alloc = t.Alloc(0x1000 * (i + 1)).Context(kCallers).Stack(InHelper(1, 2));
-      if (run != Run::FaultFree && i == 1) alloc.Refused();
-      if (run == Run::FaultFree || i != 1) t.Free(0x1000 * (i + 1)).Context(kCallers).Stack(InHelper(1, 3));
-    }
-    t.CreateStream(0x10).Context(kCallers).Stack(103);
-    t.DestroyStream(0x10).Context(kCallers).Stack(104);
-    return t;
-  };
-  ExpectSilent(program, false, "limit");
-}
-
-// The value was never known.
-CUAUDIT_CASE(SettingNotRestored, NobodyKnowsTheFormerValue) {
-  const auto program = [](Run run) {
-    Trace t;
-    t.Call(CallId::CtxSetCurrent).In(0, kCallers).Context(0).Stack(101);
-    t.Call(CallId::CtxSetLimit).In(0, CU_LIMIT_STACK_SIZE).In(1, 64).Stack(InHelper(1, 1));
-    Step alloc = t.Alloc(0x1000).Context(kCallers).Stack(InHelper(1, 2));
-    if (run != Run::FaultFree) alloc.Refused();
-    if (run == Run::FaultFree) t.Free(0x1000).Context(kCallers).Stack(InHelper(1, 3));
-    if (run == Run::FaultFree) t.Call(CallId::CtxSetLimit).In(0, CU_LIMIT_STACK_SIZE).In(1, 128).Stack(InHelper(1, 4));
-    t.CreateStream(0x10).Context(kCallers).Stack(103);
-    t.DestroyStream(0x10).Context(kCallers).Stack(104);
-    return t;
-  };
-  ExpectSilent(program, false, "limit");
 }
 
 }  // namespace

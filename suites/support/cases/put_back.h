@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// put_back.h: traces of programs that take a context off the stack for a while, or change a setting for a while, and of their repaired
-// twins.
+// put_back.h: traces of programs that take a context off the stack for a while, and of their repaired twins.
 //
 // Stacks are those of deficits.h: main has 101 to 120, the function that it calls at instruction 1 has InHelper(1, ...).
 #pragma once
@@ -11,15 +10,16 @@ namespace cuaudit::testing {
 
 // A function takes off its caller's context, or sets another one, and goes back by a push. All of them are right in `Run::Right`.
 enum class Swap {
-  PopsAndPushes,   // sets another context; pops it and pushes the caller's
-  NullAndPushes,   // the same by cuCtxSetCurrent(NULL) and a push
-  Aside,           // pops, works in no context, pushes. Wrong: pushes nothing when the work fails, and the caller goes on
-  AsideOfCreated,  // the same, and the caller had created its context
-  AsideOfUnknown,  // the same, and the caller's context is older than the records
-  AsideAndSets,    // the same, and cuCtxSetCurrent puts it back
-  AsideByGuards,   // the same, by two functions that it calls
-  PushesTwice,     // Aside; wrong: pushes twice when the work fails
-  Floats,          // a first function sets and pops; a second one pushes, works and pops. Wrong: does not pop when the work fails
+  PopsAndPushes,    // sets another context; pops it and pushes the caller's
+  NullAndPushes,    // the same by cuCtxSetCurrent(NULL) and a push
+  Aside,            // pops, works in no context, pushes. Wrong: pushes nothing when the work fails, and the caller goes on
+  AsideOfCreated,   // the same, and the caller had created its context
+  AsideOfUnknown,   // the same, and the caller's context is older than the records
+  AsideAndSets,     // the same, and cuCtxSetCurrent puts it back
+  AsideByGuards,    // the same, by two functions that it calls
+  AsideForAnother,  // pops, pushes another context, works there, pops and pushes. Wrong: returns from the work when it fails
+  PushesTwice,      // Aside; wrong: pushes twice when the work fails
+  Floats,           // a first function sets and pops; a second one pushes, works and pops. Wrong: does not pop when the work fails
 };
 template <Swap how>
 Trace SwapsItsContext(Run run) {
@@ -55,6 +55,18 @@ Trace SwapsItsContext(Run run) {
     push(InHelper(2, 1));
     work(InHelper(2, 2));
     if (!wrong) pop(InHelper(2, 4));
+    t.Free(0x2000).Context(current).Stack(110);
+    return t;
+  }
+  if (how == Swap::AsideForAnother) {
+    set(kCallers, 101);
+    t.Alloc(0x2000).Context(current).Stack(102);
+    pop(InHelper(1, 1));
+    t.Push(kOther).Context(0).Stack(InHelper(1, 2));
+    current = kOther;
+    work(InHelper(1, 3));
+    if (!wrong) pop(InHelper(1, 5));
+    if (!wrong) push(InHelper(1, 6));
     t.Free(0x2000).Context(current).Stack(110);
     return t;
   }
@@ -99,102 +111,45 @@ inline Trace SetsItBackTwice(Run run) {
   return t;
 }
 
-// A function changes a setting and forgets to put it back when an allocation fails.
-enum class Change { CaptureMode, Limit, Cache, SharedMemory, Flags, Peer, Pool };
-enum class After {
-  GoesOn,       // the caller goes on
-  CycleEnds,    // main does the work, and the marked cycle ends
-  OnlyFrees,    // right: the caller only cleans up
-  Ends,         // right: nothing follows
-  ResetsFirst,  // right: the context ends, and the caller goes on in a new one. Not of the capture mode and the pool
-  Chooses,      // right: the caller puts the value back itself
-  IsRefused,    // right: the call that puts it back is refused
-};
-template <Change change, After after = After::GoesOn>
-Trace ChangesASetting(Run run) {
-  using driver::CallId;
-  constexpr bool kCycle = after == After::CycleEnds;
-  const std::uint32_t cycle = kCycle ? 1 : 0;
+// Right: a function's way back is refused, and it gives up. The caller chooses another context and calls a second function, which works in
+// the first context and puts the other one back. Wrong: the second function does not.
+inline Trace GivesUpItsWayBack(Run run) {
   const bool fails = run != Run::FaultFree;
-  const auto at = [](std::uint32_t place) { return kCycle ? 105 + place : InHelper(1, place); };
   Trace t;
-  const auto set = [&](bool back, std::uint32_t stack) {
-    const std::uint64_t old = 0x40;
-    const std::uint64_t now = 0x80;
-    const std::uint64_t value = back ? old : now;
-    switch (change) {
-      case Change::CaptureMode:
-        return t.Call(CallId::ThreadExchangeStreamCaptureMode).Out(0, back ? 2 : 0).Stack(stack).Cycle(cycle);
-      case Change::Limit:
-        return t.Call(CallId::CtxSetLimit).In(0, CU_LIMIT_STACK_SIZE).In(1, value).Stack(stack).Cycle(cycle);
-      case Change::Cache:
-        return t.Call(CallId::CtxSetCacheConfig).In(0, value).Stack(stack).Cycle(cycle);
-      case Change::SharedMemory:
-        return t.Call(CallId::CtxSetSharedMemConfig).In(0, value).Stack(stack).Cycle(cycle);
-      case Change::Flags:
-        return t.Call(CallId::CtxSetFlags).In(0, value).Stack(stack).Cycle(cycle);
-      case Change::Peer:
-        return t.Call(back ? CallId::CtxDisablePeerAccess : CallId::CtxEnablePeerAccess).In(0, 0xb).Stack(stack).Cycle(cycle);
-      case Change::Pool:
-        break;
-    }
-    return t.Call(CallId::DeviceSetMemPool).In(0, 0).In(1, value).Stack(stack).Cycle(cycle);
+  std::uint64_t current = 0;
+  const auto set = [&](std::uint64_t context, std::uint32_t stack, bool refused) {
+    Step step = t.Call(driver::CallId::CtxSetCurrent).In(0, context).Context(current).Stack(stack);
+    if (refused) step.Refused();
+    if (!refused) current = context;
   };
-  t.Retain(kCallers).Stack(101);
-  t.Call(CallId::CtxSetCurrent).In(0, kCallers).Context(0).Stack(102);
-  t.Alloc(0x2000).Context(kCallers).Stack(103);
-  if (kCycle) t.Mark(faults::MarkKind::CycleBegin).Cycle(cycle);
-  if (change == Change::Limit) t.Call(CallId::CtxGetLimit).Out(0, 0x40).In(1, CU_LIMIT_STACK_SIZE).Stack(at(1)).Cycle(cycle);
-  if (change == Change::Cache) t.Call(CallId::CtxGetCacheConfig).Out(0, 0x40).Stack(at(1)).Cycle(cycle);
-  if (change == Change::SharedMemory) t.Call(CallId::CtxGetSharedMemConfig).Out(0, 0x40).Stack(at(1)).Cycle(cycle);
-  if (change == Change::Flags) t.Call(CallId::CtxGetFlags).Out(0, 0x40).Stack(at(1)).Cycle(cycle);
-  if (change == Change::Pool) t.Call(CallId::DeviceGetDefaultMemPool).Out(0, 0x40).In(1, 0).Stack(at(1)).Cycle(cycle);
-  set(false, at(2));
-  Step alloc = t.Alloc(0x1000).Context(kCallers).Stack(at(3)).Cycle(cycle);
-  if (fails) alloc.Refused();
-  if (!fails) t.Free(0x1000).Context(kCallers).Stack(at(4)).Cycle(cycle);
-  if (run != Run::Wrong || after == After::IsRefused) {
-    Step back = set(true, at(5));
-    if (after == After::IsRefused && fails) back.Refused(CUDA_ERROR_INVALID_VALUE);
-  }
-  if (after == After::Ends) return t;
-  if (kCycle) t.Mark(faults::MarkKind::CycleEnd).Cycle(cycle);
-  if (after == After::Chooses && run == Run::Wrong) set(true, 104);
-  t.Free(0x2000).Context(kCallers).Stack(115);
-  if (after == After::ResetsFirst) t.Call(CallId::DevicePrimaryCtxReset_v2).In(0, 0).Stack(116);
-  if (after == After::GoesOn || after == After::Chooses || after == After::IsRefused || after == After::ResetsFirst) {
-    t.CreateStream(0x10).Context(kCallers).Stack(117);
-    t.DestroyStream(0x10).Context(kCallers).Stack(118);
-  }
-  t.ReleasePrimary().Stack(119);
+  set(kCallers, 101, false);
+  set(0xb, InHelper(1, 1), false);
+  t.Alloc(0x1000).Context(0xb).Stack(InHelper(1, 2));
+  t.Free(0x1000).Context(0xb).Stack(InHelper(1, 3));
+  set(kCallers, InHelper(1, 4), fails);
+  set(0xd, 102, false);
+  set(kCallers, InHelper(2, 1), false);
+  t.Alloc(0x2000).Context(kCallers).Stack(InHelper(2, 2));
+  t.Free(0x2000).Context(kCallers).Stack(InHelper(2, 3));
+  if (run != Run::Wrong) set(0xd, InHelper(2, 4), false);
+  t.CreateStream(0x10).Context(current).Stack(103);
+  t.DestroyStream(0x10).Context(current).Stack(104);
   return t;
 }
 
-// A function changes a limit that its caller had changed, and both put it back. The wrong program's inner function forgets that; its outer
-// one puts the first value back, after it worked or at once.
-template <bool Works>
-Trace ChangesALimitTwice(Run run) {
-  using driver::CallId;
-  const bool fails = run != Run::FaultFree;
+// A function that pops the entry which it set and pushes the context again, `pushes` times. Its call stacks do not tell whether it owes
+// pops.
+inline Trace LeavesEntries(std::uint32_t pushes, bool fails) {
   Trace t;
-  const auto set = [&](std::uint64_t value, std::uint32_t stack) {
-    t.Call(CallId::CtxSetLimit).In(0, CU_LIMIT_STACK_SIZE).In(1, value).Stack(stack);
-  };
-  t.Call(CallId::CtxSetCurrent).In(0, kCallers).Context(0).Stack(101);
-  t.Call(CallId::CtxGetLimit).Out(0, 1).In(1, CU_LIMIT_STACK_SIZE).Stack(InHelper(1, 1));
-  set(2, InHelper(1, 2));
-  set(3, Deeper(1, 1, 3));
-  Step alloc = t.Alloc(0x1000).Context(kCallers).Stack(Deeper(1, 1, 4));
+  t.Call(driver::CallId::CtxSetCurrent).In(0, kCallers).Context(0).Stack(101);
+  t.Alloc(0x2000).Context(kCallers).Stack(110);
+  t.Pop(kCallers).Context(kCallers).Stack(102);
+  t.Push(kCallers).Context(0).Stack(103);
+  for (std::uint32_t i = 1; i < pushes; ++i) t.Push(kCallers).Context(kCallers).Stack(103);
+  Step alloc = t.Alloc(0x1000).Context(kCallers).Stack(104);
   if (fails) alloc.Refused();
-  if (!fails) t.Free(0x1000).Context(kCallers).Stack(Deeper(1, 1, 5));
-  if (run != Run::Wrong) set(2, Deeper(1, 1, 6));
-  if (Works) {
-    t.Call(CallId::EventCreate).Out(0, 0x30).Context(kCallers).Stack(InHelper(1, 7));
-    t.Call(CallId::EventDestroy_v2).In(0, 0x30).Context(kCallers).Stack(InHelper(1, 8));
-  }
-  set(1, InHelper(1, 9));
-  t.CreateStream(0x10).Context(kCallers).Stack(103);
-  t.DestroyStream(0x10).Context(kCallers).Stack(104);
+  if (!fails) t.Free(0x1000).Context(kCallers).Stack(105);
+  t.Free(0x2000).Context(kCallers).Stack(111);
   return t;
 }
 
