@@ -74,16 +74,19 @@ struct Planned {
 
 // As bytes and not as text: the program may have written bytes that are not UTF-8.
 std::string PackPlanned(const Planned& one) {
-  const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(
-      nlohmann::json::array({static_cast<int>(one.status.exit()), one.status.message(), one.status.detail(), one.signal, one.driver,
-                             one.subject, one.trials, one.digest, one.calls, one.microseconds, one.runs, one.said}));
+  const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(nlohmann::json::array(
+      {static_cast<int>(one.status.exit()), one.status.message(), one.status.detail(), one.signal, one.driver, one.subject, one.trials,
+       one.digest, one.calls, one.microseconds, one.runs, one.said, one.status.not_exercised()}));
   return {bytes.begin(), bytes.end()};
 }
 
 Planned UnpackPlanned(const std::string& bytes) {
   const nlohmann::json parts = nlohmann::json::from_cbor(bytes);
   Planned one;
-  one.status = Status(static_cast<Exit>(parts.at(0).get<int>()), parts.at(1).get<std::string>()).With(parts.at(2).get<std::string>());
+  std::string why = parts.at(1).get<std::string>();
+  one.status =
+      parts.at(12).get<bool>() ? Status::NotExercised(std::move(why)) : Status(static_cast<Exit>(parts.at(0).get<int>()), std::move(why));
+  one.status = one.status.With(parts.at(2).get<std::string>());
   one.signal = parts.at(3).get<int>();
   one.driver = parts.at(4).get<std::string>();
   one.subject = parts.at(5).get<std::uint64_t>();
