@@ -84,7 +84,7 @@ TEST(Fixed, APlaceThatTheBaseDidNotTryEitherIsNotTheOne) {
   EXPECT_EQ(Fate(limited, with(right(1), {Reason::BeyondLimit})), refused + "--limit") << "it may have been another place";
 }
 
-// The program of the base unwound and forgot something; this one exits at once, where nobody looks.
+// The base's program returns and forgets something. The new one calls exit() there, and what is left at an exit is not judged.
 TEST(Fixed, AProgramThatGivesUpShowsNoLoss) {
   const auto head = [](report::Verdict verdict, const std::string& function) {
     report::Run run = Sweep({}, {Tried("open_device"), Tried("other")});
