@@ -55,14 +55,14 @@ inline constexpr Elsewhere kElsewhere[] = {
     {"hang: in an event, beside another thread, in a loop, in a lock, with the signal taken by which they would be asked",
      "deaths_test.cc"},
     {"handle deadly signals themselves, on stacks of their own, and must not notice", "deaths_test.cc"},
-    {"leave daemons behind: always, after a fault only, without any environment", "hostile_test.cc"},
-    {"print 10 MB", "hostile_test.cc"},
-    {"let children work that leave by exit, _exit, _Exit, quick_exit, the bare system call, SIGKILL, exec, vfork", "children_test.cc"},
+    {"leave daemons behind: always, after a fault only, without any environment", "deaths_test.cc"},
+    {"print 10 MB", "deaths_test.cc"},
+    {"let children work that leave by exit, _exit, _Exit, quick_exit, the bare system call, SIGKILL, exec, vfork", "processes_test.cc"},
     {"fork beside threads that call the driver; have the smallest stacks that a thread may have", "processes_test.cc"},
     {"close all descriptors one by one, or start without stdout", "processes_test.cc"},
     {"shut themselves in: seccomp, no descriptor, no file, little address space", "processes_test.cc"},
     {"are no programs: missing, a directory, text, garbage behind an ELF magic", "input_test.cc"},
-    {"change or cut the journal byte by byte", "journal_cut_test.cc"},
+    {"change or cut the journal byte by byte", "input_test.cc"},
     {"open the driver by its absolute path, by RTLD_DEEPBIND, by DT_RPATH", "clients_test.cc"},
 };
 

@@ -5,7 +5,7 @@
     engine_snapshot.py lifecycles|programs --expected FILE --run FILE [--drop-in FILE] [--update]
 
 lifecycles: --run is a test program that writes its audits to CUAUDIT_SNAPSHOT. programs: --run is cuaudit, the folder of its subjects comes
-from --programs. Left out are the calls of a sweep and the ways back, which suites/e2e/way_back_test.cc holds. Masked is what another machine or compiler says otherwise: addresses, paths, line numbers, fingerprints, frames without source.
+from --programs. Left out are the calls of a sweep and the ways back, which suites/e2e/trials_test.cc holds. Masked is what another machine or compiler says otherwise: addresses, paths, line numbers, fingerprints, frames without source.
 CUAUDIT_UPDATE_GOLDEN in the environment writes the file instead.
 """
 import argparse
