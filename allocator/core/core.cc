@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "allocator/core/core.h"
 
+#include <new>
+#include <utility>
+
+#include "allocator/allocator.h"
 #include "allocator/driver_scope.h"
 #include "allocator/errors.h"
 #include "faults/driver/result.h"
@@ -70,5 +74,124 @@ CUresult Core::Close(std::size_t* live_blocks) noexcept {
   keep(chance.error());
   return first;
 }
+
+CUresult Allocator::Create(driver::DriverRef driver, const DeviceConfig* devices, int count, const Options& options,
+                           std::unique_ptr<Allocator>* out) noexcept {
+  out->reset();
+  if (driver.table == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "Create: an empty DriverRef");
+  if (devices == nullptr || count < 1 || count > static_cast<int>(kMaxDevices))
+    return Refuse(CUDA_ERROR_INVALID_VALUE, "Create: %d devices: 1 to %zu are possible", count, kMaxDevices);
+  if (const char* const wrong = Check(options); wrong != nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "Create: %s", wrong);
+  std::unique_ptr<Core> core(new (std::nothrow) Core(driver, options));
+  std::unique_ptr<Allocator> allocator(core == nullptr ? nullptr : new (std::nothrow) Allocator(core.get()));
+  if (allocator == nullptr) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "Create: no host memory");
+  const CUresult result = core->Open(devices, count);
+  if (result != CUDA_SUCCESS) {
+    allocator->core_ = nullptr;
+    return result;
+  }
+  (void)core.release();
+  *out = std::move(allocator);
+  return CUDA_SUCCESS;
+}
+
+Allocator::~Allocator() {
+  if (core_ == nullptr) return;
+  (void)core_->Close(nullptr);
+  delete core_;
+}
+
+CUresult Allocator::Close(std::size_t* live_blocks) noexcept { return core_->Close(live_blocks); }
+const Options& Allocator::options() const noexcept { return core_->environment.options; }
+int Allocator::device_count() const noexcept { return static_cast<int>(core_->devices.size()); }
+CUresult Allocator::Identify(int device, CUstream stream, StreamRef* out) noexcept {
+  return core_->identities.Identify(device, stream, out);
+}
+
+CUresult Allocator::Allocate(std::size_t bytes, StreamRef stream, CUdeviceptr* out) noexcept {
+  return core_->Allocate(bytes, stream.record(), out);
+}
+
+CUresult Allocator::Allocate(int device, std::size_t bytes, CUstream stream, CUdeviceptr* out) noexcept {
+  *out = 0;
+  if (bytes == 0) return core_->environment.Usable("Allocate");
+  if (bytes > kTooLarge) return Refuse(CUDA_ERROR_INVALID_VALUE, "Allocate: %zu bytes: at most 2^60 are possible", bytes);
+  const bool is_asked_each_time = core_->environment.options.handle_check_interval == 1;
+  if (!is_asked_each_time && core_->AllocateRemembered(device, bytes, stream, out)) return CUDA_SUCCESS;
+  StreamRef ref;
+  const CUresult result = core_->identities.Identify(device, stream, &ref);
+  if (result != CUDA_SUCCESS) return result;
+  if (ref.device() != device)
+    return Refuse(CUDA_ERROR_INVALID_CONTEXT, "Allocate: the stream is of another context than device %d's", device);
+  if (!is_asked_each_time) core_->Remember(device, stream, ref.record());
+  return core_->Allocate(bytes, ref.record(), stream, out);
+}
+
+CUresult Allocator::Free(CUdeviceptr address) noexcept { return core_->Free(address); }
+
+// The default streams are those of the block's device.
+int Allocator::DeviceOf(CUdeviceptr address) const noexcept {
+  const Block* const block = core_->environment.map.Find(address);
+  const Arena* const arena = block == nullptr ? nullptr : block->arena.load(std::memory_order_relaxed);
+  return arena == nullptr ? 0 : arena->device->index;
+}
+
+CUresult Allocator::RecordStream(CUdeviceptr address, CUstream stream) noexcept {
+  if (address == 0) return CUDA_SUCCESS;
+  StreamRef ref;
+  const CUresult result = core_->identities.Identify(DeviceOf(address), stream, &ref);
+  return result != CUDA_SUCCESS ? result : core_->uses.RecordStream(address, ref.record());
+}
+
+CUresult Allocator::RecordStream(CUdeviceptr address, StreamRef stream) noexcept {
+  return core_->uses.RecordStream(address, stream.record());
+}
+
+CUresult Allocator::RecordUse(CUdeviceptr address, CUstream stream) noexcept {
+  return address == 0 ? CUDA_SUCCESS : core_->RecordUseByHandle(address, DeviceOf(address), stream);
+}
+
+CUresult Allocator::RecordUse(CUdeviceptr address, StreamRef stream) noexcept {
+  return core_->uses.RecordUse(address, stream.record(), stream.record() == nullptr ? nullptr : stream.record()->LiveHandle());
+}
+
+CUresult Allocator::KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept { return core_->uses.KeepAliveUntil(address, event); }
+bool Allocator::FindBlock(CUdeviceptr address, CUdeviceptr* base, std::size_t* size) const noexcept {
+  return core_->report.FindBlock(address, base, size);
+}
+CUresult Allocator::RetireStream(int device, CUstream stream) noexcept { return core_->identities.RetireStream(device, stream); }
+CUresult Allocator::EmptyCache() noexcept { return core_->cached.EmptyCache(nullptr); }
+CUresult Allocator::EmptyCache(PoolId pool) noexcept { return core_->cached.EmptyCache(&pool); }
+CUresult Allocator::Trim(int device, std::size_t reserved_bytes) noexcept { return core_->cached.Trim(device, reserved_bytes); }
+CUresult Allocator::SetMemoryFraction(int device, double fraction) noexcept { return core_->devices.SetMemoryFraction(device, fraction); }
+CUresult Allocator::CreatePool(const PoolOptions& options, PoolId* out) noexcept { return core_->pools.CreatePool(options, out); }
+CUresult Allocator::BeginAllocateToPool(int device, PoolId pool, const Route& route) noexcept {
+  return core_->pools.BeginAllocateToPool(device, pool, route);
+}
+CUresult Allocator::EndAllocateToPool(int device, PoolId pool) noexcept { return core_->pools.EndAllocateToPool(device, pool); }
+CUresult Allocator::ReleasePool(PoolId pool) noexcept { return core_->pools.ReleasePool(pool); }
+CUresult Allocator::TakeCheckpoint(int device, PoolId pool, Checkpoint* out) noexcept { return core_->checkpoints.Take(device, pool, out); }
+CUresult Allocator::RestoreCheckpoint(const Checkpoint& checkpoint, RestoreResult* out) noexcept {
+  return core_->checkpoints.Restore(checkpoint, out);
+}
+void Allocator::GetStatistics(int device, Statistics* out) const noexcept { core_->report.GetStatistics(device, out); }
+void Allocator::ResetPeaks(int device) noexcept { core_->report.ResetPeaks(device); }
+void Allocator::ResetAccumulated(int device) noexcept { core_->report.ResetAccumulated(device); }
+CUresult Allocator::TakeSnapshot(Snapshot* out) const noexcept { return core_->report.TakeSnapshot(out); }
+
+void Allocator::SetTracer(const Tracer& tracer) noexcept {
+  if (core_->environment.Traced()) core_->environment.detours.fetch_sub(1, std::memory_order_acq_rel);
+  core_->environment.tracer = tracer;
+  if (core_->environment.Traced()) core_->environment.detours.fetch_add(1, std::memory_order_acq_rel);
+}
+
+void Allocator::SetWarning(const Warning& warning) noexcept { core_->uses.warning = warning; }
+
+CUresult Allocator::AddOomObserver(const OomObserver& observer) noexcept { return core_->ladder.AddOomObserver(observer); }
+CUresult Allocator::AddFreeMemoryCallback(const FreeMemoryCallback& callback) noexcept {
+  return core_->ladder.AddFreeMemoryCallback(callback);
+}
+const char* Allocator::LastErrorText() const noexcept { return LastRefusal(); }
+OutOfMemory Allocator::LastOutOfMemory() const noexcept { return LastAccount(); }
 
 }  // namespace cuaudit::alloc

@@ -13,7 +13,6 @@
 #include <atomic>
 #include <cstdint>
 
-#include "allocator/blocks/address_map.h"
 #include "allocator/blocks/block.h"
 #include "allocator/blocks/free_bins.h"
 #include "allocator/options.h"

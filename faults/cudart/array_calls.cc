@@ -3,7 +3,7 @@
 #include <initializer_list>
 
 #include "faults/cudart/descriptions.h"
-#include "faults/cudart/devices.h"
+#include "faults/cudart/process.h"
 #include "faults/cudart/twins.h"
 
 namespace cuaudit::cudart {

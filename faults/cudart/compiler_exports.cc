@@ -3,8 +3,8 @@
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
 
-#include "faults/cudart/devices.h"
 #include "faults/cudart/exports.h"
+#include "faults/cudart/process.h"
 #include "faults/cudart/registry.h"
 
 namespace cuaudit::cudart {

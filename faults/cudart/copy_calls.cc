@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 #include "faults/cudart/descriptions.h"
-#include "faults/cudart/devices.h"
+#include "faults/cudart/process.h"
 #include "faults/cudart/registry.h"
 
 namespace cuaudit::cudart {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "faults/cudart/calls.h"
-#include "faults/cudart/devices.h"
+#include "faults/cudart/process.h"
 #include "faults/cudart/twins.h"
 
 namespace cuaudit::cudart {

@@ -2,7 +2,7 @@
 // Kernels and the libraries that hold them: attributes, occupancy, names, handles; libraries that a program loads itself.
 
 #include "faults/cudart/calls.h"
-#include "faults/cudart/devices.h"
+#include "faults/cudart/process.h"
 #include "faults/cudart/registry.h"
 #include "faults/cudart/twins.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Streams and events: creation, waiting, callbacks, attributes, capture.
 #include "faults/cudart/calls.h"
-#include "faults/cudart/devices.h"
+#include "faults/cudart/process.h"
 #include "faults/cudart/twins.h"
 
 namespace cuaudit::cudart {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
+#define __CUDA_API_VERSION_INTERNAL
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "faults/interpose/fork_check.h"
-
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
@@ -21,6 +20,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "faults/interpose/forker.h"
 #include "faults/journal/stack_key.h"
 
 extern "C" {

@@ -81,7 +81,7 @@ void FollowMutex(uint64_t mutex) noexcept;
 void LeaveMutex(uint64_t mutex) noexcept;
 void ForgetMutexes() noexcept;  // mutexes of an earlier audit may have been destroyed unseen
 
-// In host_threads.cc: waits for threads that are about to detach, so that the journal has their records before the process ends.
+// In host_objects.cc: waits for threads that are about to detach, so that the journal has their records before the process ends.
 void AwaitDetaching() noexcept;
 void ForgetThreads() noexcept;  // called in a forked child
 

@@ -42,7 +42,7 @@ struct HostBlind {
 
 struct HostWatchCalls {
   std::uint64_t digest;  // driver::TableDigest() of the library's build
-  // `journal`: the memory of a journal (memory_journal.h). Returns false when the library already works for `cuaudit run`.
+  // `journal`: the memory of a journal (journal_file.h). Returns false when the library already works for `cuaudit run`.
   bool (*begin)(void* journal, HostBlind* blind) noexcept;
   void (*end)() noexcept;
   void (*start_span)(bool stacks) noexcept;

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT
-// call_record.h: makes and fills the records that a gate writes.
-//
-//   Threads   safe: each record is reserved and filled by one thread.
-//   Errors    a full journal, or none (null), has no record: then nothing is written.
-//   Faults    FillArguments calls CtxGetCurrent, past the plan: what was current when the call came.
+// call_record.h: one call on its way through a gate, and the records that the gate writes of it.
 #pragma once
 
 #ifndef __CUDA_API_VERSION_INTERNAL
@@ -12,15 +8,42 @@
 
 #include <cstdint>
 
+#include "faults/driver/call_id.h"
+#include "faults/driver/call_shape.h"
 #include "faults/driver/driver_ref.h"
 #include "faults/driver/misuse.h"
 #include "faults/journal/journal.h"
+#include "faults/journal/record.h"
 #include "faults/journal/recording.h"
 #include "faults/journal/stack_table.h"
-#include "faults/shim/passage.h"
+#include "faults/plan/fault.h"
 #include "faults/shim/thread_identity.h"
 
 namespace cuaudit::faults {
+
+// One call on its way through a gate.
+
+// `value` holds arguments as passed; for outputs the address that the call writes to.
+struct Passage {
+  driver::CallId id{};
+  std::uint64_t value[driver::kMaxParameters] = {};
+  std::uint64_t child = 0;       // the graph that a node is made of, as given: the driver writes the copy's handle over it
+  std::uint32_t occurrence = 0;  // how many of its name there were by then; 0: nested, or no journal
+  std::uint64_t stream = 0;      // where the work is queued, if that is `captured`
+  Record* record = nullptr;
+  const class Gate* outer = nullptr;  // the gate this thread was inside of before, and its call's ticket
+  std::uint64_t outer_begin = 0;
+  CUresult injected = CUDA_SUCCESS;
+  How how = How::Refuse;
+  bool forward = true;
+  bool captured = false;
+};
+
+// Makes and fills the records that a gate writes.
+//
+//   Threads   safe: each record is reserved and filled by one thread.
+//   Errors    a full journal, or none (null), has no record: then nothing is written.
+//   Faults    FillArguments calls CtxGetCurrent, past the plan: what was current when the call came.
 
 // A record that was begun, in the name of this process and thread; null: there is no room.
 inline Record* NewRecord(Journal* journal, RecordKind kind, std::uint16_t call) noexcept {

@@ -12,6 +12,7 @@
 #include "faults/shim/told_objects.h"
 
 namespace cuaudit::faults {
+
 namespace {
 
 // No two plans of this process are told apart by less than this.
@@ -244,5 +245,35 @@ void Gate::Block(MarkKind kind, std::uint64_t address, std::uint64_t bytes) noex
 std::uint64_t Gate::CallUnderWay(void* gate) noexcept { return thread_state.inside == gate ? thread_state.begin : 0; }
 
 void Gate::NoteMisuse(void* gate, const driver::Misuse& misuse) noexcept { WriteMisuse(static_cast<Gate*>(gate)->journal_, misuse); }
+
+// The gate as a DriverRef, one entry per call.
+
+namespace {
+
+using driver::CallId;
+
+template <CallId id, typename Function>
+struct Through;
+
+template <CallId id, typename... P>
+struct Through<id, CUresult(P...)> {
+  static CUresult Call(void* self, P... arguments) { return static_cast<Gate*>(self)->Run<id, P...>(arguments...); }
+};
+
+const driver::DriverTable kTable = {{
+#define CUAUDIT_CALL(id, base, version, per_thread) \
+  reinterpret_cast<driver::Entry>(&Through<CallId::id, driver::CallType<CallId::id>::Function>::Call),
+#include "driver_calls.inc"
+#undef CUAUDIT_CALL
+                                    },
+                                    {
+#define CUAUDIT_CALL(id, base, version, per_thread) true,
+#include "driver_calls.inc"
+#undef CUAUDIT_CALL
+                                    }};
+
+}  // namespace
+
+driver::DriverRef Driver(Gate* gate) noexcept { return {&kTable, gate}; }
 
 }  // namespace cuaudit::faults

@@ -18,7 +18,7 @@
 #include <cstdint>
 
 #include "faults/driver/kinds.h"
-#include "faults/shim/passage.h"
+#include "faults/shim/call_record.h"
 
 namespace cuaudit::faults {
 

@@ -19,7 +19,7 @@
 
 #include "faults/driver/driver_ref.h"
 #include "faults/driver/effects.h"
-#include "faults/shim/passage.h"
+#include "faults/shim/call_record.h"
 
 namespace cuaudit::faults {
 

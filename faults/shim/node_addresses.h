@@ -14,7 +14,7 @@
 
 #include "faults/driver/driver_ref.h"
 #include "faults/journal/journal.h"
-#include "faults/shim/passage.h"
+#include "faults/shim/call_record.h"
 
 namespace cuaudit::faults {
 

@@ -17,7 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "faults/shim/passage.h"
+#include "faults/shim/call_record.h"
 
 namespace cuaudit::faults {
 

@@ -19,7 +19,7 @@
 
 #include "faults/driver/kinds.h"
 #include "faults/journal/journal.h"
-#include "faults/shim/passage.h"
+#include "faults/shim/call_record.h"
 
 namespace cuaudit::faults {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// progress.h: what stderr shows while a command goes on (--progress): a bar on a terminal, or lines.
+// progress.h: what stderr shows: how far a command has come, and at the end of a run what is alive.
 #pragma once
 
 #include <chrono>
@@ -7,10 +7,15 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <vector>
 
+#include "harness/ledger/ledger.h"
 #include "harness/sweep/run/trial.h"
+#include "reports/run.h"
 
 namespace cuaudit::harness {
+
+// What stderr shows while a command goes on (--progress): a bar on a terminal, or lines.
 
 // "[########                ]  12/35". The width is fixed, so that a line overwrites the previous one.
 std::string ProgressBar(std::size_t done, std::size_t total);
@@ -61,5 +66,10 @@ class Progress {
 
 // "4 s", "12 min", "3 h": a time in one number, rounded up.
 std::string RoughTime(double seconds);
+
+// How many objects of each kind a run acquired, released and left.
+
+// In the order of the kinds; kinds of which nothing was acquired have no row.
+std::vector<report::LiveRow> LiveTable(const Ledger& ledger);
 
 }  // namespace cuaudit::harness

@@ -16,7 +16,7 @@
 #include "faults/driver/effects.h"
 #include "faults/driver/kinds.h"
 #include "faults/journal/recording.h"
-#include "harness/cli/live_table.h"
+#include "harness/cli/progress.h"
 #include "harness/cli/session.h"
 #include "harness/cycle/cycles.h"
 #include "harness/cycle/snapshot.h"

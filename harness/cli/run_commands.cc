@@ -12,7 +12,7 @@
 #include "faults/plan/fault.h"
 #include "harness/cli/carry_out.h"
 #include "harness/cli/commands.h"
-#include "harness/cli/live_table.h"
+#include "harness/cli/progress.h"
 #include "harness/cli/recording_report.h"
 #include "harness/cli/session.h"
 #include "harness/options/report_files.h"

@@ -3,9 +3,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "harness/lifecycle/audit_report.h"
 #include "harness/lifecycle/chosen_driver.h"
-#include "harness/lifecycle/own_process.h"
+#include "harness/lifecycle/isolation.h"
 #include "harness/lifecycle/sweep_lifecycle.h"
 #include "include/cuaudit/lifecycle.h"
 #include "reports/defect_words.h"

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "harness/lifecycle/host_loss.h"
-
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include "harness/cycle/growth.h"
+#include "harness/lifecycle/host_records.h"
 #include "harness/lifecycle/trial_world.h"
 
 namespace cuaudit::harness {

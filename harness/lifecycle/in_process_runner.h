@@ -16,10 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/lifecycle/host_change.h"
-#include "harness/lifecycle/host_loss.h"
+#include "harness/lifecycle/host_records.h"
 #include "harness/lifecycle/isolation.h"
-#include "harness/lifecycle/own_process.h"
 #include "harness/lifecycle/trial_evidence.h"
 #include "harness/lifecycle/trial_world.h"
 #include "harness/sweep/run/rehearsal.h"

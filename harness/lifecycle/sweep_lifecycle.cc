@@ -11,9 +11,8 @@
 
 #include "faults/plan/fault.h"
 #include "harness/compare/suppressions.h"
-#include "harness/lifecycle/audit_report.h"
 #include "harness/lifecycle/in_process_runner.h"
-#include "harness/lifecycle/own_process.h"
+#include "harness/lifecycle/isolation.h"
 #include "harness/options/options.h"
 #include "harness/options/report_files.h"
 #include "harness/options/sweep_settings.h"

@@ -1,24 +1,73 @@
 // SPDX-License-Identifier: MIT
-// trial_evidence.h: makes evidence for the judge from one trial of a lifecycle, or settles the trial at once when nothing is wrong.
-//
-// Most trials unwind cleanly, and a call stack costs several times the call. So a trial runs without stacks first. It is settled when
-// everything is released, no rule is broken, the error was reported and the clean cycle afterwards works. Any other trial runs again with
-// stacks and is judged (harness/verdict) like the trial of a program.
+// trial_evidence.h: what one trial of a lifecycle says to the judge, beside the journal of its calls.
 #pragma once
 
+#include <cuda.h>
+
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "faults/plan/fault.h"
-#include "harness/lifecycle/trial_trace.h"
+#include "harness/probes/host_meters.h"
 #include "harness/sweep/findings/benign.h"
 #include "harness/sweep/run/observation.h"
 #include "harness/sweep/runners/runner.h"
+#include "harness/verdict/steps.h"
 #include "include/cuaudit/lifecycle.h"
 
 namespace cuaudit::harness {
+
+// What the steps of one trial returned, in addition to the journal of its calls.
+//
+//   Owns      plain values, which may lie in memory shared with a forked child.
+//   Units     records and tickets of the journal.
+//   Errors    `finished` false: the trial did not reach the end of that cycle.
+
+// What the host drop-in saw of one cycle: heap blocks as numbers, all else as records of its journal.
+struct HostSpan {
+  HostNet net;
+  std::size_t first = 0;
+  std::size_t end = 0;  // one past the last
+  // Requests of the program's own modules, when they are counted.
+  std::uint32_t allocations = 0;
+  std::uint32_t threads = 0;
+};
+
+struct CycleTrace : CycleSteps {
+  bool finished = false;
+  std::size_t first_record = 0;
+  std::size_t end_record = 0;  // one past the last
+  std::uint64_t begin = 0;     // ticket at its begin; `end` at its end
+  std::uint64_t end = 0;
+  HostChange host;               // of the meters that were asked for
+  std::uint64_t heap_bytes = 0;  // heap bytes at the end, when asked for
+  HostSpan seen;
+};
+
+inline constexpr std::size_t kMostCycles = 2;
+
+struct TrialTrace {
+  bool opened = false;           // a world was opened
+  bool finished = false;         // the run reached its end, whatever the steps returned
+  bool prepared = false;         // the preparation of the case succeeded
+  std::uint32_t kept = 0;        // objects that could not be released on the genuine driver
+  std::uint32_t unguarded = 0;   // released objects that the case believes alive and whose handles could reach the genuine driver
+  std::uint64_t unheard = 0;     // statements of a pool about blocks through another table than the trial's gate
+  CUresult lost = CUDA_SUCCESS;  // sticky error of the genuine driver's context after the trial
+  StepTrace prepare;
+  CycleTrace cycle[kMostCycles];  // the faulted cycle, then a clean one in the same world
+  std::size_t first_failed = 0;   // first cycle that reported a failure, from 1; 0: none
+  CycleTrace failed;              // the trace of that cycle
+};
+
+// Makes evidence for the judge from one trial of a lifecycle, or settles the trial at once when nothing is wrong.
+//
+// Most trials unwind cleanly, and a call stack costs several times the call. So a trial runs without stacks first. It is settled when
+// everything is released, no rule is broken, the error was reported and the clean cycle afterwards works. Any other trial runs again with
+// stacks and is judged (harness/verdict) like the trial of a program.
 
 // The first cycle of a run. The journal has only the calls of this cycle, the ledger its state at the end. Older objects are not judged.
 Observation ObserveCycle(const faults::JournalView& journal, const TrialTrace& trace, const Ending& ending);

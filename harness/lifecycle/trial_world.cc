@@ -12,7 +12,7 @@
 
 #include "faults/driver/genuine_driver.h"
 #include "faults/driver/result.h"
-#include "faults/journal/memory_journal.h"
+#include "faults/journal/journal_file.h"
 #include "faults/journal/stack_table.h"
 #include "faults/shim/gate.h"
 #include "faults/shim/stop_watch.h"
@@ -21,7 +21,7 @@
 #include "harness/lifecycle/chosen_driver.h"
 #include "harness/lifecycle/give_back.h"
 #include "harness/lifecycle/host_records.h"
-#include "harness/lifecycle/own_process.h"
+#include "harness/lifecycle/isolation.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -18,7 +18,7 @@
 
 #include "faults/journal/journal_view.h"
 #include "faults/plan/plan.h"
-#include "harness/lifecycle/trial_trace.h"
+#include "harness/lifecycle/trial_evidence.h"
 #include "harness/probes/host_meters.h"
 #include "harness/process/status.h"
 #include "include/cuaudit/lifecycle.h"

@@ -12,13 +12,13 @@
 #include <utility>
 #include <vector>
 
-#include "faults/journal/memory_journal.h"
+#include "faults/journal/journal_file.h"
 #include "faults/journal/stack_table.h"
 #include "faults/shim/gate.h"
 #include "harness/ledger/folding.h"
-#include "harness/lifecycle/audit_report.h"
 #include "harness/lifecycle/chosen_driver.h"
-#include "harness/lifecycle/own_process.h"
+#include "harness/lifecycle/isolation.h"
+#include "harness/lifecycle/sweep_lifecycle.h"
 #include "harness/verdict/surplus.h"
 
 namespace cuaudit {

@@ -7,9 +7,8 @@
 #include <utility>
 
 #include "harness/process/files.h"
-#include "harness/sweep/findings/outcome.h"
+#include "harness/sweep/findings/coverage.h"
 #include "harness/sweep/findings/shrink.h"
-#include "harness/sweep/host_plan.h"
 #include "harness/sweep/plan/call_state.h"
 #include "harness/sweep/plan/plan_file.h"
 #include "harness/sweep/report_rows.h"

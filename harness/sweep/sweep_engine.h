@@ -236,4 +236,9 @@ class SweepEngine {
   bool by_site_ = false;             // faults are addressed by call stack
 };
 
+// Plans which host allocations and threads fail, one trial each (--how host_oom,host_thread): appends a fault for each allocation of the
+// rehearsal's first process and then for each thread, in their order, until `plan` holds options.limit faults. Only ways in options.hows
+// are planned. What is left out is counted by reason.
+void AppendHostFaults(const Rehearsal& rehearsal, const PlanOptions& options, PlannedFaults* plan);
+
 }  // namespace cuaudit::harness

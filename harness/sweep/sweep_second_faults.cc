@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "harness/sweep/findings/shrink.h"
+#include "harness/sweep/plan/make_plan.h"
 #include "harness/sweep/plan/plan_file.h"
-#include "harness/sweep/plan/prune.h"
 #include "harness/sweep/sweep_engine.h"
 
 namespace cuaudit::harness {

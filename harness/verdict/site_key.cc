@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "faults/driver/call_id.h"
-#include "faults/journal/memory_journal.h"
+#include "faults/journal/journal_file.h"
 #include "faults/journal/stack_key.h"
 #include "harness/verdict/judge.h"
 #include "harness/verdict/site_keys.h"

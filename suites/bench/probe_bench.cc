@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "faults/driver/call_id.h"
-#include "faults/journal/memory_journal.h"
+#include "faults/journal/journal_file.h"
 #include "harness/probes/host_meters.h"
 
 namespace cuaudit::harness {

@@ -26,7 +26,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int kNotAllowed = 77;  // of programs/hostile_story.h
+constexpr int kNotAllowed = 77;  // of programs/hostile/hostile_story.h
 
 bool MountsPossible() {
   static const bool possible = RunCommand({"unshare", "-r", "-m", "mount", "-t", "tmpfs", "tmpfs", TemporaryDirectory()}).exit == 0;
@@ -82,7 +82,7 @@ bool IsPlain(const std::string& text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c == '\n' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f); });
 }
 
-// The machine refuses what the program does where nothing of cuaudit is in the process; the driver is that of programs/other_driver.c.
+// The machine refuses what the program does where nothing of cuaudit is in the process; the driver is that of programs/late_library.c.
 bool RefusedWithoutCuaudit(const Row& row) {
   std::vector<std::string> command = {Program(row.program)};
   for (const std::string& word : Words(row.mode)) command.push_back(word);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whole programs that lose something in one place (programs/blame*), each built without and with optimisation: each sweep is one defect,
+// Whole programs that lose something in one place (programs/blame), each built without and with optimisation: each sweep is one defect,
 // with its rule, the function that is to blame and the release that it did not make. Optimisation must not change who is blamed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

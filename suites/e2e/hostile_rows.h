@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // hostile_rows.h: hostile programs, and what cuaudit must say of each: docs/ADVERSARIES.md is this table.
 //
-// Most programs tell one story (programs/hostile_story.h) in two forms. The careful one gives everything back when its event is refused.
-// The other one loses its stream then. So each row shows twice that the hostile part hides nothing: no finding where nothing is lost, and
-// the lost stream where it is.
+// Most programs tell one story (programs/hostile/hostile_story.h) in two forms. The careful one gives everything back when its event is
+// refused. The other one loses its stream then. So each row shows twice that the hostile part hides nothing: no finding where nothing is
+// lost, and the lost stream where it is.
 #pragma once
 
 #include <ostream>

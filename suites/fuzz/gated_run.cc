@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "faults/driver/result.h"
-#include "faults/journal/memory_journal.h"
+#include "faults/journal/journal_file.h"
 #include "faults/shim/gate.h"
 #include "suites/fuzz/machine.h"
 #include "suites/fuzz/require.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// host_faults_test.cc: allocations and threads of the host refused one by one, in a lifecycle in process. The host drop-in is linked into
-// this process: what both a place and a meter show is told once, and what only a meter shows is told all the same.
+// What the host refuses one by one in a lifecycle in process, and what a lifecycle leaves to host functions that are still queued.
 #include <cuaudit/gtest.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -9,6 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cstdlib>
 #include <functional>
 #include <memory>
@@ -25,7 +26,12 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Key;
+using ::testing::UnorderedElementsAre;
+
+// Allocations and threads of the host refused one by one, in a lifecycle in process. The host drop-in is linked into
+// this process: what both a place and a meter show is told once, and what only a meter shows is told all the same.
 
 constexpr bool kOwnHeap =
 #ifdef CUAUDIT_INSTRUMENTED
@@ -170,8 +176,6 @@ TEST(HostOom, NeedsTheHostToBeWatched) {
   EXPECT_THAT(audit.message, HasSubstr("faults of the host: expected cuaudit's host drop-in"));
 }
 
-using ::testing::UnorderedElementsAre;
-
 // An event is made and released, and in every cycle `loses` runs.
 Audit CyclesThat(std::function<void()> loses) {
   return RunCycles(Lifecycle("loses").WithCurrentContext().Init([loses = std::move(loses)](DriverRef driver) {
@@ -210,6 +214,128 @@ TEST(HostTold, ALossWithAPlaceHidesNoneWithout) {
   EXPECT_THAT(Texts(audit), UnorderedElementsAre("growth host_heap 10", "growth file_descriptor 10")) << audit.Text();
   for (const int file : files) close(file);
   for (void* const block : blocks) std::free(block);
+}
+
+// What a lifecycle has given to host functions that are still queued when a cycle ends. The simulated driver does not
+// call them, because their memory may be gone; what they would free is no loss.
+
+struct Note {
+  void* text;
+};
+
+// A note whose function is never called stays reachable for a sanitizer's own look for leaks.
+std::array<void* volatile, 4096> notes;
+std::size_t notes_made = 0;
+
+[[gnu::noinline]] Note* NewNote() {
+  auto* const note = static_cast<Note*>(std::malloc(sizeof(Note)));
+  note->text = std::calloc(1, 200);  // no stale pointer in it: what a note points to is not a loss
+  notes.at(notes_made++) = note;
+  return note;
+}
+
+void CUDA_CB FreeNote(void* argument) {
+  auto* const note = static_cast<Note*>(argument);
+  std::free(note->text);
+  std::free(note);
+}
+
+// What a test loses stays reachable for a sanitizer's own look for leaks.
+void* volatile lost = nullptr;
+[[gnu::noinline]] void LoseABlock() {
+  auto* const block = static_cast<void**>(std::malloc(64));
+  *block = lost;
+  lost = block;
+}
+
+struct Ways {
+  bool waits = true;     // for the function, where nothing fails
+  bool forgets = false;  // the note, when the launch fails
+  bool loses = false;    // a block, when the event fails
+};
+
+// Gives a note to a queued function that frees it. Destroying a stream does not wait for its work, and need not.
+Lifecycle GivesANote(const std::string& name, Ways ways) {
+  return Lifecycle(name).WithCurrentContext().Init([ways](DriverRef driver) {
+    CUstream stream = nullptr;
+    CUevent event = nullptr;
+    CUresult code = driver.StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+    if (code != CUDA_SUCCESS) return code;
+    Note* const note = NewNote();
+    code = driver.LaunchHostFunc(stream, FreeNote, note);
+    if (code != CUDA_SUCCESS && !ways.forgets) FreeNote(note);
+    if (code == CUDA_SUCCESS) {
+      code = driver.EventCreate(&event, 0);
+      if (code == CUDA_SUCCESS) code = driver.EventDestroy(event);
+      if (code != CUDA_SUCCESS && ways.loses) LoseABlock();
+    }
+    if (code == CUDA_SUCCESS && ways.waits) code = driver.StreamSynchronize(stream);
+    const CUresult destroyed = driver.StreamDestroy(stream);
+    return code != CUDA_SUCCESS ? code : destroyed;
+  });
+}
+
+TEST(QueuedFunctions, WhatTheyWillFreeIsNoLoss) {
+  const Lifecycle lifecycle = GivesANote("gives_a_note", {});
+  EXPECT_UNWINDS_CLEANLY(lifecycle);
+  EXPECT_ALLOCATION_NEUTRAL(lifecycle);
+}
+
+TEST(QueuedFunctions, WhatTheyWillFreeIsNoGrowth) {
+  const Lifecycle lifecycle = GivesANote("never_waits", {.waits = false});
+  EXPECT_ALLOCATION_NEUTRAL(lifecycle);
+  EXPECT_UNWINDS_CLEANLY(lifecycle);
+}
+
+TEST(QueuedFunctions, WhatNoneOfThemWasGivenIsALoss) {
+  const Audit audit = Sweep(GivesANote("loses_a_block", {.loses = true}), {.depth = 1});
+  EXPECT_THAT(Texts(audit), ElementsAre("leak host_heap 1 after cuEventCreate#1=OUT_OF_MEMORY,refuse")) << audit.Text();
+}
+
+TEST(QueuedFunctions, AFunctionThatWasNotQueuedFreesNothing) {
+  const Audit audit = Sweep(GivesANote("forgets_the_note", {.forgets = true}), {.depth = 1});
+  EXPECT_THAT(Texts(audit), ::testing::Each(::testing::HasSubstr(" after cuLaunchHostFunc#1="))) << audit.Text();
+  EXPECT_EQ(audit.verdicts.at("leak"), 1U) << audit.Text();
+}
+
+// The function of the faulted cycle stands behind a wait that the clean cycle ends.
+TEST(QueuedFunctions, NoneOfAFinishedCycleIsCalled) {
+  static std::atomic<std::intptr_t> now;
+  static std::atomic<int> late;
+  static void* host;
+  static CUdeviceptr word;
+  now = late = 0;
+  const auto lifecycle = Lifecycle("waits_for_a_word")
+                             .WithCurrentContext()
+                             .Prepare([](DriverRef driver) {
+                               const CUresult code = driver.MemHostAlloc(&host, sizeof(std::uint32_t), CU_MEMHOSTALLOC_DEVICEMAP);
+                               return code != CUDA_SUCCESS ? code : driver.MemHostGetDevicePointer(&word, host, 0);
+                             })
+                             .Init([](DriverRef driver) {
+                               CUstream stream = nullptr;
+                               CUevent event = nullptr;
+                               auto* const value = static_cast<volatile std::uint32_t*>(host);
+                               *value = 0;
+                               void* const cycle = reinterpret_cast<void*>(++now);
+                               CUresult code = driver.StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+                               if (code != CUDA_SUCCESS) return code;
+                               code = driver.StreamWaitValue32(stream, word, 1, CU_STREAM_WAIT_VALUE_EQ);
+                               if (code == CUDA_SUCCESS)
+                                 code = driver.LaunchHostFunc(
+                                     stream, [](void* of) { late += reinterpret_cast<std::intptr_t>(of) != now; }, cycle);
+                               if (code == CUDA_SUCCESS) code = driver.EventCreate(&event, 0);
+                               if (code == CUDA_SUCCESS) code = driver.EventDestroy(event);
+                               if (code == CUDA_SUCCESS) {
+                                 *value = 1;
+                                 code = driver.CtxSynchronize(nullptr);
+                               }
+                               const CUresult destroyed = driver.StreamDestroy(stream);
+                               return code != CUDA_SUCCESS ? code : destroyed;
+                             });
+  const Audit audit = Replay(lifecycle, {"cuEventCreate#1=OUT_OF_MEMORY,refuse"});
+  EXPECT_THAT(Texts(audit), IsEmpty()) << audit.Text();
+  EXPECT_EQ(audit.fired, 1U) << audit.Text();
+  EXPECT_EQ(late, 0);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/lifecycle/host_change.h"
+#include "harness/lifecycle/host_records.h"
 #include "suites/lifecycle/findings.h"
 
 namespace cuaudit::testing::host_test {

@@ -2,7 +2,6 @@
 // vmaf_ways_back.cc: what the ways back of pictures, kernels and extractors forget.
 #include <memory>
 
-#include "suites/reducers/picture.h"
 #include "suites/reducers/scoped_current.h"
 #include "suites/reducers/vectors.h"
 

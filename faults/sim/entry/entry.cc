@@ -5,7 +5,6 @@
 
 #include "faults/driver/result.h"
 #include "faults/sim/context/context.h"
-#include "faults/sim/entry/fork_and_exit.h"
 #include "faults/sim/graph/capture.h"
 #include "faults/sim/order/clock.h"
 #include "faults/sim/stream/schedule.h"

@@ -3,11 +3,8 @@
 
 #include "faults/sim/context/context.h"
 #include "faults/sim/entry/entry.h"
-#include "faults/sim/entry/fork_and_exit.h"
 #include "faults/sim/oracle/oracle.h"
 #include "faults/sim/order/clock.h"
-#include "faults/sim/stream/executor.h"
-#include "faults/sim/stream/queue.h"
 #include "faults/sim/stream/schedule.h"
 #include "faults/sim/stream/stream.h"
 #include "faults/sim/world.h"

@@ -4,7 +4,7 @@
 #include "faults/sim/graph/node.h"
 
 #include "faults/sim/kernel/launch.h"
-#include "faults/sim/memory/copy.h"
+#include "faults/sim/memory/memory.h"
 #include "faults/sim/operation/value_work.h"
 
 namespace cuaudit::sim {

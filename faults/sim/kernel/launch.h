@@ -46,7 +46,7 @@ const Symbol* KernelSymbol(const World& world, const CUDA_KERNEL_NODE_PARAMS& ke
 // Reads `extra`. INVALID_VALUE when the buffer or its size is missing.
 CUresult ReadExtra(void* const* extra, const char** buffer, std::size_t* bytes) noexcept;
 
-// Host functions that stand for kernels: which function a launch gets. executor.h runs it.
+// Host functions that stand for kernels: which function a launch gets. schedule.h runs it.
 //
 //   Owns      nothing; registered kernels live as long as the process.
 //   Threads   the caller holds the world's lock.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
-#include "faults/sim/memory/copy.h"
-
+#include "faults/sim/memory/memory.h"
 #include "faults/sim/memory/pool.h"
 
 namespace cuaudit::sim {

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "faults/sim/kernel/launch.h"
-#include "faults/sim/memory/copy.h"
+#include "faults/sim/memory/memory.h"
 #include "include/cuaudit/semaphore.h"
 
 namespace cuaudit::sim {

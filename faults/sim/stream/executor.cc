@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
 
-#include "faults/sim/stream/executor.h"
-
 #include "faults/sim/graph/node.h"
 #include "faults/sim/kernel/launch.h"
-#include "faults/sim/memory/copy.h"
 #include "faults/sim/memory/memory.h"
 #include "faults/sim/operation/value_work.h"
 #include "faults/sim/oracle/oracle.h"
 #include "faults/sim/order/clock.h"
-#include "faults/sim/stream/queue.h"
+#include "faults/sim/stream/schedule.h"
+#include "faults/sim/stream/stream.h"
 #include "include/cuaudit/kernel.h"
 
 namespace cuaudit::sim {

@@ -6,8 +6,6 @@
 #include "faults/sim/operation/value_work.h"
 #include "faults/sim/oracle/oracle.h"
 #include "faults/sim/order/clock.h"
-#include "faults/sim/stream/executor.h"
-#include "faults/sim/stream/queue.h"
 #include "faults/sim/stream/stream.h"
 
 namespace cuaudit::sim {

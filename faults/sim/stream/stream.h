@@ -1,14 +1,40 @@
 // SPDX-License-Identifier: MIT
-// stream.h: streams and their handles; what is recorded in, or waited for by, all streams of a context.
+// stream.h: streams, and how work is handed to them.
+#pragma once
+
+#include "faults/sim/state/call.h"
+#include "faults/sim/state/work.h"
+
+namespace cuaudit::sim {
+
+// Hands work to streams: queues it, or captures it.
+//
+//   Owns      the queued operations, and destroyed streams until their last operation has run.
+//   Threads   the caller holds the world's lock.
+//   Errors    OUT_OF_MEMORY when the arena is full; those of a capture that refuses the work.
+//   Source    CUDA Driver API 13.0, Stream synchronization behavior.
+
+// Captures the work if the stream is capturing, else queues it.
+CUresult Submit(Call& call, Stream* stream, CUgraphNodeType type, const Work& work) noexcept;
+// Queues the work whether or not the stream is capturing. `staging` belongs to the arena and is freed after the operation has run.
+CUresult Enqueue(World& world, Stream* stream, const Work& work, void* staging = nullptr, std::size_t staging_bytes = 0) noexcept;
+// Queues a wait for the recording, unless it is done.
+CUresult WaitOn(World& world, Stream* stream, Marker* marker) noexcept;
+
+// The stream has no operation left.
+void Delist(World& world, Stream* stream) noexcept;
+// While a stream is pinned, its record outlives its handle and its work.
+inline void Pin(Stream* stream) noexcept { ++stream->pins; }
+void Unpin(World& world, Stream* stream) noexcept;
+// Frees the record of a destroyed stream that has no work and no pins.
+void Bury(World& world, Stream* stream) noexcept;
+inline bool IsIdle(const Stream* stream) noexcept { return stream->head == nullptr; }
+
+// Streams and their handles; what is recorded in, or waited for by, all streams of a context.
 //
 //   Owns      nothing; a stream belongs to its context.
 //   Threads   the caller holds the world's lock.
 //   Source    CUDA Driver API 13.0, Stream synchronization behavior.
-#pragma once
-
-#include "faults/sim/state/call.h"
-
-namespace cuaudit::sim {
 
 // The stream behind a handle; 0, 1 and 2 are the default streams. nullptr: not a live stream, and *result is the call's result.
 Stream* FindStream(Call& call, CUstream handle, CUresult* result) noexcept;

@@ -1,5 +1,24 @@
 // SPDX-License-Identifier: MIT
-// coverage.h: counts the ways to fail that a sweep reached, of all that the program can reach; and the places at which an earlier sweep
+// coverage.h: what all trials of an audit amount to: how much of the plan they covered, and the outcome.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "harness/sweep/plan/make_plan.h"
+#include "harness/sweep/run/trial.h"
+#include "reports/run.h"
+
+namespace cuaudit::harness {
+
+// Counts the ways to fail that a sweep reached, of all that the program can reach; and the places at which an earlier sweep
 // made calls fail, so that a sweep with little time begins at the others.
 //
 //   Threads   one thread.
@@ -13,22 +32,6 @@
 //
 // A place of an earlier release has moved to other lines and has another stack. So places of two releases are compared by the call and by
 // the function of the program that makes it, and within a function by their number.
-#pragma once
-
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <map>
-#include <string>
-#include <unordered_map>
-#include <utility>
-#include <vector>
-
-#include "harness/sweep/plan/make_plan.h"
-#include "harness/sweep/run/trial.h"
-#include "reports/run.h"
-
-namespace cuaudit::harness {
 
 // Where the program makes a call, told by functions and lines, so that it is one place however it was compiled.
 struct ProgramPlace {
@@ -85,5 +88,19 @@ class CoverageTable {
   std::vector<Row> rows_;  // in the order of the plan
   std::unordered_map<std::uint64_t, std::size_t> by_key_;
 };
+
+// The outcome of an audit, from all its trials.
+
+// Sets run->outcome and run->message from `trials`, run->findings and run->totals.pruned. `possible` is the number of faults before --call,
+// --limit and pruning. `dir` is the directory of the journals.
+void SetOutcome(std::span<const TrialResult* const> trials, std::size_t possible, const std::string& dir, report::Run* run);
+
+// Called after SetOutcome for a sweep. Without host records, giving up cannot be told from unwinding everything except driver objects, so a
+// sweep that excused leaks as abandoned becomes not exercised instead of clean, and says so beside findings. Leaks that the marked phase
+// init excused need no host records.
+void RefuseUnseenAbandonment(const faults::JournalHeader& header, std::span<const TrialResult* const> trials, report::Run* run);
+
+// Makes a clean run not exercised when its coverage is below `tenths` of a percent.
+void RequireCoverage(std::uint64_t tenths, report::Run* run);
 
 }  // namespace cuaudit::harness

@@ -16,7 +16,6 @@
 
 #include "faults/journal/journal_file.h"
 #include "faults/journal/journal_view.h"
-#include "faults/journal/memory_journal.h"
 #include "harness/ledger/ledger.h"
 #include "harness/process/files.h"
 #include "harness/process/process.h"

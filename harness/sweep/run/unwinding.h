@@ -32,7 +32,7 @@
 #include <vector>
 
 #include "harness/sweep/plan/call_state.h"
-#include "harness/sweep/plan/prune.h"
+#include "harness/sweep/plan/make_plan.h"
 #include "harness/sweep/run/observation.h"
 #include "harness/verdict/verdict.h"
 

@@ -21,7 +21,7 @@
 #include <tuple>
 
 #include "faults/driver/call_id.h"
-#include "faults/journal/memory_journal.h"
+#include "faults/journal/journal_file.h"
 #include "harness/verdict/driver_owned.h"
 
 namespace cuaudit::harness {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "suites/bench/peers/measure.h"
-
 #include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
@@ -11,6 +9,8 @@
 #include <exception>
 #include <mutex>
 #include <thread>
+
+#include "suites/bench/peers/loops.h"
 
 namespace cuaudit::bench {
 namespace {

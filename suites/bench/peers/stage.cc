@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "suites/bench/peers/stage.h"
-
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -9,6 +7,7 @@
 
 #include "allocator/plugin/process_driver.h"
 #include "faults/driver/result.h"
+#include "suites/bench/peers/loops.h"
 
 namespace cuaudit::bench {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "faults/driver/call_shape.h"
-#include "suites/contract/context/green.h"
+#include "suites/contract/context/away.h"
 #include "suites/contract/question.h"
 
 namespace cuaudit::contract::legacy_questions {

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "suites/contract/context/away.h"
-#include "suites/contract/context/green.h"
 
 namespace cuaudit::contract::away_code_questions {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Device resources and green contexts: what they hold alive, what dies with them, and which calls they may stand in for.
-#include "suites/contract/context/green.h"
+#include "suites/contract/context/away.h"
 
 namespace cuaudit::contract::green_questions {
 namespace {

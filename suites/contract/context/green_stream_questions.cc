@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Streams and events of green contexts, and what is left of them once the green context is gone.
-#include "suites/contract/context/green.h"
+#include "suites/contract/context/away.h"
 #include "suites/contract/stream/stage.h"
 
 namespace cuaudit::contract::green_stream_questions {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What is destroyed while another object stands on it: what the other one still answers, and how it is released.
-#include "suites/contract/context/green.h"
+#include "suites/contract/context/away.h"
 #include "suites/contract/graph/graph_furniture.h"
 
 namespace cuaudit::contract::beneath_questions {

@@ -2,7 +2,7 @@
 // What is given back that nobody holds: null, what was given back already, and what is somebody else's.
 #include <string>
 
-#include "suites/contract/context/green.h"
+#include "suites/contract/context/away.h"
 #include "suites/contract/graph/graph_furniture.h"
 #include "suites/contract/question.h"
 

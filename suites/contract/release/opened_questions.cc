@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "suites/contract/context/green.h"
+#include "suites/contract/context/away.h"
 
 namespace cuaudit::contract::opened_questions {
 namespace {

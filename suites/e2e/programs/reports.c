@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-// reports.c: a lifecycle that marks its cycles and says of each how it went; each mode has one thing wrong, or looks as if it had.
+// reports.c: lifecycles that say how they went; a definition chooses the program.
+//
+// oneshot (ONESHOT): a tool that says "no GPU" and exits when its init fails, with what it had so far; later failures unwind.
+// Usage   oneshot [marked|careless|unmarked]
+//   marked    its phases are marked · careless  and a failure of its work exits, too · unmarked  no marks
+//
+// reports: a lifecycle that marks its cycles and says of each how it went; each mode has one thing wrong, or looks as if it had.
 // Usage   reports MODE [cycles]      default 3
 //   honest     nothing wrong: reports the error that it met, gives everything back, works again in the next cycle
 //   retry      an allocation that fails is tried again: success after a fault, and rightly so
@@ -11,6 +17,62 @@
 //   spurious   reports a failure in cycle 2 although all went well
 //   stuck      after one failure no cycle works any more
 //   twice      leaks its memory when the synchronization on the way back from a failed memset fails too
+#if defined(ONESHOT)
+#include <cuda.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuaudit/mark.h"
+
+static CUcontext context;
+static CUstream stream;
+static CUevent event;
+static CUdeviceptr memory;
+static const char *mode = "marked";
+
+static void phase(int which) {
+  if (strcmp(mode, "unmarked") != 0) cuaudit_phase(which);
+}
+
+static void need(CUresult result) {
+  if (result == CUDA_SUCCESS) return;
+  puts("no GPU");
+  exit(1);
+}
+
+static CUresult work(void) {
+  int given = 42, back = 0;
+  CUresult result = cuMemAlloc(&memory, 4096);
+  if (result != CUDA_SUCCESS) {
+    memory = 0;
+    return result;
+  }
+  result = cuMemcpyHtoD(memory, &given, sizeof(given));
+  if (result == CUDA_SUCCESS) result = cuMemcpyDtoH(&back, memory, sizeof(back));
+  return result != CUDA_SUCCESS || back == given ? result : CUDA_ERROR_UNKNOWN;
+}
+
+int main(int argc, char **argv) {
+  CUresult result;
+  if (argc > 1) mode = argv[1];
+  phase(CUAUDIT_INIT);
+  need(cuInit(0));
+  need(cuDevicePrimaryCtxRetain(&context, 0));
+  need(cuCtxSetCurrent(context));
+  need(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  need(cuEventCreate(&event, CU_EVENT_DEFAULT));
+  phase(CUAUDIT_WORK);
+  result = work();
+  if (result != CUDA_SUCCESS && strcmp(mode, "careless") == 0) exit(1);
+  phase(CUAUDIT_TEARDOWN);
+  if (memory != 0) cuMemFree(memory);
+  cuEventDestroy(event);
+  cuStreamDestroy(stream);
+  cuDevicePrimaryCtxRelease(0);
+  return result == CUDA_SUCCESS ? 0 : 1;
+}
+#else
 #include <cuaudit/mark.h>
 #include <cuda.h>
 #include <stdlib.h>
@@ -97,3 +159,4 @@ int main(int argc, char **argv) {
   cuDevicePrimaryCtxRelease(0);
   return failures == 0 ? 0 : 1;
 }
+#endif

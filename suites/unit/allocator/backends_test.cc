@@ -11,7 +11,7 @@
 
 #include "allocator/backends/driver_backend.h"
 #include "faults/sim/world.h"
-#include "suites/unit/allocator/refusing_driver.h"
+#include "suites/unit/allocator/passing_driver.h"
 
 namespace cuaudit::alloc::backends_test {
 namespace {

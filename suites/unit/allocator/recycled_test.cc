@@ -7,8 +7,7 @@
 
 #include "allocator/core/core.h"
 #include "suites/unit/allocator/allocating.h"
-#include "suites/unit/allocator/recycled_handle.h"
-#include "suites/unit/allocator/refusing_driver.h"
+#include "suites/unit/allocator/passing_driver.h"
 
 namespace cuaudit::alloc::recycled_test {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "faults/journal/memory_journal.h"
-
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "faults/journal/journal_file.h"
 #include "faults/journal/stack_table.h"
 
 namespace cuaudit::faults::memory_journal_test {

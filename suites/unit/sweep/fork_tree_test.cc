@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/sweep/plan/prune.h"
+#include "harness/sweep/plan/make_plan.h"
 #include "harness/sweep/runners/fork_exchange.h"
 
 namespace cuaudit::harness::fork_tree_test {

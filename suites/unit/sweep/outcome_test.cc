@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // What all trials amount to, and how much of the plan they covered.
-#include "harness/sweep/findings/outcome.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,7 +3,6 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/context/context.h"
 #include "faults/sim/entry/entry.h"
-#include "faults/sim/stream/queue.h"
 #include "faults/sim/stream/stream.h"
 
 namespace cuaudit::sim {

@@ -7,7 +7,6 @@
 #include "faults/sim/graph/node.h"
 #include "faults/sim/kernel/launch.h"
 #include "faults/sim/operation/value_work.h"
-#include "faults/sim/stream/queue.h"
 #include "faults/sim/stream/stream.h"
 
 namespace cuaudit::sim {

@@ -4,8 +4,7 @@
 #include "faults/sim/context/context.h"
 #include "faults/sim/entry/entry.h"
 #include "faults/sim/graph/capture.h"
-#include "faults/sim/memory/copy.h"
-#include "faults/sim/stream/queue.h"
+#include "faults/sim/memory/memory.h"
 #include "faults/sim/stream/schedule.h"
 #include "faults/sim/stream/stream.h"
 

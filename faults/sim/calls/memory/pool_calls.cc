@@ -12,7 +12,6 @@
 #include "faults/sim/memory/pool.h"
 #include "faults/sim/memory/share.h"
 #include "faults/sim/order/lifetime.h"
-#include "faults/sim/stream/queue.h"
 #include "faults/sim/stream/schedule.h"
 #include "faults/sim/stream/stream.h"
 

@@ -5,7 +5,6 @@
 #include "faults/sim/graph/capture.h"
 #include "faults/sim/memory/memory.h"
 #include "faults/sim/memory/pool.h"
-#include "faults/sim/stream/queue.h"
 #include "faults/sim/stream/stream.h"
 
 namespace cuaudit::sim {

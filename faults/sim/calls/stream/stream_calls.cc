@@ -7,7 +7,6 @@
 #include "faults/sim/graph/capture.h"
 #include "faults/sim/memory/pool.h"
 #include "faults/sim/order/clock.h"
-#include "faults/sim/stream/queue.h"
 #include "faults/sim/stream/schedule.h"
 #include "faults/sim/stream/stream.h"
 

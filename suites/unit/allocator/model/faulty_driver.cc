@@ -6,7 +6,7 @@
 
 #include "faults/driver/effects.h"
 #include "faults/driver/result.h"
-#include "faults/journal/memory_journal.h"
+#include "faults/journal/journal_file.h"
 #include "faults/shim/gate.h"
 
 namespace cuaudit::alloc {
