@@ -4,7 +4,6 @@
 
 #include "faults/cudart/descriptions.h"
 #include "faults/cudart/process.h"
-#include "faults/cudart/twins.h"
 
 namespace cuaudit::cudart {
 

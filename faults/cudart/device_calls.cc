@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "faults/cudart/calls.h"
+#include "faults/cudart/descriptions.h"
 #include "faults/cudart/process.h"
-#include "faults/cudart/twins.h"
 
 namespace cuaudit::cudart {
 namespace {

@@ -2,9 +2,9 @@
 // Kernels and the libraries that hold them: attributes, occupancy, names, handles; libraries that a program loads itself.
 
 #include "faults/cudart/calls.h"
+#include "faults/cudart/descriptions.h"
 #include "faults/cudart/process.h"
 #include "faults/cudart/registry.h"
-#include "faults/cudart/twins.h"
 
 namespace cuaudit::cudart {
 namespace {

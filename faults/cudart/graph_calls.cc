@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Graphs as a whole: creation, topology, instantiation, launch, update, user objects.
-#include "faults/cudart/node_plan.h"
+#include "faults/cudart/descriptions.h"
 #include "faults/cudart/process.h"
 
 namespace cuaudit::cudart {

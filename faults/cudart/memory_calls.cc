@@ -2,9 +2,9 @@
 // Memory of device and host: allocating it, asking about it, copies in batches; hints and moves of managed memory; pools.
 
 #include "faults/cudart/calls.h"
+#include "faults/cudart/descriptions.h"
 #include "faults/cudart/exports.h"
 #include "faults/cudart/process.h"
-#include "faults/cudart/twins.h"
 
 namespace cuaudit::cudart {
 namespace {

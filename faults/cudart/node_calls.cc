@@ -2,7 +2,7 @@
 // Graph nodes of each kind: adding them, asking for their parameters, changing those. Copies are described by a cudaMemcpy3DParms, as a row
 // of bytes, or with a device variable on one side.
 
-#include "faults/cudart/node_plan.h"
+#include "faults/cudart/descriptions.h"
 #include "faults/cudart/registry.h"
 
 namespace cuaudit::cudart {

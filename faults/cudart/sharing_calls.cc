@@ -2,7 +2,6 @@
 // What is shared with other processes and other interfaces: memory, synchronisation, graphics resources, the log.
 #include "faults/cudart/calls.h"
 #include "faults/cudart/descriptions.h"
-#include "faults/cudart/twins.h"
 
 namespace cuaudit::cudart {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Streams and events: creation, waiting, callbacks, attributes, capture.
 #include "faults/cudart/calls.h"
+#include "faults/cudart/descriptions.h"
 #include "faults/cudart/process.h"
-#include "faults/cudart/twins.h"
 
 namespace cuaudit::cudart {
 

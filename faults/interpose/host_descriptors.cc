@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Wraps the functions that open and close descriptors, so that each descriptor has a stack. A census (host_census.h) finds descriptors
-// that came another way: by a system call, or opened inside the C library.
+// Wraps the functions that open and close descriptors, and those that map memory, so that each descriptor and mapping has a stack. A census
+// (host_census.h) finds descriptors that came another way: by a system call, or opened inside the C library.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -289,9 +289,9 @@ CUAUDIT_WRAP(int, closedir, (DIR * directory)) {
   return Next(&next_closedir_, "closedir")(directory);
 }
 
-using namespace cuaudit::faults;
-
-#define CUAUDIT_WRAP(result, name, parameters)                                                       \
+// Mappings that the program and its libraries make. Mappings that the C library makes for its heap and for stacks do not pass through these
+// functions.
+#define CUAUDIT_WRAP_MAPPING(result, name, parameters)                                               \
   extern "C" __attribute__((visibility("default"))) result wrapped_##name parameters __asm__(#name); \
   extern "C" result wrapped_##name parameters
 
@@ -303,15 +303,15 @@ static void* Mapped(void* address, size_t bytes, int protection, int flags, int 
   return memory;
 }
 
-CUAUDIT_WRAP(void*, mmap, (void* address, size_t bytes, int protection, int flags, int file, off_t offset)) {
+CUAUDIT_WRAP_MAPPING(void*, mmap, (void* address, size_t bytes, int protection, int flags, int file, off_t offset)) {
   return Mapped(address, bytes, protection, flags, file, offset);
 }
 
-CUAUDIT_WRAP(void*, mmap64, (void* address, size_t bytes, int protection, int flags, int file, off_t offset)) {
+CUAUDIT_WRAP_MAPPING(void*, mmap64, (void* address, size_t bytes, int protection, int flags, int file, off_t offset)) {
   return Mapped(address, bytes, protection, flags, file, offset);
 }
 
-CUAUDIT_WRAP(int, munmap, (void* address, size_t bytes)) {
+CUAUDIT_WRAP_MAPPING(int, munmap, (void* address, size_t bytes)) {
   Record* record = Watching() ? Reserve(HostCall::Unmap, Address(address), Pages(bytes)) : nullptr;
   const int result = static_cast<int>(syscall(SYS_munmap, address, bytes));
   if (result == 0) {
@@ -322,7 +322,7 @@ CUAUDIT_WRAP(int, munmap, (void* address, size_t bytes)) {
   return result;
 }
 
-CUAUDIT_WRAP(void*, mremap, (void* address, size_t bytes, size_t wanted, int flags, ...)) {
+CUAUDIT_WRAP_MAPPING(void*, mremap, (void* address, size_t bytes, size_t wanted, int flags, ...)) {
   void* where = nullptr;
   if ((flags & MREMAP_FIXED) != 0) {
     va_list list;

@@ -254,8 +254,7 @@ CUAUDIT_EXPORT int pthread_mutex_destroy(pthread_mutex_t* mutex) noexcept {
   return Next(&next_mutex_destroy, "pthread_mutex_destroy")(mutex);
 }
 
-using namespace cuaudit::faults;
-
+// Joinable threads: from pthread_create (which std::thread calls) or C11's thrd_create until they are joined or detached.
 #define CUAUDIT_WRAP(name, parameters)                                                            \
   extern "C" __attribute__((visibility("default"))) int wrapped_##name parameters __asm__(#name); \
   static int(*next_##name##_) parameters;                                                         \

@@ -7,7 +7,6 @@
 #include "faults/driver/effects.h"
 #include "faults/driver/result.h"
 #include "faults/shim/call_record.h"
-#include "faults/shim/node_addresses.h"
 #include "faults/shim/thread_identity.h"
 #include "faults/shim/told_objects.h"
 

@@ -17,7 +17,7 @@
 //   6 a gone handle answers, if nothing did before (gone_handles.h)
 //   7 call stack, if not taken yet      8 whether it is captured, if it is passed on (captures.h)
 // After the driver, or OnRefusal:
-//   1 what the call wrote, addresses of graph nodes (node_addresses.h) and objects in structures (told_objects.h)
+//   1 what the call wrote, addresses of graph nodes and objects in structures (told_objects.h)
 //   2 captures begun and ended
 //   3 cuInit: the device's name         4 the pin, after a retain (pinned_contexts.h)
 //   5 contexts that took their loss with them, references of the program    6 handles that are gone, or are there again

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
-#include "faults/shim/node_addresses.h"
-
 #include <string.h>
 
 #include "faults/driver/effects.h"
@@ -9,6 +7,7 @@
 #include "faults/driver/shape.h"
 #include "faults/shim/call_record.h"
 #include "faults/shim/captures.h"
+#include "faults/shim/told_objects.h"
 
 namespace cuaudit::faults {
 namespace {

@@ -10,7 +10,7 @@
 #include "harness/process/shell.h"
 #include "harness/sweep/plan/plan_file.h"
 #include "harness/sweep/report_rows.h"
-#include "harness/sweep/run/subject_content.h"
+#include "harness/sweep/run/rehearsal.h"
 #include "harness/sweep/runners/make_runner.h"
 #include "reports/defect_words.h"
 #include "reports/message.h"

@@ -26,7 +26,6 @@
 #include "harness/options/sweep_settings.h"
 #include "harness/process/files.h"
 #include "harness/process/shell.h"
-#include "harness/recording/pack.h"
 #include "harness/recording/recording.h"
 
 namespace cuaudit::harness {

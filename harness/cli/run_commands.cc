@@ -18,7 +18,7 @@
 #include "harness/options/report_files.h"
 #include "harness/options/sweep_settings.h"
 #include "harness/process/files.h"
-#include "harness/sweep/findings/lifetimes.h"
+#include "harness/sweep/findings/benign.h"
 #include "harness/sweep/report_rows.h"
 #include "harness/sweep/sweep_engine.h"
 

@@ -15,7 +15,7 @@
 #include "harness/cycle/cycles.h"
 #include "harness/sweep/plan/plan_file.h"
 #include "harness/sweep/report_rows.h"
-#include "harness/sweep/run/subject_content.h"
+#include "harness/sweep/run/rehearsal.h"
 #include "harness/sweep/runners/make_runner.h"
 
 namespace cuaudit::harness {

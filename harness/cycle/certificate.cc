@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "harness/cycle/certificate.h"
-
 #include <algorithm>
 #include <charconv>
 #include <utility>
 
 #include "harness/cycle/cycles.h"
+#include "harness/cycle/meters.h"
 #include "harness/ledger/rules.h"
-#include "harness/sweep/findings/fingerprint.h"
+#include "harness/sweep/findings/aggregate.h"
 
 namespace cuaudit::harness {
 namespace {

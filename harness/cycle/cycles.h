@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/cycle/certificate.h"
+#include "harness/cycle/meters.h"
 #include "harness/cycle/snapshot.h"
 #include "harness/process/status.h"
 #include "harness/process/work_dir.h"

@@ -9,7 +9,7 @@
 #include "harness/cycle/growth.h"
 #include "harness/ledger/kept_contexts.h"
 #include "harness/ledger/rules.h"
-#include "harness/sweep/findings/fingerprint.h"
+#include "harness/sweep/findings/aggregate.h"
 #include "reports/message.h"
 
 namespace cuaudit::harness {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
-#include "harness/lifecycle/give_back.h"
+#include "harness/lifecycle/trial_world.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -19,7 +19,7 @@
 #include "harness/process/work_dir.h"
 #include "harness/sweep/plan/plan_file.h"
 #include "harness/sweep/report_rows.h"
-#include "harness/sweep/run/subject_content.h"
+#include "harness/sweep/run/rehearsal.h"
 #include "harness/sweep/sweep_engine.h"
 #include "reports/defect_words.h"
 #include "reports/message.h"

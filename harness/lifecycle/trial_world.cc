@@ -19,7 +19,6 @@
 #include "faults/sim/world.h"
 #include "harness/ledger/ledger.h"
 #include "harness/lifecycle/chosen_driver.h"
-#include "harness/lifecycle/give_back.h"
 #include "harness/lifecycle/host_records.h"
 #include "harness/lifecycle/isolation.h"
 

@@ -1,13 +1,5 @@
 // SPDX-License-Identifier: MIT
-// trial_world.h: the place where trials run: for each trial a new simulated world (or the one genuine driver), a gate in front of it, and a
-// journal that is emptied in between.
-//
-//   Owns      journal, call stacks and gate, and during a trial its world. On a genuine driver one reference to the primary context, which
-//             the first trial takes and the process keeps, so that no trial destroys the context of another trial's objects.
-//   Threads   one thread at a time; the steps of a lifecycle may use more.
-//   Units     records.
-//   Errors    Open answers a Status. When the system refuses a world, TrialTrace::opened stays false.
-//   Faults    Init, DevicePrimaryCtxRetain and CtxSetCurrent for lifecycles WithCurrentContext, recorded and never failed.
+// trial_world.h: the world of each trial, and how what a trial left is given back before the next.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +8,44 @@
 #include <string>
 #include <vector>
 
+#include "faults/driver/driver_ref.h"
 #include "faults/journal/journal_view.h"
 #include "faults/plan/plan.h"
+#include "harness/ledger/ledger.h"
 #include "harness/lifecycle/trial_evidence.h"
 #include "harness/probes/host_meters.h"
 #include "harness/process/status.h"
 #include "include/cuaudit/lifecycle.h"
 
 namespace cuaudit::harness {
+
+// Releases what a trial left on the one genuine driver of the process, so that the next trial starts without it, as in a new
+// simulated world.
+//
+//   Threads   one thread, while no other thread calls the driver.
+//   Units     objects.
+//   Errors    objects that cannot be released are counted and stay until the process ends.
+//   Faults    makes the release calls on `driver` itself: they are not recorded and never fail by plan.
+//   Source    faults/driver/effects.def says which call releases what.
+
+// Releases the newest object first, with `context` as the current context. Answers how many objects stay.
+std::uint32_t GiveBack(driver::DriverRef driver, CUcontext context, const Ledger& ledger);
+
+// Pops every context of this thread's stack.
+void EmptyContextStack(driver::DriverRef driver);
+
+// Sets this thread's capture mode to the default. A mode that a trial left decides which calls the next trial may make.
+void PutBackCaptureMode(driver::DriverRef driver);
+
+// The place where trials run: for each trial a new simulated world (or the one genuine driver), a gate in front of it, and a
+// journal that is emptied in between.
+//
+//   Owns      journal, call stacks and gate, and during a trial its world. On a genuine driver one reference to the primary context, which
+//             the first trial takes and the process keeps, so that no trial destroys the context of another trial's objects.
+//   Threads   one thread at a time; the steps of a lifecycle may use more.
+//   Units     records.
+//   Errors    Open answers a Status. When the system refuses a world, TrialTrace::opened stays false.
+//   Faults    Init, DevicePrimaryCtxRetain and CtxSetCurrent for lifecycles WithCurrentContext, recorded and never failed.
 
 class HostRecords;
 

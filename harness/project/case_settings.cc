@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
-#include "harness/cycle/certificate.h"
 #include "harness/cycle/cycles.h"
+#include "harness/cycle/meters.h"
 #include "harness/options/sweep_settings.h"
 #include "harness/process/program.h"
 #include "harness/process/shell.h"

@@ -11,7 +11,7 @@
 #include "harness/process/files.h"
 #include "harness/process/program.h"
 #include "harness/sweep/plan/plan_file.h"
-#include "harness/sweep/run/subject_content.h"
+#include "harness/sweep/run/rehearsal.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "harness/recording/pack.h"
-
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -12,6 +10,7 @@
 
 #include "faults/journal/recording.h"
 #include "faults/journal/stack_key.h"
+#include "harness/recording/recording.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -64,4 +64,15 @@ void DropWhatNeedsTheEnd(Ledger* ledger);
 // A living process, other than this one, that has the file mapped in order to write to it; nothing when there is none.
 std::optional<pid_t> WriterOf(const std::string& path, const Recording& recording);
 
+// Cuts a journal down to what it holds, so that it is small enough to send.
+//
+// The result has the same format. It has only the records that are whole, in their order, the call stacks of these, and the modules and
+// Python functions of those. Nobody can append to it.
+
+// The bytes of the packed journal of a run, which keeps all its modules. No process may write `journal` any more.
+std::string PackJournal(const faults::JournalView& journal);
+
+// The bytes of the packed recording. `recording` was read from `journal`.
+std::string PackRecording(const faults::JournalView& journal, const Recording& recording);
+
 }  // namespace cuaudit::harness

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "suites/contract/question.h"
 
@@ -18,5 +19,11 @@ std::string AskGated(const Question& question);
 
 // The library, `driver` says which, in a process of its own, so that a crash or a hang is an answer too: "crash", "hang".
 std::string AskChild(const Question& question, const std::string& driver, const std::string& library);
+
+// Checks that questions exist, without a current context and with another one, for each entry point that is handed an object.
+
+// One line for each entry point that no none.* or no elsewhere.* question calls and that unasked.def does not excuse, and for each row of
+// unasked.def that excuses nothing. Asks those questions of the simulated driver.
+std::vector<std::string> HandlesWithoutQuestion();
 
 }  // namespace cuaudit::contract

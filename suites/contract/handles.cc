@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
-#include "suites/contract/handles.h"
-
 #include <memory>
 #include <set>
 
@@ -9,6 +7,7 @@
 #include "faults/driver/effects.h"
 #include "faults/shim/gate.h"
 #include "faults/sim/world.h"
+#include "suites/contract/ask.h"
 #include "suites/contract/question.h"
 
 namespace cuaudit::contract {

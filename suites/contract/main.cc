@@ -23,7 +23,6 @@
 #include "faults/driver/genuine_driver.h"
 #include "suites/contract/ask.h"
 #include "suites/contract/comparison.h"
-#include "suites/contract/handles.h"
 #include "suites/contract/partner.h"
 #include "suites/contract/question.h"
 

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
+FRAMEWORKS = ("torch", "cupy", "jax", "numba")
 LOADER = ("libffi", "_ctypes", "libpython", "ld-linux", "libc.so")
 
 
@@ -21,12 +22,17 @@ def where(frames):
     return named[:6]
 
 
-def one_kind(check, python, program, kind, bound):
-    report, said = check.out / f"{program.stem}_{kind}.json", check.out / f"{program.stem}_{kind}.said"
+def program_of(name):
+    """The program about a library, with its first argument."""
+    return [PROGRAMS / ("grow_frameworks.py" if name in FRAMEWORKS else "grow_cuda.py"), name]
+
+
+def one_kind(check, python, name, kind, bound):
+    report, said = check.out / f"grow_{name}_{kind}.json", check.out / f"grow_{name}_{kind}.said"
     started = time.monotonic()
     try:
         done = check.run([check.tool, "cycles", f"--driver={check.driver}", "--no-host", "--warm-up", "2", "--format", "json", "--output", report, "--",
-                          python, program, kind, "12"], timeout=bound, env=dict(os.environ, SAID=str(said)))
+                          python, *program_of(name), kind, "12"], timeout=bound, env=dict(os.environ, SAID=str(said)))
     except Exception as error:
         return {"kind": kind, "outcome": "no report", "why": f"{type(error).__name__}: {error}"[:300]}
     seconds = round(time.monotonic() - started, 1)
@@ -55,14 +61,13 @@ def libraries(check, python, programs, bound):
     """Ten cycles of each kind of object of each library that is here; those that are not are skipped with the reason. One after the other:
     how much device memory is in use, the driver says of the whole device."""
     for name in programs:
-        program = PROGRAMS / f"grow_{name}.py"
-        listed = check.run([python, program, "--list"], timeout=120)
+        listed = check.run([python, *program_of(name), "--list"], timeout=120)
         if listed.returncode != 0:
             reason = (listed.stderr or listed.stdout).strip().splitlines()[-1:] or [f"exit {listed.returncode}"]
             check.skip(f"libraries {name}", reason[0][:300])
             continue
         version, *kinds = listed.stdout.splitlines()
-        rows = [one_kind(check, python, program, kind, bound) for kind in kinds]
+        rows = [one_kind(check, python, name, kind, bound) for kind in kinds]
         planted = [row for row in rows if row["kind"].startswith("lost_")]
         found = all(row["outcome"] == "grows" for row in planted)
         done = [row for row in rows if row["outcome"] in ("grows", "undecided", "nothing grows")]

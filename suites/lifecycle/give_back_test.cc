@@ -2,10 +2,9 @@
 // What a trial left on a driver that the next trial shares is released; what went with its context is not touched again, because a genuine
 // driver ends the process for that.
 #define __CUDA_API_VERSION_INTERNAL
-#include "harness/lifecycle/give_back.h"
-
 #include <gtest/gtest.h>
 
+#include "harness/lifecycle/trial_world.h"
 #include "suites/support/gated_world.h"
 
 namespace cuaudit::harness::give_back_test {

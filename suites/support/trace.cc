@@ -10,7 +10,7 @@
 #include "faults/driver/effects.h"
 #include "harness/ledger/folding.h"
 #include "harness/ledger/rules.h"
-#include "suites/support/count_defects.h"
+#include "suites/support/journal_image.h"
 
 namespace cuaudit::testing {
 

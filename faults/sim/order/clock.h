@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// clock.h: which operation is ordered before which, and the recordings of events. work.h has the records.
+// clock.h: which operation is ordered before which, and the recordings of events. order.h has the records.
 //
 //   Threads   the caller holds the world's lock. All host threads share one clock: how they synchronise is invisible here, so what one
 //             thread waited for counts as known to all.
@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-#include "faults/sim/state/work.h"
+#include "faults/sim/state/order.h"
 #include "faults/sim/state/world_state.h"
 
 namespace cuaudit::sim {

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "faults/sim/base/box.h"
-#include "faults/sim/state/work.h"
+#include "faults/sim/state/order.h"
 
 namespace cuaudit::sim {
 

@@ -9,7 +9,7 @@
 
 #include "faults/sim/order/history.h"
 #include "faults/sim/state/call.h"
-#include "faults/sim/state/work.h"
+#include "faults/sim/state/order.h"
 
 namespace cuaudit::sim {
 

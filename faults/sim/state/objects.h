@@ -15,7 +15,7 @@
 #include "faults/sim/base/arena.h"
 #include "faults/sim/base/object.h"
 #include "faults/sim/base/region.h"
-#include "faults/sim/state/work.h"
+#include "faults/sim/state/order.h"
 
 namespace cuaudit::sim {
 

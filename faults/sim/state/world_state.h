@@ -14,7 +14,7 @@
 #include "faults/sim/base/arena.h"
 #include "faults/sim/device/profile.h"
 #include "faults/sim/state/objects.h"
-#include "faults/sim/state/work.h"
+#include "faults/sim/state/order.h"
 #include "faults/sim/world.h"
 
 namespace cuaudit::sim {

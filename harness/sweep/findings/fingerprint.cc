@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "harness/sweep/findings/fingerprint.h"
-
 #include <vector>
 
+#include "harness/sweep/findings/aggregate.h"
 #include "harness/sweep/plan/plan_file.h"
 
 namespace cuaudit::harness {

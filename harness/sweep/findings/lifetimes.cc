@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "harness/sweep/findings/lifetimes.h"
-
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -13,6 +11,7 @@
 #include "harness/defect/blame.h"
 #include "harness/defect/defects.h"
 #include "harness/process/files.h"
+#include "harness/sweep/findings/benign.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "harness/ledger/rules.h"
-#include "harness/sweep/findings/fingerprint.h"
+#include "harness/sweep/findings/aggregate.h"
 #include "harness/sweep/plan/make_plan.h"
 #include "harness/sweep/plan/plan_file.h"
 

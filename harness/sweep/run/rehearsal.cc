@@ -11,10 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "harness/recording/pack.h"
-#include "harness/sweep/run/settle_references.h"
+#include "harness/recording/recording.h"
 #include "harness/sweep/run/site_text.h"
-#include "harness/sweep/run/subject_content.h"
 #include "harness/verdict/surplus.h"
 
 namespace cuaudit::harness {

@@ -1,23 +1,29 @@
 // SPDX-License-Identifier: MIT
-// rehearsal.h: the fault-free runs that every trial is compared with.
-//
-//   Owns      journal and ledger of the first run, and of the other runs when the calls have no fixed order.
-//   Threads   one thread.
-//   Errors    Status when a run is unfit (observation.h) or was interrupted. Two different runs are no error: the case is drifting.
+// rehearsal.h: the fault-free runs of a program, what is known of it by them, and which references were settled in them.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "harness/ledger/ledger.h"
 #include "harness/process/work_dir.h"
 #include "harness/sweep/run/observation.h"
+#include "harness/sweep/run/site_text.h"
 #include "harness/sweep/run/trial.h"
+#include "harness/verdict/judge.h"
 #include "harness/verdict/rehearsed.h"
 
 namespace cuaudit::harness {
+
+// The fault-free runs that every trial is compared with.
+//
+//   Owns      journal and ledger of the first run, and of the other runs when the calls have no fixed order.
+//   Threads   one thread.
+//   Errors    Status when a run is unfit (observation.h) or was interrupted. Two different runs are no error: the case is drifting.
 
 struct Rehearsal {
   Observation run;
@@ -71,5 +77,42 @@ Result<Rehearsal> RehearsalIn(const Subject& subject, const std::string& directo
 
 // The first driver call, counted from 1 by the clock, at which two runs differ: "call 12: cuMemAlloc, then cuStreamCreate".
 std::string FirstDifference(const Evidence& first, const Evidence& second);
+
+// Settles the releases of counted references with the acquisitions that the program means.
+//
+//   Owns      nothing. Borrows ledgers and journals.
+//   Errors    never fails. What the call stacks do not tell stays as the ledger settled it.
+//
+// The fold settles a release with the newest reference, because the records of one moment tell no more. Here call stacks tell more
+// (harness/defect/reference_pairs.h). Only which reference remains changes, never how many. Nothing is done for handles that were never
+// held from several places at once.
+
+// Of a fault-free run. Fills Ledger::settled, which trials are settled by.
+void SettleReferences(const faults::JournalView& journal, Ledger* ledger);
+
+// Of a trial, as the rehearsal settles them; nullopt when the trial's ledger is right as it is.
+std::optional<Ledger> SettledAsRehearsed(const Evidence& rehearsal, const Evidence& trial, SiteTexts* sites);
+
+// One number for the content of the audited program, so that a sweep is only continued with its own trials.
+//
+//   Units     bytes of files. A file larger than kWholeBytes counts by its size, its first and its last MiB.
+//   Errors    none: an unreadable file counts as absent.
+
+inline constexpr std::size_t kWholeBytes = std::size_t{256} << 20U;
+
+// For a regular file; 0 for anything else.
+std::uint64_t FileContent(const std::string& path);
+
+// Covers the program's file, each argument that names a file (also as --option=FILE) which the program does not write, and the modules that
+// make calls in the fault-free run: by build id, or by size and modification time. A drifting program has no modules here, because another
+// run may call from other ones.
+std::uint64_t SubjectContent(const Subject& subject, const Rehearsal& rehearsal);
+
+// The same for the modules that make driver calls, by their build ids.
+std::uint64_t ModulesContent(const Rehearsal& rehearsal);
+
+// Hash of the program and everything else that two sweeps must share to continue each other's trials: its command, what it is launched
+// with, its content and its rehearsal.
+std::uint64_t SubjectHash(const Subject& subject, const Rehearsal& rehearsal, const JudgeOptions& judge);
 
 }  // namespace cuaudit::harness

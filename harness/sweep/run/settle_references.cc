@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "harness/sweep/run/settle_references.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "harness/defect/reference_pairs.h"
+#include "harness/sweep/run/rehearsal.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "harness/sweep/run/subject_content.h"
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,6 +11,7 @@
 
 #include "harness/process/files.h"
 #include "harness/sweep/plan/plan_file.h"
+#include "harness/sweep/run/rehearsal.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "faults/driver/effects.h"
 #include "harness/defect/blame.h"
-#include "harness/sweep/run/settle_references.h"
+#include "harness/sweep/run/rehearsal.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -2,8 +2,8 @@
 // How contexts end: what outlives them, and what is left of one that an error has lost.
 #include <string>
 
-#include "suites/contract/busy.h"
 #include "suites/contract/question.h"
+#include "suites/contract/stream/stage.h"
 
 // What outlives its context, and what outlives the references to the primary context.
 namespace cuaudit::contract::lifetime_questions {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Streams and events: creation, order of work, misuse; which calls wait for busy streams, and which calls a host function may make.
-#include "suites/contract/busy.h"
 #include "suites/contract/question.h"
 #include "suites/contract/stream/stage.h"
 

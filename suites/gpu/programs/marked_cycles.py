@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What the programs grow_*.py share: one kind of object made, used and destroyed again and again, each cycle marked for cuaudit.
 
-    grow_NAME.py --list            the version, then which kinds there are
-    grow_NAME.py KIND [CYCLES]     default 12, after as many as it takes to fill what is filled once
+    grow_*.py LIBRARY --list           the version, then which kinds there are
+    grow_*.py LIBRARY KIND [CYCLES]    default 12, after as many as it takes to fill what is filled once
 
 The marks of cuaudit/mark.h by ctypes; without cuaudit in the process they do nothing. Exit 77 and one line: what is asked for is not here.
 In the end one line of JSON, also to the file that SAID names: what was done, and how the driver was found: `linked` has the files here that were

@@ -16,7 +16,6 @@
 #include "faults/cudart/arena.h"
 #include "faults/cudart/calls.h"
 #include "faults/cudart/descriptions.h"
-#include "faults/cudart/node_plan.h"
 
 namespace cuaudit::cudart::cudart_test {
 namespace {

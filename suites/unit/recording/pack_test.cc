@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Packed recordings: what packing keeps, which files a reader refuses, and who still writes one.
-#include "harness/recording/pack.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -17,7 +17,6 @@
 #include "faults/journal/journal.h"
 #include "faults/journal/journal_file.h"
 #include "faults/journal/recording.h"
-#include "harness/recording/pack.h"
 #include "harness/recording/recording.h"
 
 namespace cuaudit::harness::recording_test {

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "faults/probes/host_reading.h"
-#include "harness/cycle/certificate.h"
 #include "harness/cycle/meters.h"
 #include "suites/unit/sweep/journal_builder.h"
 

@@ -9,9 +9,8 @@
 #include <set>
 
 #include "harness/process/files.h"
-#include "harness/recording/pack.h"
+#include "harness/recording/recording.h"
 #include "harness/sweep/plan/call_state.h"
-#include "harness/sweep/run/subject_content.h"
 #include "suites/support/temporary_dir.h"
 #include "suites/unit/sweep/journal_builder.h"
 

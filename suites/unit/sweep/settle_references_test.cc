@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "harness/sweep/run/settle_references.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdint>
 
+#include "harness/sweep/run/rehearsal.h"
 #include "suites/support/journal_image.h"
 
 namespace cuaudit::harness::settle_references_test {

@@ -7,7 +7,6 @@
 
 #include "harness/ledger/rules.h"
 #include "harness/sweep/findings/benign.h"
-#include "harness/sweep/findings/lifetimes.h"
 #include "suites/unit/sweep/journal_builder.h"
 
 namespace cuaudit::harness::trial_test {
