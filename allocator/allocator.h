@@ -42,7 +42,6 @@
 #include "allocator/backend.h"
 #include "allocator/options.h"
 #include "allocator/pool.h"
-#include "allocator/stream_ref.h"
 #include "faults/driver/driver_ref.h"
 
 namespace cuaudit::alloc {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// pool.h: private pools: for graph capture, and for users who want their own memory.
+// pool.h: streams as the allocator knows them, and private pools: for graph capture, and for users who want their own memory.
 //
 //   Owns      nothing; identities, options, and a checkpoint as plain data.
 //   Threads   immutable once filled in.
@@ -13,9 +13,33 @@
 #include <cstdint>
 #include <vector>
 
-#include "allocator/stream_ref.h"
-
 namespace cuaudit::alloc {
+
+// A stream as the allocator knows it: by an identity that is never given out again, unlike a CUstream.
+//
+//   Owns      nothing. Valid as long as its allocator; copied freely.
+//   Threads   immutable.
+//   Streams   made by Allocator::Identify from a live stream. Whoever passes one to Allocate promises that the stream still lives then, and
+//             that a capture of it was announced (allocator.h).
+//             The legacy default stream, and each thread's per-thread one, are streams of a context like others.
+//   Faults    makes no driver calls.
+
+struct StreamRecord;
+
+class StreamRef {
+ public:
+  StreamRef() = default;
+  explicit StreamRef(StreamRecord* record) noexcept : record_(record) {}
+  explicit operator bool() const noexcept { return record_ != nullptr; }
+  bool operator==(const StreamRef&) const = default;
+  StreamRecord* record() const noexcept { return record_; }
+  std::uint64_t id() const noexcept;  // as cuStreamGetId; of a captured stream a number of the allocator, with the highest bit set
+  CUstream handle() const noexcept;   // as it was when the stream was first seen
+  int device() const noexcept;        // index in the allocator's list; -1 for a stream of no device of the allocator
+
+ private:
+  StreamRecord* record_ = nullptr;
+};
 
 struct PoolId {
   std::uint64_t first = 0;  // {0, 0} is the pool that everybody shares

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "suites/lifecycle/subject.h"
+#include "suites/lifecycle/findings.h"
 
 namespace cuaudit::testing::host_beside_test {
 namespace {

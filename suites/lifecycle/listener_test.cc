@@ -7,7 +7,7 @@
 #include <iterator>
 #include <string>
 
-#include "suites/lifecycle/subject.h"
+#include "suites/lifecycle/findings.h"
 
 namespace cuaudit::testing::listener_test {
 namespace {

@@ -14,6 +14,7 @@
 
 #include "allocator/allocator.h"
 #include "faults/sim/world.h"
+#include "suites/unit/allocator/model/faulty_driver.h"
 
 namespace cuaudit::alloc {
 
@@ -199,5 +200,41 @@ inline Options Moving(Reuse reuse = Reuse::Poll) {
 // A block of twenty pages of theirs.
 inline constexpr std::int64_t kRowBytes = 40 * std::int64_t{kMiB};
 inline constexpr std::uint64_t kRowPages = 20;
+
+// An allocator on a simulated driver whose calls can be made to fail one by one, and two streams.
+//
+// Owns a reference to the primary context, and the allocator, whose calls fail as `failing` says. A preparation that fails fails the
+// test.
+
+class Releases : public testing::Test {
+ protected:
+  explicit Releases(const Setting& setting = {}) : a({}, setting) {
+    EXPECT_OK(a.d.DevicePrimaryCtxRetain(&context, 0));
+    s = a.Stream();
+    t = a.Stream();
+  }
+  ~Releases() override { EXPECT_OK(a.d.DevicePrimaryCtxRelease(0)); }
+  void Make(const Options& options) {
+    const DeviceConfig config;
+    ASSERT_OK(Allocator::Create(failing.ref(), &config, 1, options, &allocator));
+  }
+  CUdeviceptr Get(std::size_t bytes, CUstream stream) {
+    CUdeviceptr address = 0;
+    EXPECT_OK(allocator->Allocate(0, bytes, stream, &address)) << allocator->LastErrorText();
+    return address;
+  }
+  Statistics Stats() {
+    Statistics statistics;
+    allocator->GetStatistics(0, &statistics);
+    return statistics;
+  }
+
+  Allocating a;
+  CUcontext context = nullptr;
+  FailingCalls failing{a.d};
+  CUstream s = nullptr;
+  CUstream t = nullptr;
+  std::unique_ptr<Allocator> allocator;
+};
 
 }  // namespace cuaudit::alloc

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "suites/unit/allocator/allocating.h"
-#include "suites/unit/allocator/releases.h"
 
 namespace cuaudit::alloc::failing_moves_test {
 namespace {

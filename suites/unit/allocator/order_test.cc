@@ -3,7 +3,7 @@
 #include <string>
 
 #include "suites/unit/allocator/allocating.h"
-#include "suites/unit/allocator/model/failing_calls.h"
+#include "suites/unit/allocator/model/faulty_driver.h"
 
 namespace cuaudit::alloc::order_test {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "suites/unit/allocator/allocating.h"
-#include "suites/unit/allocator/model/failing_calls.h"
+#include "suites/unit/allocator/model/faulty_driver.h"
 
 namespace cuaudit::alloc::pools_test {
 namespace {

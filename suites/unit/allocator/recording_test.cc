@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "suites/unit/allocator/allocating.h"
-#include "suites/unit/allocator/releases.h"
 
 namespace cuaudit::alloc::recording_test {
 namespace {

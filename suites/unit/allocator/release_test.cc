@@ -5,7 +5,6 @@
 
 #include "allocator/driver_scope.h"
 #include "suites/unit/allocator/allocating.h"
-#include "suites/unit/allocator/releases.h"
 
 namespace cuaudit::alloc::release_test {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "allocator/plugin/rmm_resource.h"
-#include "suites/unit/allocator/releases.h"
+#include "suites/unit/allocator/allocating.h"
 
 namespace cuaudit::alloc::rmm_resource_test {
 namespace {

@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "suites/unit/allocator/allocating.h"
-#include "suites/unit/allocator/model/failing_calls.h"
+#include "suites/unit/allocator/model/faulty_driver.h"
 
 namespace cuaudit::alloc::slots_test {
 namespace {

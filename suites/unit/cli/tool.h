@@ -2,8 +2,13 @@
 // tool.h: runs cuaudit as a user does and keeps its output.
 #pragma once
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <string>
 #include <vector>
+
+#include "suites/support/tool.h"
 
 namespace cuaudit::harness {
 
@@ -13,13 +18,37 @@ struct Said {
   std::string err;
 };
 
+inline Said SaidBy(const std::vector<std::string>& command, const std::vector<std::string>& environment, bool unread) {
+  e2e::How how;
+  how.environment = environment;
+  how.deadline_ms = 240000;
+  how.unread = unread;
+  const e2e::Outcome outcome = e2e::RunCommand(command, how);
+  return {outcome.exit < 0 ? 128 + outcome.signal : outcome.exit, outcome.out, outcome.err};
+}
+
+inline std::vector<std::string> ToolWith(const std::vector<std::string>& arguments) {
+  std::vector<std::string> command = {e2e::Tool()};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return command;
+}
+
 // `environment`: NAME=VALUE lines beside this process's own. As root, `unprivileged` drops to nobody first.
-Said RunTool(const std::vector<std::string>& arguments, const std::vector<std::string>& environment = {}, bool unprivileged = false);
+inline Said RunTool(const std::vector<std::string>& arguments, const std::vector<std::string>& environment = {},
+                    bool unprivileged = false) {
+  std::vector<std::string> command = ToolWith(arguments);
+  if (unprivileged && geteuid() == 0) command.insert(command.begin(), {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"});
+  return SaidBy(command, environment, false);
+}
 
 // The same with stdout a pipe that nobody reads; `out` stays empty.
-Said RunToolUnread(const std::vector<std::string>& arguments, const std::vector<std::string>& environment = {});
+inline Said RunToolUnread(const std::vector<std::string>& arguments, const std::vector<std::string>& environment = {}) {
+  return SaidBy(ToolWith(arguments), environment, true);
+}
 
 // True when the text is exactly one line.
-bool IsOneLine(const std::string& text);
+inline bool IsOneLine(const std::string& text) {
+  return !text.empty() && std::count(text.begin(), text.end(), '\n') == 1 && text.back() == '\n';
+}
 
 }  // namespace cuaudit::harness

@@ -18,7 +18,6 @@
 
 #include "allocator/allocator.h"
 #include "faults/sim/world.h"
-#include "suites/unit/allocator/model/failing_calls.h"
 #include "suites/unit/allocator/model/faulty_driver.h"
 #include "suites/unit/allocator/model/program.h"
 
