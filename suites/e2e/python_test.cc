@@ -179,6 +179,16 @@ TEST_P(Python, ADefectInAnExceptionHandlerIsNamed) {
   EXPECT_EQ(Stack(finding["then"][0]), WithMain({At("handler", "except")}));
 }
 
+// The helper of the loop acquired what is lost, and is innocent.
+TEST_P(Python, ALoopAroundAHelperIsToBlame) {
+  const Audit audit = Sweep("pooled");
+  ASSERT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
+  ASSERT_EQ(audit.report["defects"].size(), 1U) << audit.findings();
+  const nlohmann::json& blame = audit.report["defects"][0]["blame"];
+  EXPECT_THAT(blame["function"]["function"].get<std::string>(), AnyOf("pooled", "pooled.<locals>.<listcomp>")) << blame.dump();
+  EXPECT_EQ(blame["because"], "held_it");
+}
+
 TEST_P(Python, AStackEndsWhereItIsFull) {
   const nlohmann::json finding = Only("deep", {}, {"--depth", "1", "--stacks", "20"});
   ASSERT_FALSE(finding.is_null());
