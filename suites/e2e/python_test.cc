@@ -114,6 +114,9 @@ TEST_P(Python, ACarefulProgramIsClean) {
   const Audit audit = Sweep("careful", {}, {});
   EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err << audit.findings();
   EXPECT_FALSE(SaysUnread(audit));
+  // Which blocks of its objects the interpreter frees at exit differs from run to run.
+  const Audit host = Sweep("careful", {}, {"--depth", "1", "--host"});
+  EXPECT_EQ(host.outcome.exit, 0) << host.outcome.err << host.findings().substr(0, 1000);
 }
 
 TEST_P(Python, FramesOfTheCLibraryStayBetweenPythonFrames) {
