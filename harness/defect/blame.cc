@@ -42,8 +42,12 @@ std::size_t RunningSince(const Stack& earlier, const Stack& later) {
   for (std::size_t in_a = common->in_a; in_a < earlier.size() && at < later.size(); ++in_a, ++at) {
     const report::Frame& before = earlier[in_a];
     const report::Frame& now = later[at];
-    const bool back = before.offset == now.offset || (now.line != 0 && now.line < before.line);
-    if (!before.once || !back || now.offset == 0) break;
+    // Of a Python function the line is known and no offset. Two calls in one line are one call made again where they lead to the same
+    // place.
+    const bool same_call = in_a != common->in_a || (in_a == 0 && at == 0);
+    const bool back = now.offset != 0 ? before.offset == now.offset || (now.line != 0 && now.line < before.line)
+                                      : now.line != 0 && now.line == before.line && same_call;
+    if (!before.once || !back) break;
   }
   return at;
 }

@@ -16,6 +16,7 @@
 
 #include "faults/driver/foreign_runtime.h"
 #include "harness/symbols/module_symbols.h"
+#include "harness/symbols/python_source.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -72,6 +73,7 @@ report::Frame PythonFrame(const faults::JournalView& journal, std::uint64_t raw)
 struct Symbolizer::Impl {
   // By path and build id, because module numbers differ between journals.
   std::map<std::pair<std::string, std::vector<std::uint8_t>>, Module> modules;
+  PythonSources python;
 
   Module& Find(std::string_view path, std::span<const std::uint8_t> build_id) {
     auto key = std::pair(std::string(path), std::vector<std::uint8_t>(build_id.begin(), build_id.end()));
@@ -122,6 +124,11 @@ struct Symbolizer::Impl {
       const Module::Place& place = Lookup(&module, faults::FrameOffset(raw));
       if (HasLeftByJump(place.called, frames)) frames.push_back(place.called);
       frames.insert(frames.end(), place.frames.begin(), place.frames.end());
+    }
+    for (std::size_t i = 0; i < frames.size(); ++i) {
+      if (frames[i].module != kPythonModule) continue;
+      const bool calls_python = i != 0 && frames[i - 1].module == kPythonModule;
+      frames[i].once = python.CallsOnce(frames[i].file, frames[i].line, calls_python ? std::string_view(frames[i - 1].function) : "");
     }
     return frames;
   }

@@ -13,7 +13,7 @@
 namespace cuaudit::harness {
 namespace {
 
-enum class Owner : std::uint8_t { Unknown, Driver, Interpreter, Program };
+enum class Owner : std::uint8_t { Unknown, Driver, Interpreter, PythonFunction, Program };
 
 std::string_view BaseName(std::string_view path) {
   const std::size_t slash = path.rfind('/');
@@ -49,8 +49,9 @@ class Owners {
   }
 
  private:
-  // A Python function stands in a call stack where the frames of its interpreter were. Generated code is the program's.
-  static Owner OfNoModule(std::uint64_t module) { return module == faults::kPython ? Owner::Interpreter : Owner::Program; }
+  // A Python function stands in a call stack where the frames of its interpreter were, or called a C function by ctypes. Generated code is
+  // the program's.
+  static Owner OfNoModule(std::uint64_t module) { return module == faults::kPython ? Owner::PythonFunction : Owner::Program; }
   // Unknown: a library that allocates on behalf of its caller.
   Owner OfModule(std::uint64_t module) {
     std::optional<Owner>& known = of_module_[module];
@@ -98,7 +99,9 @@ void MarkDriverOwned(const faults::JournalView& journal, Ledger* ledger) {
     // Interpreters never release imported modules, pools and locks, and a failure path may be the first to need one.
     const bool for_itself =
         object.kind == driver::Kind::DlopenReference || object.kind == driver::Kind::HostMapping || object.kind == driver::Kind::Mutex;
-    if (for_itself && owner == Owner::Interpreter) object.library_kept = true;
+    if (for_itself && owner == Owner::PythonFunction) object.library_kept = true;
+    // Which blocks of its objects an interpreter frees at exit depends on addresses: two runs of one program differ.
+    if ((for_itself || object.kind == driver::Kind::HostHeap) && owner == Owner::Interpreter) object.library_kept = true;
   }
   std::vector<Violation>& violations = ledger->violations;
   violations.erase(std::remove_if(violations.begin(), violations.end(),

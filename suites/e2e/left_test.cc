@@ -92,6 +92,24 @@ TEST(Left, IsAllowedWhenAsked) {
   for (const auto& note : audit.report["notes"]) EXPECT_EQ(note["rule"], "process_lifetime");
 }
 
+TEST(Left, IsAllowedWhereItIsSuppressed) {
+  const std::string directory = TemporaryDirectory();
+  const std::string report = directory + "/report.json";
+  const std::string accepted = directory + "/accepted.toml";
+  const How how = {.environment = {"CUAUDIT_TODAY=2031-01-01"}};
+  const Audit audit = Stays({"stream"});
+  ASSERT_FALSE(audit.report.is_null()) << audit.outcome.err;
+  WriteFile(report, audit.report.dump());
+  const Outcome written = RunCommand({Tool(), "suppress", audit.report["defects"][0]["fingerprint"].get<std::string>(), "--report", report,
+                                      "--reason=kept", "--owner=ann", "--until=2031-01-31", "--suppressions", accepted},
+                                     how);
+  ASSERT_EQ(written.exit, 0) << written.err;
+  ExpectClean(RunAudit({"run", "--suppressions", accepted}, {Program("stays"), "stream"}, how));
+  const Audit more = RunAudit({"run", "--suppressions", accepted}, {Program("stays"), "stream", "event"}, how);
+  EXPECT_EQ(more.outcome.exit, 1) << more.outcome.err;
+  EXPECT_EQ(more.result(), "left");
+}
+
 // Of a program that failed it is unknown what it would have released.
 TEST(Left, AProgramThatFailsIsNoRunToJudge) {
   const Audit audit = Stays({"stream", "fails"});

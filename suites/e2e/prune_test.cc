@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "suites/support/tool.h"
 
 namespace cuaudit::e2e::prune_test {
@@ -164,6 +166,8 @@ TEST(EqualUnwindings, TheReportHasEqualBytesWhateverFinishesFirstAndHoweverOften
   EXPECT_EQ(without_command(sweep("many", "4")), without_command(whole));
   const std::string log = directory + "/one/trials.jsonl";
   const std::string lines = ReadFile(log);
+  EXPECT_LE(lines.size(), 200 * static_cast<std::size_t>(std::count(lines.begin(), lines.end(), '\n')))
+      << "a trial takes 200 bytes at most";
   // In the first faults, in the samples of second ones, and in what they made necessary.
   for (const std::size_t size : {lines.size() / 3, lines.size() * 2 / 3, lines.size() * 9 / 10}) {
     WriteFile(log, lines.substr(0, size));

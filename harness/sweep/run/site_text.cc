@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "harness/sweep/run/site_text.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 #include <vector>
@@ -62,6 +63,13 @@ const PlaceText& SiteTexts::Text(const faults::JournalView& journal, const Site&
   if (known != known_.end()) return known->second;
   std::vector<report::Frame> stack = symbolizer_.Resolve(journal, site.stack);
   if (site.record_kind == faults::RecordKind::Stop) stack = WithoutRuntime(std::move(stack));
+  // The program gave a function of the driver to pthread_create or atexit. Which function of the C library called it says nothing.
+  if (site.record_kind == faults::RecordKind::Call && !stack.empty() && std::all_of(stack.begin(), stack.end(), IsStartCode)) {
+    report::Frame library;
+    library.module = "libc.so.6";
+    library.function = "the C library";
+    stack = {library};
+  }
   return known_.emplace(key, report::Acquired{CallName(site), std::move(stack)}).first->second;
 }
 

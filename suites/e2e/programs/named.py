@@ -149,6 +149,13 @@ def handler():
     encoder.close()
 
 
+def pooled():
+    """A helper makes one object for each turn of the loop here, which loses those of earlier turns."""
+    encoders = [Encoder() for _ in range(2)]  #: turns
+    for encoder in encoders:
+        encoder.close()
+
+
 def drift():
     """Every other run makes an event more, so faults are addressed by call stack."""
     with open(sys.argv[2], "ab") as counter:

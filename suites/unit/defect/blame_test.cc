@@ -122,6 +122,22 @@ TEST(Blame, WhoMakesTheSameCallWithoutAWayBackToItWasLeft) {
   EXPECT_EQ(RunningSince(S("worker:1 < thread:1"), call), call.size());
 }
 
+// Of a Python function there is a line and no offset.
+TEST(Blame, APythonFunctionThatMakesTheSameCallInTheSameLineWasLeft) {
+  const auto python = [](const std::string& text) {
+    Stack stack = S(text);
+    for (Frame& frame : stack) frame.offset = 0;
+    for (Frame& frame : stack) frame.once = true;
+    return stack;
+  };
+  Stack call = python("make:2 < fill:7 < main:10");
+  call[1].once = false;
+  EXPECT_EQ(RunningSince(call, call), 1U) << "fill has the loop";
+  EXPECT_EQ(RunningSince(call, python("make:1 < fill:7 < main:10")), 0U) << "an earlier line may be the end of a with statement";
+  EXPECT_EQ(RunningSince(python("make:2 < fill:7"), python("use:3 < fill:7")), 1U) << "one line makes two calls";
+  EXPECT_EQ(RunningSince(python("make:0"), python("make:0")), 0U);
+}
+
 TEST(Blame, AFunctionEnteredFromElsewhereIsNot) {
   EXPECT_EQ(Blamed("init:3 < main:10", "work:7 < main:11", "destroy:21 < main:12", {"destroy:20 < work:8 < main:11"}), "main");
 }

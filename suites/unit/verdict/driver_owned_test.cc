@@ -85,6 +85,7 @@ TEST(DriverOwned, ALibraryThatAnInterpreterOpensItselfHoldsAModuleForGood) {
     trace.Host(HostCall::DescriptorOpen, 0x7).Stack(1);
     trace.Host(HostCall::MutexInit, 0x6000).Stack(1);
     trace.Host(HostCall::Map, 0x7000, 4096).Stack(1);
+    trace.Host(HostCall::Allocate, 0x8000, 600).Stack(1);
     JournalImage image(trace);
     image.Module("/opt/lib/libcuaudit_host_basic.so").Module(opener).Module("/usr/bin/python3.11");
     image.Stack(1, {JournalImage::Frame(0, 0x10), JournalImage::Frame(1, 0x20), JournalImage::Frame(2, 0x30)});
@@ -94,6 +95,7 @@ TEST(DriverOwned, ALibraryThatAnInterpreterOpensItselfHoldsAModuleForGood) {
     EXPECT_FALSE(ledger.objects.at(1).library_kept) << "a file is closed by who opened it";
     EXPECT_EQ(ledger.objects.at(2).library_kept, kept) << "its own lock";
     EXPECT_EQ(ledger.objects.at(3).library_kept, kept) << "its own pool";
+    EXPECT_EQ(ledger.objects.at(4).library_kept, kept) << "its own object";
   }
 }
 
@@ -102,6 +104,7 @@ TEST(DriverOwned, APythonFunctionIsItsInterpreter) {
   Trace trace;
   trace.Host(HostCall::Map, 0x7000, 4096).Stack(1);
   trace.Host(HostCall::DescriptorOpen, 0x7).Stack(1);
+  trace.Host(HostCall::Allocate, 0x8000, 600).Stack(1);
   JournalImage image(trace);
   image.Module("/usr/lib/libc.so.6").PythonFunction("load", "/usr/lib/python3/tool.py");
   image.Stack(1, {JournalImage::Frame(0, 0x10), faults::PythonFrame(0, 12)});
@@ -110,6 +113,7 @@ TEST(DriverOwned, APythonFunctionIsItsInterpreter) {
   EXPECT_TRUE(ledger.objects.at(0).library_kept);
   EXPECT_FALSE(ledger.objects.at(0).driver_owned);
   EXPECT_FALSE(ledger.objects.at(1).library_kept) << "a file is closed by who opened it";
+  EXPECT_FALSE(ledger.objects.at(2).library_kept) << "the function called malloc by ctypes";
 }
 
 TEST(DriverOwned, WhatAHelperTakesThatMakesNoDriverCallIsNobodys) {
