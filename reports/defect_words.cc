@@ -122,9 +122,11 @@ bool IsSuppressed(const Defect& defect) { return defect.suppressed && !defect.su
 
 std::string DefectCount(const Run& run) {
   std::size_t defects = 0;
+  std::size_t expired = 0;
   std::vector<bool> suppressed(run.findings.size());
   for (const Defect& defect : run.defects) {
     defects += IsSuppressed(defect) ? 0 : 1;
+    expired += defect.suppressed && defect.suppressed->expired ? 1 : 0;
     if (!IsSuppressed(defect)) continue;
     for (const Member& member : defect.members) {
       for (const std::size_t finding : member.findings) suppressed[finding] = true;
@@ -134,6 +136,7 @@ std::string DefectCount(const Run& run) {
   std::string text = Plural(defects, "defect");
   if (findings != defects) text += ", " + Plural(findings, "finding");
   if (defects != run.defects.size()) text += fmt::format("; {} suppressed", run.defects.size() - defects);
+  if (expired != 0) text += fmt::format("; {} {} expired", expired, expired == 1 ? "suppression has" : "suppressions have");
   return text;
 }
 
@@ -199,6 +202,22 @@ void AddWayBack(const Run& run, const Defect& defect, std::vector<Step>* steps) 
   if (rest != 0) steps->push_back({fmt::format("and {} more call{}", rest, rest == 1 ? "" : "s"), {}, false, true});
 }
 
+// Where the step "X returned without ..." belongs: in front of the first call on the way back that a caller of X makes, for X has returned
+// then. Without such a call it is the last step of the way back.
+std::vector<Step>::iterator ReturnOf(const Finding& root, const Blame& blame, std::vector<Step>* steps) {
+  const Fault* const last = root.then.empty() ? (root.fault ? &*root.fault : nullptr) : &root.then.back();
+  if (last == nullptr || blame.because != BlamedBecause::HeldIt) return steps->end();
+  const auto is_in = [](const Frame& frame) {
+    return [&frame](const Frame& other) { return frame.module == other.module && FunctionOf(frame) == FunctionOf(other); };
+  };
+  const auto blamed = std::find_if(last->stack.begin(), last->stack.end(), is_in(blame.function));
+  if (blamed == last->stack.end()) return steps->end();
+  return std::find_if(steps->begin(), steps->end(), [&](const Step& step) {
+    if (!step.on_way_back || step.stack.empty() || is_in(blame.function)(step.stack.front())) return false;
+    return std::any_of(blamed + 1, last->stack.end(), is_in(step.stack.front()));
+  });
+}
+
 }  // namespace
 
 std::string Headline(const Finding& finding) {
@@ -240,7 +259,7 @@ std::vector<Step> StepsOf(const Run& run, const Defect& defect) {
   std::vector<Frame> at;
   if (const std::string blame = BlameOf(run, defect); !blame.empty()) {
     at = {defect.blame->function};
-    steps.push_back({blame, at, false});
+    steps.insert(ReturnOf(root, *defect.blame, &steps), {blame, at, false});
   }
   if (!root.where.empty()) {
     steps.push_back(seen);

@@ -125,8 +125,10 @@ class ProjectMerge {
     how.bytes = [this](std::size_t i) { return MemoryOfCase(merge_.shards, i); };
     how.carry_out = [this](std::size_t i) { return Pack(MergeCase(i)); };
     how.take = [this](std::size_t i, const std::string& answer) { return Take(i, Unpack(answer)); };
+    Progress of_cases(merge_.options.progress);
     if (how.at_a_time > 1) {
       jobs_ = std::max<std::size_t>(1, jobs / how.at_a_time);
+      how.progress = &of_cases;
       merge_.progress = Progress("none");  // several bars would write over each other
     }
     int signal = 0;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/progress.h"
 #include "harness/cli/session.h"
 #include "harness/cli/shard_work.h"
 #include "harness/cli/side_by_side.h"
@@ -130,6 +131,8 @@ class FirstPlan {
     how.bytes = [](std::size_t) { return kMemoryOfACase; };
     how.carry_out = [this](std::size_t i) { return AnswerOf([&] { return PlanCase(plan_.cases[i]); }); };
     how.take = [this](std::size_t i, const std::string& answer) { return Take(AnsweredBy(answer), &plan_.cases[i]); };
+    Progress progress(Options().progress);
+    how.progress = &progress;
     int signal = 0;
     const Status done = CarryOutSideBySide(plan_.cases.size(), how, &signal);
     if (signal == 0) signal = signal_;
@@ -279,6 +282,8 @@ Exit PlanNext(const Options& options) {
     trials += planned.trials;
     return planned.status;
   };
+  Progress progress(Options().progress);
+  how.progress = &progress;
   int signal = 0;
   const Status planned = CarryOutSideBySide(next.cases.size(), how, &signal);
   if (signal != 0) return static_cast<Exit>(kSignalled + signal);

@@ -56,7 +56,7 @@ Result<report::Audit> ResultOf(const Options& options) {
   if (!how.ok()) return how.status();
   const Result<Session> session = Session::Open(sweep);
   if (!session.ok()) return session.status();
-  Progress progress("none");
+  Progress progress(Options().progress);
   CarriedOut carried = CarryOutSweep(*session, *how, {}, &progress);
   if (carried.progressed.signal != 0) return Status(static_cast<Exit>(kSignalled + carried.progressed.signal), "ended by a signal");
   if (!carried.status.ok()) return carried.status;

@@ -65,6 +65,7 @@ Status AcceptIn(const std::string& file, report::Audit* audit) {
 }
 
 Exit WriteBaseline(const std::string& result, const std::string& file, bool allow_unproved) {
+  if (file == "-") return Refuse({Exit::Usage, "-: expected a file; without one the baseline goes to stdout"});
   const Result<report::Audit> audit = ReadResult(result);
   if (!audit.ok()) return Refuse(audit.status());
   const std::vector<report::NotProved> not_proved = report::NothingProved(*audit);

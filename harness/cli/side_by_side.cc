@@ -34,6 +34,14 @@ namespace {
   _exit(whole ? 0 : 1);
 }
 
+// Takes the answer of one piece; what `take` says stands on lines of its own.
+Status Take(const SideBySide& how, std::size_t number, std::size_t count, std::string answer) {
+  if (how.progress != nullptr) how.progress->Clear();
+  Status taken = how.take(number, std::move(answer));
+  if (how.progress != nullptr && taken.ok() && number + 1 < count) how.progress->Show(number + 1, count);
+  return taken;
+}
+
 class Workers {
  public:
   Workers(std::size_t count, const SideBySide& how) : count_(count), how_(how) {}
@@ -97,7 +105,7 @@ class Workers {
     under_way_.erase(worker);
     done_.emplace(ended->tag, std::move(answer));
     for (auto first = done_.begin(); first != done_.end() && first->first == taken_; first = done_.erase(first), ++taken_) {
-      Status status = how_.take(first->first, std::move(first->second));
+      Status status = Take(how_, first->first, count_, std::move(first->second));
       if (!status.ok()) return status;
     }
     return {};
@@ -138,12 +146,18 @@ class Workers {
 
 Status CarryOutSideBySide(std::size_t count, const SideBySide& how, int* signal) {
   *signal = 0;
-  if (how.at_a_time > 1 && count > 1) return Workers(count, how).Run(signal);
-  for (std::size_t number = 0; number < count; ++number) {
-    Status taken = how.take(number, how.carry_out(number));
-    if (!taken.ok()) return taken;
+  if (how.progress != nullptr && count > 1) {
+    how.progress->Begin("cases");
+    how.progress->Show(0, count);
   }
-  return {};
+  Status done;
+  if (how.at_a_time > 1 && count > 1) {
+    done = Workers(count, how).Run(signal);
+  } else {
+    for (std::size_t number = 0; number < count && done.ok(); ++number) done = Take(how, number, count, how.carry_out(number));
+  }
+  if (how.progress != nullptr) how.progress->Clear();
+  return done;
 }
 
 std::size_t UsableCores() {

@@ -17,6 +17,7 @@
 #include <functional>
 #include <string>
 
+#include "harness/cli/progress.h"
 #include "harness/process/status.h"
 
 namespace cuaudit::harness {
@@ -32,6 +33,8 @@ struct SideBySide {
   std::function<std::string(std::size_t number)> carry_out;
   // Runs in this process, in the order of the numbers, with the answer of `carry_out`. Any failure ends all.
   std::function<Status(std::size_t number, std::string answer)> take;
+  // Shows how many pieces are done. Null: nothing is shown.
+  Progress* progress = nullptr;
 };
 
 // `signal` gets the signal that ended it; 0: none did.

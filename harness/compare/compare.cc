@@ -241,6 +241,12 @@ void CompareWith(Base base, report::Audit* head) {
   comparison.base_guid = GuidOf(base);
   NameTheOnlyCase(&base, *head);
   const report::Audit earlier = base.audit ? std::move(*base.audit) : report::Audit();
+  for (const report::Case& one : head->cases) {
+    if (const std::string* const name = FormerName(one, base, earlier, *head)) {
+      comparison.warnings.push_back(one.name + ": " + *name +
+                                    " of the base is gone and looks like this case: if it was renamed, write the baseline anew");
+    }
+  }
   std::map<Group, std::vector<KnownDefect>> before;
   for (KnownDefect& defect : base.defects) {
     Group group{defect.case_name, defect.mode};

@@ -125,16 +125,36 @@ std::string WhyNotThere(const report::Case* now, report::Mode mode) {
   return now == nullptr ? "the case is gone" : "the case has no " + std::string(report::Name(mode));
 }
 
+const std::string* FormerName(const report::Case& one, const Base& base, const report::Audit& earlier, const report::Audit& head) {
+  std::set<std::string_view> fingerprints;
+  for (const report::Run& run : one.runs) {
+    for (const report::Defect& defect : run.defects) fingerprints.insert(defect.fingerprint);
+  }
+  for (const KnownRun& run : base.runs) {
+    if (run.case_name == one.name) return nullptr;
+  }
+  for (const KnownRun& known : base.runs) {
+    const report::Run* const now = RunOf(&one, known.mode);
+    if (now == nullptr || CaseOf(head, known.case_name) != nullptr) continue;
+    const report::Run* const was = RunOf(CaseOf(earlier, known.case_name), known.mode);
+    const bool commands = was != nullptr && !was->command.empty() && !now->command.empty();
+    const bool same =
+        commands ? OtherCommand(*was, *now).empty() : std::any_of(base.defects.begin(), base.defects.end(), [&](const KnownDefect& defect) {
+          return defect.case_name == known.case_name && fingerprints.contains(defect.fingerprint);
+        });
+    if (same) return &known.case_name;
+  }
+  return nullptr;
+}
+
 LookedFor::LookedFor(const report::Case* now, const report::Run* before, report::Mode mode) : run_(RunOf(now, mode)), before_(before) {
   if (now != nullptr && !now->not_run.empty()) why_ = now->not_run;
   else if (run_ == nullptr) why_ = WhyNotThere(now, mode);
   else why_ = report::WhyNothingProved(*run_);
   if (!why_.empty()) return;
-  const auto key = [](const report::Tried& one) { return WayKey{one.call, one.code, one.how, one.unwinding}; };
-  if (run_->coverage) {
-    for (const report::Tried& one : run_->coverage->tried) tried_[key(one)][one.function] = one.places;
-  }
+  if (run_->coverage) tried_ = TriedIn(*run_->coverage);
   if (run_->coverage && before_ != nullptr && before_->coverage) {
+    tried_before_ = TriedIn(*before_->coverage);
     for (const report::NotReached& row : run_->coverage->not_reached) ++more_not_reached_[KeyOf(row)];
     for (const report::NotReached& row : before_->coverage->not_reached) --more_not_reached_[KeyOf(row)];
   }
@@ -146,6 +166,12 @@ LookedFor::LookedFor(const report::Case* now, const report::Run* before, report:
   }
   if (!run_->sequence) return;
   for (const report::TriedCall& trial : run_->sequence->trials) most_faults_ = std::max<std::uint64_t>(most_faults_, trial.faults.size());
+}
+
+LookedFor::TriedPlaces LookedFor::TriedIn(const report::Coverage& coverage) {
+  TriedPlaces tried;
+  for (const report::Tried& one : coverage.tried) tried[{one.call, one.code, one.how, one.unwinding}][one.function] += one.places;
+  return tried;
 }
 
 LookedFor::RowKey LookedFor::KeyOf(const report::NotReached& row) {
@@ -213,15 +239,13 @@ bool LookedFor::MayBe(const std::string& function, const std::string& before) co
 // True when the base tried no more places of the way. A baseline file does not say.
 bool LookedFor::TriesAsManyPlaces(const FailingWay& way) const {
   if (before_ == nullptr || !before_->coverage) return false;
-  const auto places = [&way](const report::Coverage& coverage) {
-    std::uint64_t sum = 0;
-    for (const report::Tried& one : coverage.tried) {
-      const bool same = one.call == way.call && one.code == way.code && one.how == way.how && one.unwinding == way.unwinding;
-      if (same && one.function == way.function) sum += one.places;
-    }
-    return sum;
+  const auto places = [&way](const TriedPlaces& tried) -> std::uint64_t {
+    const auto found = tried.find({way.call, way.code, way.how, way.unwinding});
+    if (found == tried.end()) return 0;
+    const auto same = found->second.find(way.function);
+    return same == found->second.end() ? 0 : same->second;
   };
-  return places(*run_->coverage) >= places(*before_->coverage);
+  return places(tried_) >= places(tried_before_);
 }
 
 // Places are counted, and nobody knows which of them is that of the base. So one that was left out, or whose fault never fired, may be it,

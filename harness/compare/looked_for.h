@@ -17,11 +17,17 @@
 
 namespace cuaudit::harness {
 
+struct Base;  // compare.h
+
 const report::Case* CaseOf(const report::Audit& audit, const std::string& name);
 const report::Run* RunOf(const report::Case* of, report::Mode mode);
 
 // Why the run of that mode is not in the new audit. `now`: null: the case is gone.
 std::string WhyNotThere(const report::Case* now, report::Mode mode);
+
+// The case of the base that is gone and that `one`, which the base does not have, may be under another name: it has its command or, where
+// nobody knows the commands, one of its defects. `earlier`: the base, empty for a baseline file. Null: none.
+const std::string* FormerName(const report::Case& one, const Base& base, const report::Audit& earlier, const report::Audit& head);
 
 // One run of the new audit, and the same of the base.
 class LookedFor {
@@ -34,7 +40,7 @@ class LookedFor {
 
  private:
   using WayKey = std::tuple<std::string, std::string, std::string, bool>;
-  using Places = std::map<std::string, std::uint64_t>;  // function -> number of places in it
+  using TriedPlaces = std::map<WayKey, std::map<std::string, std::uint64_t>>;  // way -> function -> number of places in it
   // A way to fail that was not tried, and the functions that lead to it.
   using RowKey =
       std::tuple<std::string, std::string, std::string, std::string, bool, report::Reason, report::Missed, std::vector<std::string>>;
@@ -46,6 +52,7 @@ class LookedFor {
   // True when `function` of the new report may be the one that the base calls `before`. Empty: unknown.
   bool MayBe(const std::string& function, const std::string& before) const;
   static NamesSeen NamesOf(const report::Run& run);
+  static TriedPlaces TriedIn(const report::Coverage& coverage);
   static RowKey KeyOf(const report::NotReached& row);
 
   std::string WhyNotTried(const KnownDefect& defect) const;
@@ -62,7 +69,8 @@ class LookedFor {
   const report::Run* const run_;
   const report::Run* const before_;
   std::string why_;                                  // nothing of the run was looked for
-  std::map<WayKey, Places> tried_;                   // in the new report
+  TriedPlaces tried_;                                // in the new report
+  TriedPlaces tried_before_;                         // in that of the base; empty: one of them does not say
   std::map<RowKey, std::int64_t> more_not_reached_;  // rows that the new report has more than that of the base; empty: it has no rows
   std::set<std::string> renamed_;                    // functions of the base that have another name in the new report
   NamesSeen names_now_;

@@ -55,14 +55,18 @@ Result<std::map<std::string, std::string>> FilesOf(const std::string& path) {
   archive_read_support_format_tar(reader.get());
   archive_read_support_format_zip(reader.get());
   constexpr std::size_t kBlock = std::size_t{1} << 16U;
-  if (archive_read_open_filename(reader.get(), path.c_str(), kBlock) != ARCHIVE_OK) return wrong;
+  const Status cut(Exit::Usage, path + ": expected a whole archive of a result directory");
+  if (archive_read_open_filename(reader.get(), path.c_str(), kBlock) != ARCHIVE_OK) {
+    // What is unpacked decides the format, so a compressed archive that is cut fails here.
+    return archive_filter_code(reader.get(), 0) == ARCHIVE_FILTER_NONE ? wrong : cut;
+  }
   std::map<std::string, std::string> files;
   std::size_t whole = 0;
   for (;;) {
     archive_entry* entry = nullptr;
     const int next = archive_read_next_header(reader.get(), &entry);
     if (next == ARCHIVE_EOF) break;
-    if (next != ARCHIVE_OK && next != ARCHIVE_WARN) return files.empty() ? wrong : Status(Exit::Usage, path + ": expected a whole archive");
+    if (next != ARCHIVE_OK && next != ARCHIVE_WARN) return files.empty() ? wrong : cut;
     const char* const name = archive_entry_pathname(entry);
     if (name == nullptr || archive_entry_filetype(entry) != AE_IFREG || !std::string_view(name).ends_with(".json")) continue;
     std::string& bytes = files[name];
@@ -71,7 +75,7 @@ Result<std::map<std::string, std::string>> FilesOf(const std::string& path) {
     for (;;) {
       const la_ssize_t got = archive_read_data(reader.get(), part.data(), part.size());
       if (got == 0) break;
-      if (got < 0) return Status(Exit::Usage, path + ": expected a whole archive");
+      if (got < 0) return cut;
       whole += static_cast<std::size_t>(got);
       if (whole > report::kMostReportBytes) return Status(Exit::Usage, path + ": expected reports of at most 1 GiB in all");
       bytes.append(part.data(), static_cast<std::size_t>(got));

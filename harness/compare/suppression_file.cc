@@ -128,7 +128,7 @@ class EntryReader {
   }
   Status Wrong(const std::string& what) const { return Wrong(table_.line, table_.column, what); }
   static std::string Found(const TomlValue& value) {
-    return "found " + (value.sort == Sort::Text ? "'" + report::ForTerminal(value.text) + "'" : Describe(value.sort)) + ", expected ";
+    return "found " + (value.sort == Sort::Text ? "'" + report::ForTerminal(value.text) + "'" : Describe(value)) + ", expected ";
   }
 
   static std::string Entry::*MemberOf(std::string_view key) {
@@ -214,7 +214,7 @@ Result<std::vector<Entry>> EntriesOf(const TomlValue& root, const std::string& n
     }
     const bool tables = list.value.sort == Sort::List && std::all_of(list.value.items.begin(), list.value.items.end(),
                                                                      [](const TomlValue& one) { return one.sort == Sort::Table; });
-    if (!tables) return Status(Exit::Usage, place + "suppression: found " + Describe(list.value.sort) + ", expected [[suppression]]");
+    if (!tables) return Status(Exit::Usage, place + "suppression: found " + Describe(list.value) + ", expected [[suppression]]");
     for (const TomlValue& one : list.value.items) {
       const Status read = EntryReader(name, one).Read(&entries.emplace_back());
       if (!read.ok()) return read;

@@ -58,10 +58,14 @@ const CommandRow& RowOf(Command command) {
 void AddOptions(CLI::App* app, Command command, Options* options) {
   const std::uint32_t wanted = BitsOf(command);
   const auto has = [wanted](std::uint32_t commands) { return (commands & wanted) != 0; };
+  // "LIST=refuse": what is taken when the flag is not given, unless its help says it.
+  const auto with_default = [](const std::string& operand, const std::string& value, std::string_view help) {
+    return value.empty() || help.find("(default") != std::string_view::npos ? operand : operand + "=" + value;
+  };
 #define CUAUDIT_CHOICE(field, flag, default_value, choices, commands, echo, help) \
   if (has(commands)) app->add_option(flag, options->field, help)->check(CLI::IsMember(SplitCommas(choices)))->capture_default_str();
 #define CUAUDIT_TEXT(field, flag, default_value, operand_name, commands, echo, help) \
-  if (has(commands)) app->add_option(flag, options->field, help)->option_text(operand_name);
+  if (has(commands)) app->add_option(flag, options->field, help)->option_text(with_default(operand_name, default_value, help));
 #define CUAUDIT_NUMBER(field, flag, default_value, lowest, highest, commands, echo, help)                                                 \
   if (has(commands)) {                                                                                                                    \
     app->add_option(flag, options->field, help)->check(CLI::Range(std::uint64_t{lowest}, std::uint64_t{highest}))->capture_default_str(); \

@@ -95,6 +95,13 @@ std::string Describe(TomlValue::Sort sort) {
   return "a date or a time";
 }
 
+std::string Describe(const TomlValue& value) {
+  if (value.sort == TomlValue::Sort::Integer) return std::to_string(value.integer);
+  if (value.sort == TomlValue::Sort::Boolean) return value.boolean ? "true" : "false";
+  if (value.sort == TomlValue::Sort::List && value.items.empty()) return "an empty list";
+  return Describe(value.sort);
+}
+
 std::string PlaceOf(const std::string& file, std::uint32_t line, std::uint32_t column) {
   return file + ":" + std::to_string(line) + ":" + std::to_string(column);
 }

@@ -41,8 +41,9 @@ struct TomlEntry {
   TomlValue value;
 };
 
-// What the value is, for messages: "a number", "a list".
+// What the value is, for messages: "a number", "a list"; of a value also "3", "false", "an empty list".
 std::string Describe(TomlValue::Sort sort);
+std::string Describe(const TomlValue& value);
 
 // "a.toml:3:7"
 std::string PlaceOf(const std::string& file, std::uint32_t line, std::uint32_t column);

@@ -85,6 +85,9 @@ void PutVariable(const std::string& line, std::vector<std::string>* environment)
   else environment->push_back(line);
 }
 
+// The key under which ProjectCase::from has the origin of one variable: "environment.HOME".
+std::string VariableKey(const std::string& line) { return std::string(kEnvironment) + "." + line.substr(0, line.find('=')); }
+
 bool IsVariable(const std::string& line) {
   const std::size_t equals = line.find('=');
   return equals != 0 && equals != std::string::npos && line.find('\0') == std::string::npos;
@@ -171,6 +174,11 @@ void ResetInstead(const std::set<std::string>& set, ProjectCase* one) {
 
 }  // namespace
 
+void PutVariable(const std::string& line, const std::string& from, ProjectCase* one) {
+  PutVariable(line, &one->options.environment);
+  one->from[kEnvironment] = one->from[VariableKey(line)] = from;
+}
+
 std::string FolderOf(const std::string& file) { return std::filesystem::path(file).parent_path().string(); }
 
 Status ApplyTable(const TomlValue& table, const std::string& file, Section section, ProjectCase* one) {
@@ -179,7 +187,7 @@ Status ApplyTable(const TomlValue& table, const std::string& file, Section secti
     const std::string place = PlaceOf(file, entry.line, entry.column);
     const auto wrong = [&](const std::string& expected) {
       return Status(Exit::Usage, PlaceOf(file, entry.value.line, entry.value.column) + ": " + entry.key + ": found " +
-                                     (entry.value.sort == Sort::Text ? TomlString(entry.value.text) : Describe(entry.value.sort)) +
+                                     (entry.value.sort == Sort::Text ? TomlString(entry.value.text) : Describe(entry.value)) +
                                      ", expected " + expected);
     };
     const OptionRow* const row = RowOfKey(entry.key);
@@ -205,6 +213,8 @@ Status ApplyTable(const TomlValue& table, const std::string& file, Section secti
     }
     set.insert(entry.key);
     one->from[entry.key] = place;
+    if (entry.key != kEnvironment) continue;
+    for (const std::string& line : AsVariables(entry.value).value_or(std::vector<std::string>())) one->from[VariableKey(line)] = place;
   }
   ResetInstead(set, one);
   return {};
@@ -215,7 +225,7 @@ void ApplyGiven(const Options& given, const std::string& from, ProjectCase* one)
   for (const OptionRow& row : OptionRows()) {
     if (!row.IsKey() || std::find(given.given.begin(), given.given.end(), row.flag) == given.given.end()) continue;
     if (row.Key() == kEnvironment) {
-      for (const std::string& line : given.*row.list) PutVariable(line, &(one->options.*row.list));
+      for (const std::string& line : given.*row.list) PutVariable(line, from, one);
     } else {
       CopyOption(row, given, &one->options);
     }
@@ -260,6 +270,24 @@ Status CheckCase(const ProjectCase& one) {
   return AtItsPlace(one, {Exit::Usage, "--cycles: '" + counts + "': expected off, on or increasing counts: 1,10"});
 }
 
+namespace {
+
+// Where the variables come from, in their order; once when all come from one place.
+std::string OriginsOfVariables(const ProjectCase& one) {
+  std::vector<std::string> origins;
+  for (const std::string& line : one.options.environment) {
+    const auto found = one.from.find(VariableKey(line));
+    origins.push_back(found == one.from.end() ? "default" : found->second);
+  }
+  if (origins.empty()) return one.from.contains(kEnvironment) ? one.from.at(kEnvironment) : "default";
+  if (std::count(origins.begin(), origins.end(), origins.front()) == static_cast<std::ptrdiff_t>(origins.size())) return origins.front();
+  std::string text;
+  for (const std::string& origin : origins) text += (text.empty() ? "" : ", ") + origin;
+  return text;
+}
+
+}  // namespace
+
 std::string ShowCase(const ProjectCase& one) {
   const auto from = [&](const std::string& key) { return one.from.contains(key) ? one.from.at(key) : std::string("default"); };
   std::vector<std::pair<std::string, std::string>> lines;
@@ -273,6 +301,7 @@ std::string ShowCase(const ProjectCase& one) {
   lines.emplace_back("weight = " + std::to_string(one.weight), from(kWeight));
   for (const OptionRow& row : OptionRows()) {
     if (row.IsKey()) lines.emplace_back(row.Key() + " = " + ShowValue(row, one.options), from(row.Key()));
+    if (row.Key() == kEnvironment) lines.back().second = OriginsOfVariables(one);
   }
   std::string page = "[case." + (one.name.find('.') == std::string::npos ? one.name : TomlString(one.name)) + "]\n";
   for (const auto& [line, where] : lines) page += fmt::format("{:<40}  # {}\n", line, where);

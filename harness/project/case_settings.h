@@ -22,10 +22,12 @@ namespace cuaudit::harness {
 struct ProjectCase {
   std::string name;
   std::vector<std::string> tags;
-  std::uint64_t weight = 1;                 // heavier cases are carried out first
-  Options options;                          // as `cuaudit sweep` takes them
-  std::map<std::string, std::string> from;  // key -> where its value comes from: "cuaudit.toml:4:1"; a missing key has its default
-  std::string place;                        // of the case in its file
+  std::uint64_t weight = 1;  // heavier cases are carried out first
+  Options options;           // as `cuaudit sweep` takes them
+  // Key -> where its value comes from: "cuaudit.toml:4:1"; a missing key has its default. Variables also have keys of their own:
+  // "environment.HOME".
+  std::map<std::string, std::string> from;
+  std::string place;  // of the case in its file
 };
 
 // The folder of a file, for what a file names relative to itself; empty for this directory.
@@ -38,6 +40,9 @@ Status ApplyTable(const TomlValue& table, const std::string& file, Section secti
 
 // Sets the options that `given` names in Options::given. `from` is where they come from: "command line".
 void ApplyGiven(const Options& given, const std::string& from, ProjectCase* one);
+
+// Sets the variable of a line NAME=VALUE, in the place of one that has the name.
+void PutVariable(const std::string& line, const std::string& from, ProjectCase* one);
 
 // Checks all that can be known before anything runs.
 Status CheckCase(const ProjectCase& one);

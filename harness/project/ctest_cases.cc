@@ -97,7 +97,7 @@ CtestCases Read(const Json& root, const std::string& build, const ProjectCase& d
       }
       if (name == "TIMEOUT") SetDeadline(value.get<double>(), build, &one);
       if (name != "ENVIRONMENT") continue;
-      for (std::string& line : value.get<std::vector<std::string>>()) one.options.environment.push_back(std::move(line));
+      for (const std::string& line : value.get<std::vector<std::string>>()) PutVariable(line, build, &one);
     }
     one.name = names.Take(test.at("name").get<std::string>(), one.options.program);
     for (const char* const key : {"command", "tags", "directory"}) one.from[key] = build;

@@ -53,7 +53,7 @@ class Reader {
       }
       const Sort wanted = entry.key == "include" ? Sort::List : Sort::Table;
       if (entry.value.sort != wanted) {
-        return {Exit::Usage, place + "found " + Describe(entry.value.sort) + ", expected " +
+        return {Exit::Usage, place + "found " + Describe(entry.value) + ", expected " +
                                  (entry.key == "include"    ? "a list of files: [\"other.toml\"]"
                                   : entry.key == "defaults" ? "a section: [defaults]"
                                                             : "a section: [case.NAME]")};
@@ -67,7 +67,7 @@ class Reader {
     for (const TomlValue& one : files.items) {
       const std::string place = PlaceOf(file, one.line, one.column) + ": include: ";
       if (one.sort != Sort::Text || one.text.empty() || one.text.find('\0') != std::string::npos) {
-        return {Exit::Usage, place + "found " + Describe(one.sort) + ", expected the name of a file"};
+        return {Exit::Usage, place + "found " + Describe(one) + ", expected the name of a file"};
       }
       const std::string path = PathFrom(FolderOf(file), one.text);
       std::error_code error;
@@ -89,7 +89,7 @@ class Reader {
       one.place = PlaceOf(file, entry.line, entry.column);
       if (!IsCaseName(one.name)) return {Exit::Usage, one.place + ": case '" + one.name + "': expected " + kCaseName};
       if (entry.value.sort != Sort::Table)
-        return {Exit::Usage, one.place + ": found " + Describe(entry.value.sort) + ", expected a section: [case.NAME]"};
+        return {Exit::Usage, one.place + ": found " + Describe(entry.value) + ", expected a section: [case.NAME]"};
       if (!one.from.contains("directory")) {
         one.options.directory = FolderOf(file);
         if (!one.options.directory.empty()) one.from["directory"] = "the folder of " + file;

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""HTML reports in headless Chromium: page_test.py --pages html_pages --axe axe.min.js --directory DIRECTORY.
+"""HTML reports in headless Chromium: page_test.py --pages html_pages --axe axe.min.js --directory DIRECTORY [TEST...].
 
-Exit status 77 without chromium, chromedriver or python3-selenium. Without axe.min.js (scripts/fetch_axe) the accessibility check is
-skipped, and said so.
+Without names all tests but the accessibility check, Accessible, which needs axe.min.js (scripts/fetch_axe). Exit status 77 without chromium,
+chromedriver or python3-selenium, and when a test was skipped.
 """
 import argparse
 import os
@@ -40,7 +40,9 @@ def main():
     arguments.directory.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("SE_OFFLINE", "true")  # selenium takes the driver that is named, and asks nobody for another
     subprocess.run([arguments.pages, arguments.directory], check=True)
-    return 0 if unittest.main(argv=[sys.argv[0], *rest], exit=False, verbosity=2).result.wasSuccessful() else 1
+    tests = rest or [name for name, one in globals().items() if isinstance(one, type) and issubclass(one, unittest.TestCase) and one is not Accessible]
+    result = unittest.main(argv=[sys.argv[0], *tests], exit=False, verbosity=2).result
+    return 1 if not result.wasSuccessful() else 77 if result.skipped else 0
 
 
 if __name__ == "__main__":

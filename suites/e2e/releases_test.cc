@@ -272,6 +272,8 @@ TEST_F(Releases, UsageIsToldInOneLine) {
   const std::string report = Report("base");
   EXPECT_THAT(Run({"compare", report}).err, StartsWith("cuaudit: expected a base and a head: cuaudit compare "));
   EXPECT_THAT(Run({"report"}).err, StartsWith("cuaudit: expected a result: cuaudit report "));
+  EXPECT_THAT(Run({"baseline", "write", report, "-"}).err,
+              StartsWith("cuaudit: -: expected a file; without one the baseline goes to stdout"));
   EXPECT_THAT(Run({"baseline", "read", report}).err, StartsWith("cuaudit: expected write and a result, or show and a file: "));
   EXPECT_THAT(Run({"suppress"}).err, StartsWith("cuaudit: expected a fingerprint: cuaudit suppress "));
   EXPECT_THAT(Run({"suppress", "v2-1", "--reason=r", "--owner=o", "--until=2031-02-30"}).err,

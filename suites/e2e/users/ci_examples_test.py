@@ -172,7 +172,10 @@ def github_steps(text):
         expect("uses" not in step or re.fullmatch(r"[\w./-]+@v\d+", step["uses"]), f"an action without its version: {step.get('uses')}")
     uploads = [step.get("if") for step in job["steps"] if "upload-sarif" in step.get("uses", "")]
     expect(uploads == ["always() && steps.compare.outputs.whole == 'true'"], f"when SARIF is uploaded: {uploads}")
-    expect(not any("actions/cache" in step.get("uses", "") for step in job["steps"]), "results are not taken from an earlier job")
+    cached = [(step["uses"], step["if"], step["with"]["path"]) for step in job["steps"] if "actions/cache" in step.get("uses", "")]
+    whole = "always() && steps.compare.outputs.whole == 'true' && github.ref_name == github.event.repository.default_branch"
+    expect(cached == [("actions/cache/restore@v4", "github.event_name == 'pull_request'", "base"), ("actions/cache/save@v4", whole, "base")],
+           f"only the base is taken from an earlier job, that of a whole audit of the default branch, and no results: {cached}")
     return [Step(step["run"], step.get("if") == "always()") for step in job["steps"] if "run" in step]
 
 
@@ -261,6 +264,18 @@ def check_reports(repository, leaked):
     expect((place / "audit/audit.json").exists(), "the result is there to be kept")
 
 
+def check_cached_base(repository):
+    """In a pull request, what the default branch has already is not new; the compare step leaves a whole result for the cache."""
+    base = repository.place / "base"
+    expect((base / "audit.json").exists(), "there is a base to be cached")
+    repository.write(leak=True)
+    for what, expected in ("a leak that the cached base does not have", 1), ("the same leak, which it has now", 0):
+        for step in repository.steps[1:]:
+            done = repository.run(step.script)
+        print(f"== {what}\n{done.stdout}[exit {done.returncode}]", flush=True)
+        expect(done.returncode == expected, what)
+
+
 def check_part(repository):
     """A report that does not have all cases is not uploaded, and neither is that of a compare that failed."""
     index = repository.place / "audit/audit.json"
@@ -285,12 +300,14 @@ def check_steps(repository):
     for leak, what in (False, "the base itself"), (True, "a planted leak"), (False, "its repair"):
         print(f"== {what}")
         repository.write(leak)
+        shutil.rmtree(repository.place / "base", ignore_errors=True)  # no pull request
         good, said = repository.pipeline()
         expect(good != leak, f"{what}: the pipeline {'passed' if good else 'failed'}")
         if leak:
             expect("new" in said and "upload" in said, "the failing step names what is new")
         check_reports(repository, leak)
     if repository.service == "github":
+        check_cached_base(repository)
         check_part(repository)
     expect("./ci/cuaudit_1_amd64.deb" in repository.asked.read_text(), "the package is installed")
 

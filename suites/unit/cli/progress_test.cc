@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -151,6 +152,26 @@ struct Kept {
     return CarryOutSideBySide(count, how, &signal);
   }
 };
+
+TEST(SideBySide, ShowsHowManyAreDone) {
+  for (const std::size_t at_a_time : {std::size_t{1}, std::size_t{3}}) {
+    std::FILE* const file = std::tmpfile();
+    ASSERT_NE(file, nullptr);
+    Progress progress(file, ProgressForm::Bar, Progress::Clock::now());
+    Kept kept;
+    SideBySide how;
+    how.at_a_time = at_a_time;
+    how.progress = &progress;
+    how.carry_out = [](std::size_t number) { return std::to_string(number); };
+    ASSERT_TRUE(kept.Run(3, how).ok());
+    std::string text(static_cast<std::size_t>(std::ftell(file)), '\0');
+    std::rewind(file);
+    text.resize(std::fread(text.data(), 1, text.size(), file));
+    std::fclose(file);
+    for (const char* const done : {"] 0/3", "] 1/3", "] 2/3"}) EXPECT_THAT(text, HasSubstr(done)) << at_a_time;
+    EXPECT_TRUE(text.ends_with("\r\033[K")) << "the bar is gone at the end";
+  }
+}
 
 TEST(SideBySide, AnswersAreTakenInOrderHoweverManyAtATime) {
   for (const std::size_t at_a_time : {std::size_t{1}, std::size_t{2}, std::size_t{7}}) {

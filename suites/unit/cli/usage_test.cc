@@ -39,6 +39,7 @@ TEST(Usage, HelpAndVersionGoToStdout) {
   EXPECT_THAT(help.out, AllOf(HasSubstr("sweep"), HasSubstr("replay"), HasSubstr("explain")));
   EXPECT_EQ(help.err, "");
   EXPECT_THAT(RunTool({"--version"}).out, HasSubstr("cuaudit "));
+  EXPECT_THAT(RunTool({"compare", "--help"}).out, HasSubstr("--fail-on LIST=new,changed,not-run\n"));
 }
 
 TEST(Usage, ProgramThatCannotBeRunIsOneLine) {

@@ -125,5 +125,29 @@ TEST(Fixed, AProgramThatGivesUpShowsNoLoss) {
   EXPECT_EQ(Fate(BaseOf(AuditOf({swallowed})), AuditOf({exits})), "fixed") << "to exit is to report the failure";
 }
 
+TEST(Compare, ACaseWithAnotherNameIsSaidToLookLikeTheOldOne) {
+  const auto warnings = [](const Base& base, Audit head) {
+    CompareWith(base, &head);
+    std::string text;
+    for (const std::string& one : head.comparison->warnings) text += one + "\n";
+    return text;
+  };
+  const auto audit = [](const std::string& name, const std::string& program, const Leak& leak = {}) {
+    Audit one = AuditOf({Sweep({leak})}, name);
+    one.cases[0].runs[0].command = {program, "2"};
+    return one;
+  };
+  const std::string renamed = "new: old of the base is gone and looks like this case: if it was renamed, write the baseline anew\n";
+  const Audit before = audit("old", "/a/player");
+  EXPECT_EQ(warnings(BaseOf(before), audit("new", "/b/player")), renamed);
+  EXPECT_EQ(warnings(BaseOf(before), audit("new", "/b/recorder")), "") << "another command";
+  EXPECT_EQ(warnings(FileOf(before), audit("new", "/b/recorder")), renamed) << "the same fingerprint; a baseline file knows no command";
+  EXPECT_EQ(warnings(FileOf(before), audit("new", "/b/player", {"close_device"})), "");
+  EXPECT_EQ(warnings(BaseOf(before), audit("old", "/b/player")), "");
+  Audit both = audit("old", "/a/player");
+  both.cases.push_back(audit("new", "/a/player").cases[0]);
+  EXPECT_EQ(warnings(BaseOf(before), both), "") << "the old one is still there";
+}
+
 }  // namespace
 }  // namespace cuaudit::harness::not_tried_test

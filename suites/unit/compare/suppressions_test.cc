@@ -179,7 +179,7 @@ TEST(Suppressions, SaysThePlaceAndWhatWasExpected) {
             "s.toml:2:1: expected until, the last day on which the suppression holds, such as 2027-03-31");
   EXPECT_EQ(Expected(Entry("")), "s.toml:1:1: " + keys);
   EXPECT_EQ(Expected(Entry("rule = ''")), "s.toml:2:8: rule: found '', expected a text that is not empty");
-  EXPECT_EQ(Expected(Entry("rule = 7")), "s.toml:2:8: rule: found a number, expected a text that is not empty");
+  EXPECT_EQ(Expected(Entry("rule = 7")), "s.toml:2:8: rule: found 7, expected a text that is not empty");
   EXPECT_EQ(Expected(Entry("blame = 'main'")),
             "s.toml:2:1: blame: no such key, expected a key of a suppression: fingerprint, rule, kind, module, acquired_in, failing_call, "
             "blamed, "
@@ -188,7 +188,7 @@ TEST(Suppressions, SaysThePlaceAndWhatWasExpected) {
             "s.toml:5:9: until: found 'soon', expected a day such as 2027-03-31");
   EXPECT_EQ(Expected(Entry("rule = 'leak'", "reason = 'r'\nowner = 'o'\nuntil = '2027-02-29'")),
             "s.toml:5:9: until: found '2027-02-29', expected a day such as 2027-03-31");
-  EXPECT_EQ(Expected("suppression = 3\n"), "s.toml:1:1: suppression: found a number, expected [[suppression]]");
+  EXPECT_EQ(Expected("suppression = 3\n"), "s.toml:1:1: suppression: found 3, expected [[suppression]]");
   EXPECT_EQ(Expected("suppression = [3]\n"), "s.toml:1:1: suppression: found a list, expected [[suppression]]");
   EXPECT_EQ(Expected("\n[suppressions]\n"), "s.toml:2:2: suppressions: no such key, expected [[suppression]], did you mean suppression?");
   EXPECT_TRUE(Expected("a = \n").starts_with("s.toml:1:")) << Expected("a = \n");

@@ -120,7 +120,7 @@ constexpr const char* kTests = R"({"kind": "ctestInfo", "version": {"major": 1, 
 TEST(CtestCases, AreTheTestsOfABuild) {
   ProjectCase defaults;
   defaults.options.depth = 1;
-  defaults.options.environment = {"D=4"};
+  defaults.options.environment = {"D=4", "A=0"};
   const Result<CtestCases> all = CasesOfCtest(kTests, "build", defaults);
   ASSERT_TRUE(all.ok()) << all.status().message();
   EXPECT_EQ(all->left_out, 2U);
@@ -131,6 +131,7 @@ TEST(CtestCases, AreTheTestsOfABuild) {
   EXPECT_THAT(first.options.program, ElementsAre("/b/pool_test", "--gtest_filter=Pool.Grows/1"));
   EXPECT_EQ(first.options.directory, "/b");
   EXPECT_THAT(first.options.environment, ElementsAre("D=4", "A=1", "B=2"));
+  EXPECT_THAT(ShowCase(first), testing::ContainsRegex("\nenvironment = [^\n]*# default, build, build\n"));
   EXPECT_EQ(first.options.depth, 1U);
   EXPECT_EQ(first.options.deadline_ms, 3000U) << "TIMEOUT";
   EXPECT_EQ(all->will_fail, 1U);

@@ -150,6 +150,8 @@ environment = { A = "a", B = "b" }
   EXPECT_THAT(cases[0].options.environment, ElementsAre("A=a", "B=inner", "C=c"));
   EXPECT_THAT(cases[0].from.at("driver"), EndsWith("cuaudit.toml:5:1"));
   EXPECT_THAT(cases[0].from.at("depth"), EndsWith("inner.toml:2:1"));
+  EXPECT_THAT(ShowCase(cases[0]),
+              testing::ContainsRegex("environment = [^\n]*# [^ ]*cuaudit.toml:7:1, [^ ]*inner.toml:3:1, [^ ]*inner.toml:6:1\n"));
   EXPECT_EQ(cases[1].options.depth, 2U) << "what an included file says is its own";
   EXPECT_THAT(cases[1].options.environment, ElementsAre("A=a", "B=b"));
 }
@@ -217,19 +219,19 @@ TEST_F(Project, DefaultsAloneAreCheckedAsWell) {
     return message.empty() ? message : message.substr(dir_.path().size() + 1);
   };
   EXPECT_EQ(why_not("[defaults]\ndepth = 1\n"), "");
-  EXPECT_EQ(why_not("defaults = 3\n"), "cuaudit.toml:1:1: defaults: found a number, expected a section: [defaults]");
+  EXPECT_EQ(why_not("defaults = 3\n"), "cuaudit.toml:1:1: defaults: found 3, expected a section: [defaults]");
   EXPECT_THAT(why_not("[defalts]\ndepth = 1\n"), HasSubstr("did you mean defaults?"));
 }
 
 TEST_F(Project, AWrongValueNamesItsPlaceAndWhatWasExpected) {
   const auto of = [this](const std::string& line) { return WhyNot("[case.a]\ncommand = \"p\"\n" + line + "\n"); };
-  EXPECT_EQ(of("depth = 3"), "cuaudit.toml:3:9: depth: found a number, expected a number from 1 to 2");
+  EXPECT_EQ(of("depth = 3"), "cuaudit.toml:3:9: depth: found 3, expected a number from 1 to 2");
   EXPECT_EQ(of("depth = \"1\""), "cuaudit.toml:3:9: depth: found \"1\", expected a number from 1 to 2");
-  EXPECT_EQ(of("depth = -1"), "cuaudit.toml:3:9: depth: found a number, expected a number from 1 to 2");
+  EXPECT_EQ(of("depth = -1"), "cuaudit.toml:3:9: depth: found -1, expected a number from 1 to 2");
   EXPECT_EQ(of("driver = \"cpu\""), "cuaudit.toml:3:10: driver: found \"cpu\", expected one of auto, sim, real");
-  EXPECT_EQ(of("host = 1"), "cuaudit.toml:3:8: host: found a number, expected true or false");
+  EXPECT_EQ(of("host = 1"), "cuaudit.toml:3:8: host: found 1, expected true or false");
   EXPECT_EQ(of("call = \"cuInit\""), "cuaudit.toml:3:8: call: found \"cuInit\", expected a list of texts: NAME");
-  EXPECT_EQ(of("weight = -1"), "cuaudit.toml:3:10: weight: found a number, expected a number from 0 to 1000000");
+  EXPECT_EQ(of("weight = -1"), "cuaudit.toml:3:10: weight: found -1, expected a number from 0 to 1000000");
   EXPECT_EQ(of("environment = { A = [] }"), "cuaudit.toml:3:15: environment: found a table, expected variables: { NAME = \"value\" }");
   for (const char* const variables :
        {R"({ "A\u0000B" = "1" })", R"({ "A=B" = "1" })", R"({ "" = "1" })", R"({ A = "x\u0000" })", R"(["=1"])", R"(["A"])", R"([""])"}) {
@@ -250,13 +252,13 @@ TEST_F(Project, RefusesCasesThatCannotBeTold) {
   EXPECT_EQ(WhyNot(""), "cuaudit.toml: no cases, expected at least one [case.NAME] with a command");
   EXPECT_EQ(WhyNot("[defaults]\n"), "cuaudit.toml: no cases, expected at least one [case.NAME] with a command");
   EXPECT_THAT(WhyNot("[case.a]\ndepth = 1\n"), StartsWith("cuaudit.toml:1:7: case a: no command, expected command = "));
-  EXPECT_THAT(WhyNot("[case.a]\ncommand = []\n"), HasSubstr("2:11: command: found a list, expected a program"));
+  EXPECT_THAT(WhyNot("[case.a]\ncommand = []\n"), HasSubstr("2:11: command: found an empty list, expected a program"));
   EXPECT_THAT(WhyNot("[case.a]\ncommand = \"'p\"\n"), HasSubstr("expected a program"));
   EXPECT_THAT(WhyNot("[case.a]\ncommand = \"p\\u0000q\"\n"), HasSubstr("expected a program"));
   EXPECT_THAT(WhyNot("[case.\"../a\"]\ncommand = \"p\"\n"), HasSubstr("expected a name of at most 100 letters"));
   EXPECT_THAT(WhyNot("[case.\"\"]\ncommand = \"p\"\n"), HasSubstr("expected a name"));
-  EXPECT_THAT(WhyNot("case = 3\n"), HasSubstr("found a number, expected a section: [case.NAME]"));
-  EXPECT_THAT(WhyNot("[case]\na = 3\n"), HasSubstr("2:1: found a number, expected a section: [case.NAME]"));
+  EXPECT_THAT(WhyNot("case = 3\n"), HasSubstr("found 3, expected a section: [case.NAME]"));
+  EXPECT_THAT(WhyNot("[case]\na = 3\n"), HasSubstr("2:1: found 3, expected a section: [case.NAME]"));
   EXPECT_THAT(WhyNot("[case.a]\ncommand = \"p\"\n[case.a]\ncommand = \"q\"\n"), StartsWith("cuaudit.toml:3:"));
   Write("other.toml", "[case.a]\ncommand = \"p\"\n");
   EXPECT_EQ(WhyNot("include = [\"other.toml\"]\n[case.a]\ncommand = \"q\"\n"),

@@ -59,6 +59,19 @@ TEST(DefectSteps, TheWayBackIsBetweenTheFailingCallAndTheLoss) {
                           "play returned without cuStreamDestroy", "seen at cuDevicePrimaryCtxRelease", "1 stream lost"));
 }
 
+// A caller of the blamed function makes its calls after that one has returned; what a helper calls may come before.
+TEST(DefectSteps, TheBlamedFunctionReturnsBeforeItsCallersGoOn) {
+  report::Run run = Lost();
+  run.findings[0].fault->stack = {At("open_event", 17), At("play", 18), At("main", 35)};
+  run.sequence->places[2].at = At("main", 40);
+  EXPECT_THAT(Says(run),
+              ElementsAre("acquired by cuStreamCreate", "cuEventCreate#1=OUT_OF_MEMORY,refuse fails", "on the way back cuMemFree",
+                          "play returned without cuStreamDestroy", "on the way back cuCtxPopCurrent fails: INVALID_VALUE",
+                          "and 2 more calls", "seen at cuDevicePrimaryCtxRelease", "1 stream lost"));
+  run.defects[0].blame->because = BlamedBecause::NeverReached;
+  EXPECT_THAT(Says(run)[5], testing::StartsWith("play, which calls cuStreamDestroy"));
+}
+
 TEST(DefectSteps, AWayBackFromOtherFaultsIsLeftOut) {
   report::Run run = Lost();
   run.defects[0].unwinding->faults = {"cuEventCreate#2=OUT_OF_MEMORY,refuse"};
