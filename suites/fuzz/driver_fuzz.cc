@@ -17,9 +17,10 @@
 #include "suites/fuzz/machine.h"
 #include "suites/fuzz/require.h"
 
-// The program: its operations, chosen by the input (machine.h).
 namespace cuaudit::fuzz {
 namespace {
+
+// The program: its operations, chosen by the input (machine.h).
 
 constexpr int kMostOperations = 48;
 // A byte beyond the table chooses one of these, as it did when they were all: an operation that is added takes one byte from them, and all
@@ -55,9 +56,6 @@ void RunProgram(Machine* machine) {
   }
 }
 
-}  // namespace cuaudit::fuzz
-
-namespace cuaudit::fuzz {
 namespace {
 
 using driver::BaseId;
