@@ -93,7 +93,7 @@ struct Violation {
   friend bool operator==(const Violation&, const Violation&) = default;
 };
 
-// A release of a counted reference and the acquisition that it was settled with (harness/sweep/run/settle_references.h).
+// A release of a counted reference and the acquisition that it was settled with (harness/sweep/run/rehearsal.h).
 struct SettledReference {
   Site acquired;
   Site released;

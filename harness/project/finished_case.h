@@ -51,7 +51,7 @@ std::optional<FinishedCase> ReadFinished(const std::string& file, const std::str
 // Files that a case reads by itself, named by the key `inputs`. cuaudit does not see what a program opens, so that it has to be
 // told.
 //
-//   Units     bytes of files; one larger than kWholeBytes (subject_content.h) also counts by its modification time.
+//   Units     bytes of files; one larger than kWholeBytes (rehearsal.h) also counts by its modification time.
 //   Errors    CheckInputs names the first that is neither a file nor a folder.
 
 Status CheckInputs(const std::vector<std::string>& inputs);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Libraries loaded at run time, their kernels and globals.
-#include "suites/cudart/kernel_text.h"
 #include "suites/cudart/question.h"
 
 namespace cuaudit::cudart::kernel_questions {

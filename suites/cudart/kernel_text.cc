@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "suites/cudart/kernel_text.h"
-
 #include <vector_types.h>
 
 #include <cstdint>
 #include <cstring>
+
+#include "suites/cudart/question.h"
 
 extern "C" {
 void** __cudaRegisterFatBinary(void* binary);

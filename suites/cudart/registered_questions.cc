@@ -2,7 +2,6 @@
 // Kernels and variables registered as a compiled program does: launches and their errors, symbols, attributes, occupancy.
 #include <vector_functions.h>
 
-#include "suites/cudart/kernel_text.h"
 #include "suites/cudart/question.h"
 
 namespace cuaudit::cudart::registered_questions {

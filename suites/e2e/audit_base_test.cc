@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `cuaudit init`: what it writes is audited, and it writes nothing for a program that cannot be. `cuaudit audit --base`: what an earlier
-// result did not try is tried first, and the audit ends with the comparison.
+// `cuaudit init` writes a project file that `cuaudit audit` can carry out, and no file for a program that cannot be audited. `cuaudit audit
+// --base` first tries what the earlier result did not try, and ends with the comparison.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -114,7 +114,7 @@ TEST(LlamaCppE9, RepairedIsSilent) { ExpectSilent(Lifecycle::Of<VmmPool<true>>("
 // Pinned memory that is freed when the garbage collector comes to it.
 //
 // Story   E4: the array that holds pinned memory is collected after its context is gone, and its destructor frees what went with the
-//         context; nobody hears what the driver answers. The other half of the row is pycuda_e4_ipc_handle.cc.
+//         context; nobody hears what the driver answers. The other half of the row is further_programs.cc.
 // Source  https://github.com/inducer/pycuda; written anew from the facts of the fixes.
 namespace cuaudit::reducers::pycuda_e4_pinned_in_destructor {
 namespace {

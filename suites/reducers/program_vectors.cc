@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "suites/reducers/program_vectors.h"
-
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "cuaudit/lifecycle.h"
+#include "suites/reducers/vectors.h"
 #include "suites/support/tool.h"
 
 namespace cuaudit::reducers {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * subject.h: what the programs of program_vectors.h share: the primary context, current from Enter to Leave, and a line for what failed.
- * No C++ runtime: every allocation that is counted is one that the program's text shows. */
+ * subject.h: what the programs of vmaf_states.cc, vmaf_pools.cc and further_programs.cc share: the primary context, current from Enter to
+ * Leave, and a line for what failed. No C++ runtime: every allocation that is counted is one that the program's text shows. */
 #pragma once
 
 #include <cuda.h>

@@ -240,7 +240,7 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) { return cuaudit::reducers::CUAUDIT_SUBJECT::Main(argc, argv); }
 #else
-#include "suites/reducers/program_vectors.h"
+#include "suites/reducers/vectors.h"
 
 namespace cuaudit::reducers::vmaf_pools {
 namespace {

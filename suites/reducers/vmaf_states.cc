@@ -249,7 +249,7 @@ int Main(int argc, char** argv) { return Once(argc, argv, Run); }
 int main(int argc, char** argv) { return cuaudit::reducers::CUAUDIT_SUBJECT::Main(argc, argv); }
 #else
 #include "cuaudit/lifecycle.h"
-#include "suites/reducers/program_vectors.h"
+#include "suites/reducers/vectors.h"
 
 namespace cuaudit::reducers::vmaf_states {
 namespace {
