@@ -212,7 +212,8 @@ std::uint32_t StackTable::Intern(const std::uint64_t* frames, std::size_t depth)
 namespace {
 
 struct InterruptedWalk {
-  std::uintptr_t address[kMaxFrames];
+  std::uintptr_t address[kInterpretedFrames];
+  std::uintptr_t lowest[kInterpretedFrames] = {};
   std::size_t count = 0;
   std::size_t wanted = 0;
   std::size_t kept = 0;        // frames that stay when the walk starts anew
@@ -233,6 +234,7 @@ _Unwind_Reason_Code StepInterrupted(_Unwind_Context* context, void* state) {
   if (address == 0) return _URC_END_OF_STACK;
   if (walk.start != 0 && _Unwind_GetCFA(context) > walk.start) return _URC_END_OF_STACK;
   if (walk.count == walk.wanted) return walk.at_most == 1 ? _URC_END_OF_STACK : _URC_NO_REASON;
+  walk.lowest[walk.count] = _Unwind_GetCFA(context);
   // Return addresses are looked up one byte lower, the address of an interrupted instruction is its own.
   walk.address[walk.count++] = address + (exact != 0 && address != walk.caller ? 1 : 0);
   return _URC_NO_REASON;
@@ -280,8 +282,14 @@ std::uintptr_t InterruptedStackPointer([[maybe_unused]] void* context) noexcept 
 std::uint32_t StackTable::CaptureInterrupted([[maybe_unused]] void* context, Interruption how, const void* fault) noexcept {
   const std::size_t depth = journal_->header().stack_depth.load(std::memory_order_relaxed);
   if (depth == 0) return 0;
+  const std::size_t most = depth < kMaxFrames ? depth : kMaxFrames;
+  python::SafeMemory memory;
+  python::Frames python;
+  if (python_.present() && python_.unread() == 0) {
+    if (const std::uintptr_t state = python_.ThisThread(&memory); state != 0) python_.Walk(&memory, state, &python);
+  }
   InterruptedWalk walk;
-  walk.wanted = depth < kMaxFrames ? depth : kMaxFrames;
+  walk.wanted = python.count == 0 ? most : kInterpretedFrames;
   walk.at_most = how == Interruption::Raised ? 2 : 1;
   const pthread_t self = pthread_self();
   std::uintptr_t thread = 0;
@@ -303,9 +311,17 @@ std::uint32_t StackTable::CaptureInterrupted([[maybe_unused]] void* context, Int
   (void)fault;
   _Unwind_Backtrace(&StepInterrupted, &walk);
 #endif
-  std::uint64_t frames[kMaxFrames];
-  modules_.Encode(walk.address, walk.count, frames, true);
-  return walk.count == 0 ? 0 : Intern(frames, walk.count);
+  if (walk.count == 0) return 0;
+  std::uint64_t native[kInterpretedFrames];
+  modules_.Encode(walk.address, walk.count, native, true);
+  if (python.count != 0) {
+    PythonNames names(&python_, &memory, &functions_);
+    std::uint64_t frames[kMaxFrames];
+    const NativeStack stack = {{native, walk.count}, {walk.lowest, walk.count}, walk.count < walk.wanted};
+    const std::size_t count = Interleave(journal_, stack, {python.frame, python.count}, &names, frames, most);
+    if (!names.failed() && count != 0) return Intern(frames, count);
+  }
+  return Intern(native, walk.count < most ? walk.count : most);
 }
 
 }  // namespace cuaudit::faults

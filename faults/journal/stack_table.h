@@ -45,7 +45,7 @@ class StackTable {
   // what it calls are left out, so that a stack does not depend on the line from which it is taken. So are `callers` frames around it.
   std::uint32_t Capture(const void* within = nullptr, std::size_t callers = 0) noexcept;
   // The stack of the code that a signal interrupted, called by the signal's handler with its third argument. `fault`: the address that
-  // could not be accessed, or null. Takes no lock where the loader has _dl_find_object.
+  // could not be accessed, or null. Takes no lock where the loader has _dl_find_object. Python frames are in it as in Capture's.
   std::uint32_t CaptureInterrupted(void* context, Interruption how, const void* fault) noexcept;
   // Key that identifies this call in another run (stack_key.h).
   std::uint64_t KeyOf(std::string_view base, std::uint32_t stack) const noexcept;

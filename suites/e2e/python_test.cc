@@ -182,6 +182,22 @@ TEST_P(Python, ADefectInAnExceptionHandlerIsNamed) {
   EXPECT_EQ(Stack(finding["then"][0]), WithMain({At("handler", "except")}));
 }
 
+TEST_P(Python, DeathsAndHangsAreNamed) {
+  const auto stack_of = [&](const std::string& mode, const std::string& rule) {
+    const Audit audit =
+        RunAudit({"replay", "--deadline-ms", "3000", "--fault", "cuEventCreate#1=OUT_OF_MEMORY,refuse"}, {python_, CUAUDIT_NAMED_PY, mode});
+    if (audit.report.is_null() || audit.report["findings"].empty()) return Lines{audit.outcome.err};
+    EXPECT_EQ(audit.report["findings"][0]["rule"], rule);
+    return Stack({{"stack", audit.report["findings"][0]["where_stack"]}});
+  };
+  EXPECT_EQ(stack_of("dies", "crash"), WithMain({At("dies", "dies")}));
+  Lines hangs = stack_of("hangs", "hang");
+  ASSERT_EQ(hangs.size(), 4U);
+  EXPECT_THAT(hangs.front(), HasSubstr("python3")) << "the interpreter's own function, which waits";
+  hangs.erase(hangs.begin());
+  EXPECT_EQ(hangs, WithMain({At("hangs", "hangs")}));
+}
+
 // The helper of the loop acquired what is lost, and is innocent.
 TEST_P(Python, ALoopAroundAHelperIsToBlame) {
   const Audit audit = Sweep("pooled");

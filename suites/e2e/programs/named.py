@@ -168,6 +168,28 @@ def drift():
     leak()
 
 
+def dies():
+    """In the C library, where ctypes called it."""
+    encoder = Encoder()
+    try:
+        encoder.step()
+    except Failed:
+        ctypes.memset(0, 0, 1)  #: dies
+    encoder.close()
+
+
+def hangs():
+    """In a lock of Python's own."""
+    encoder = Encoder()
+    lock = threading.Lock()
+    lock.acquire()
+    try:
+        encoder.step()
+    except Failed:
+        lock.acquire()  #: hangs
+    encoder.close()
+
+
 def deep():
     """More Python frames than a stack keeps."""
     encoder = Encoder()
