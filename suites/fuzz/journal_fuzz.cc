@@ -268,7 +268,7 @@ void TryRecording(FuzzInput input) {
   header->fixed_check = FixedDigestOf(*header);
   header->tables_check = DigestOf(*header, base);
   for (std::uint32_t patches = input.Below(4); patches != 0; --patches) {
-    const std::uint32_t at = input.Short() % kSize;
+    const std::size_t at = input.Short() % kSize;
     base[at] = static_cast<char>(input.Byte());
   }
   const std::uint32_t cut = input.Short();
