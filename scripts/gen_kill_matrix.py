@@ -4,6 +4,7 @@
 
     gen_kill_matrix.py --root DIR --planted PROGRAM --positive PROGRAM [--check]
 
+Instead of a PROGRAM, which is run, the file that --gtest_output=json:FILE wrote in an earlier run of all of it.
 Each case records its rule and, row by row, what the harness said (suites/support/cases/case.h). A planted row is found when its rule was said, of its
 kind where the row names one, and no other finding but those that the case declares; a positive row is silent when no rule of level finding was said, nor its own. Fails when a planted row is not
 found, a positive one is not silent, or a rule or kind is without either. --check also fails when the file is not what would be written.
@@ -54,15 +55,25 @@ def fail(messages):
     sys.exit("\n".join(f"gen_kill_matrix: {message}" for message in messages))
 
 
-def cases_of(program):
-    """The rows of one suite, and what it says there is."""
+def said_by(program):
+    """What GoogleTest wrote about a run of one suite, a JSON object."""
+    if program.suffix == ".json":
+        said = json.loads(program.read_text())
+        if said["failures"]:
+            fail([f"{program}: expected a run in which no test failed"])
+        return said
     with tempfile.TemporaryDirectory() as directory:
         output = Path(directory) / "out.json"
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GTEST_")}
         done = subprocess.run([str(program), f"--gtest_output=json:{output}"], capture_output=True, text=True, env=environment)
         if done.returncode != 0:
             fail([f"{program} fails:", done.stdout[-2000:]])
-        suites = json.loads(output.read_text())["testsuites"]
+        return json.loads(output.read_text())
+
+
+def cases_of(program):
+    """The rows of one suite, and what it says there is."""
+    suites = said_by(program)["testsuites"]
     rows, words = [], {}
     for suite in suites:
         for test in suite["testsuite"]:

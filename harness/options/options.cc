@@ -218,6 +218,9 @@ struct OptionsParser::Parts {
   std::vector<std::pair<Command, CLI::App*>> commands;
   // Each command fills its own copy, so that a section of the config file for one command cannot change another.
   std::vector<Options> copies = std::vector<Options>(std::size(kCommands));
+  std::uint32_t complete = 0;  // the commands whose options were added
+
+  void AddOptionsOf(std::size_t i);
 };
 
 OptionsParser::OptionsParser() : parts_(std::make_unique<Parts>()) {
@@ -226,30 +229,36 @@ OptionsParser::OptionsParser() : parts_(std::make_unique<Parts>()) {
   app.set_version_flag("--version", "cuaudit " + std::string(ToolVersion()));
   app.set_config("--config", "", "TOML file with options, one section per command")->check(&WhyNoConfig);
   app.allow_config_extras(CLI::config_extras_mode::error);
-  for (std::size_t i = 0; i < std::size(kCommands); ++i) {
-    const CommandRow& row = kCommands[i];
-    Options& copy = parts_->copies[i];
+  for (const CommandRow& row : kCommands) {
     CLI::App* const sub = app.add_subcommand(row.name, row.help);
     sub->fallthrough();
     sub->allow_config_extras(CLI::config_extras_mode::error);
     sub->footer(std::string("cuaudit ") + row.name + " [OPTIONS]" + row.usage);
-    AddOptions(sub, row.command, &copy);
-    if (row.command == kExplain) sub->add_option("journal", copy.operand, "a journal that record made, or that --keep left behind");
-    if (row.command == kAuditCases) sub->add_option("case", copy.operands, "names of cases (default: all)");
-    if (row.command == kList) {
-      sub->add_option("what", copy.operand, "the table")
-          ->required()
-          ->check(CLI::IsMember(std::vector<std::string>(std::begin(kListNames), std::end(kListNames))));
-    }
-    if (row.command == kCompare) sub->add_option("result", copy.operands, "the base, then the head");
-    if (row.command == kBaseline) sub->add_option("what", copy.operands, "write or show, then files");
-    if (row.command == kSuppress) sub->add_option("fingerprint", copy.operands, "of a defect, as reports show it");
-    if (row.command == kReduce) sub->add_option("fingerprint", copy.operands, "of the defect; then the result that has it");
-    if (row.command == kReport) sub->add_option("result", copy.operands, "result directories, JSON reports or archives");
-    if ((row.command & (kPlan | kRunShard | kMerge | kSlurm)) != 0)
-      sub->add_option("plan", copy.operands, "a plan, then what belongs to it");
     parts_->commands.emplace_back(row.command, sub);
   }
+}
+
+// CLI11 compares each option of a command with all others of it: for all commands, half of the time in which cuaudit starts. So a command
+// gets its options when a command line names it, or a config file, which may have a section for any.
+void OptionsParser::Parts::AddOptionsOf(std::size_t i) {
+  const auto [command, sub] = commands[i];
+  if ((complete & command) != 0) return;
+  complete |= command;
+  Options& copy = copies[i];
+  AddOptions(sub, command, &copy);
+  if (command == kExplain) sub->add_option("journal", copy.operand, "a journal that record made, or that --keep left behind");
+  if (command == kAuditCases) sub->add_option("case", copy.operands, "names of cases (default: all)");
+  if (command == kList) {
+    sub->add_option("what", copy.operand, "the table")
+        ->required()
+        ->check(CLI::IsMember(std::vector<std::string>(std::begin(kListNames), std::end(kListNames))));
+  }
+  if (command == kCompare) sub->add_option("result", copy.operands, "the base, then the head");
+  if (command == kBaseline) sub->add_option("what", copy.operands, "write or show, then files");
+  if (command == kSuppress) sub->add_option("fingerprint", copy.operands, "of a defect, as reports show it");
+  if (command == kReduce) sub->add_option("fingerprint", copy.operands, "of the defect; then the result that has it");
+  if (command == kReport) sub->add_option("result", copy.operands, "result directories, JSON reports or archives");
+  if ((command & (kPlan | kRunShard | kMerge | kSlurm)) != 0) sub->add_option("plan", copy.operands, "a plan, then what belongs to it");
 }
 
 OptionsParser::~OptionsParser() = default;
@@ -265,6 +274,10 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
   const auto lacks_value = [](const std::string& word) { return word.starts_with("--") && word.find('=') == word.size() - 1; };
   if (const auto empty = std::find_if(ours.begin(), ours.end(), lacks_value); empty != ours.end())
     return Status(Exit::Usage, *empty + ": expected a value behind '='");
+  const bool configured = std::any_of(ours.begin(), ours.end(), [](const std::string& word) { return word.starts_with("--config"); });
+  for (std::size_t i = 0; i < std::size(kCommands); ++i) {
+    if (configured || std::find(ours.begin(), ours.end(), kCommands[i].name) != ours.end()) parts_->AddOptionsOf(i);
+  }
   std::reverse(ours.begin(), ours.end());
   if (dashes != arguments.end()) options.program.assign(dashes + 1, arguments.end());
   CLI::App& app = parts_->app;

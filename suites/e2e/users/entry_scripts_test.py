@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Runs scripts/test and scripts/audit in a tree where cmake and ctest are stand-ins that note how they were called.
 
-    entry_scripts_test.py --root CHECKOUT --build BUILD [--compiler ID --cuda INCLUDE] [NAME...]
+    entry_scripts_test.py --root CHECKOUT --build BUILD [--compiler ID] [--cc FILE --cuda INCLUDE --runtime DIR] [NAME...]
 
 What scripts/audit audits is real: the cuaudit and the reducers that BUILD holds. Nothing is installed and nothing is built.
 """
 import argparse
+import json
 import os
 import re
 import shutil
@@ -19,6 +20,25 @@ from pathlib import Path
 options = None
 REDUCERS = ("preallocation", "picture_pool", "graph_owner", "early_returns")
 REDUCER_FLAGS = ("-g", "-O1", "-fno-inline", "-fno-omit-frame-pointer")  # of suites/reducers/CMakeLists.txt
+# Loses a stream when its second cudaMalloc fails. Not every machine that runs the tests has nvcc. What `nvcc -cudart shared` makes of host code is made here by
+# the host compiler: a program that needs the soname of the runtime and no other library of CUDA. suites/runtime has programs by nvcc.
+RUNTIME_PROGRAM = """#include <cuda_runtime_api.h>
+static int upload(void) {
+  cudaStream_t stream;
+  void* memory;
+  if (cudaStreamCreate(&stream) != cudaSuccess) return 1;
+  if (cudaMalloc(&memory, 4096) != cudaSuccess) return 1;
+  cudaFree(memory);
+  return cudaStreamDestroy(stream) == cudaSuccess ? 0 : 1;
+}
+int main(void) {
+  void* kept;
+  int failed;
+  if (cudaMalloc(&kept, 4096) != cudaSuccess) return 1;
+  failed = upload();
+  return cudaFree(kept) == cudaSuccess ? failed : 1;
+}
+"""
 # $FAIL names the command whose arguments fail: "--build", "--preset dev -j". It prints the file "says".
 STAND_IN = """#!/bin/sh
 echo "$(basename "$0") $*" >> "$CALLS"
@@ -78,16 +98,23 @@ class TestScript(Script):
         for phase in ("install", "dev: configure", "dev: build", "dev: tests", "all"):
             self.assertIn(phase, done.stdout.split("Where the time went:")[1])
 
-    def test_stress_is_left_to_all_and_to_presets(self):
-        for arguments, left_out in (((), True), (("--all",), False), (("dev",), False)):
-            (self.tree / "calls").unlink(missing_ok=True)
-            self.put(self.tree / "bin/run-clang-tidy", "#!/bin/sh\nexit 0\n")
-            done = self.run_script("test", *arguments)
-            self.assertEqual(done.returncode, 0, done.stdout)
-            dev = [line for line in self.calls() if line.startswith("ctest --preset dev ")]
-            self.assertEqual(["-LE stress" in line for line in dev], [left_out])
-            self.assertEqual("cmake --build --preset dev --target tests_functional" in self.calls(), left_out)
-            self.assertEqual("Not run: the tests with the label stress" in done.stdout, left_out)
+    def test_what_each_run_builds_and_leaves_out(self):
+        self.put(self.tree / "bin/run-clang-tidy", "#!/bin/sh\nexit 0\n")
+        for arguments, left_out, target in (((), "stress", "tests_functional"), (("--all",), "fuzzregress", "tests_but_fuzz"), (("dev",), "", "")):
+            with self.subTest(arguments):
+                (self.tree / "calls").unlink(missing_ok=True)
+                done = self.run_script("test", *arguments)
+                self.assertEqual(done.returncode, 0, done.stdout)
+                dev, = [line for line in self.calls() if line.startswith("ctest --preset dev ")]
+                self.assertEqual(re.findall(r"-LE (\w+)", dev), left_out.split())
+                built, = [line for line in self.calls() if line.startswith("cmake --build --preset dev")]
+                self.assertEqual(re.findall(r"--target (\w+)", built), target.split())
+                self.assertEqual("Not run: the tests with the label stress" in done.stdout, not arguments)
+                # What --all leaves out of one tier, another tier runs: there all of the sanitizer's.
+                if "--all" in arguments:
+                    self.assertIn("cmake --build --preset asan", self.calls())
+                    asan, = [line for line in self.calls() if line.startswith("ctest --preset asan ")]
+                    self.assertNotIn("-LE", asan)
 
     def test_a_build_that_fails(self):
         done = self.run_script("test", fail="cmake --build")
@@ -192,6 +219,28 @@ class AuditScript(Script):
         self.assertIn("cuaudit sweep", done.stdout)
         self.assertGreater((self.tree / "audit-report/early_returns_defective.sweep.json").stat().st_size, 0)
 
+    def test_audits_a_program_of_the_shared_runtime(self):
+        if not options.runtime:
+            self.skipTest("these CUDA headers make no runtime of cuaudit's own")
+        (self.tree / "program.c").write_text(RUNTIME_PROGRAM)
+        # What scripts/audit builds has the runtime in it.
+        built = subprocess.run(["ninja", "-C", options.build, "-t", "commands", "cuaudit_complete"], check=True, capture_output=True, text=True).stdout
+        for version in ("12", "13"):
+            with self.subTest(version):
+                self.assertTrue(f" -o lib/cuaudit/cudart/libcudart.so.{version} " in built, "cuaudit_complete has it")
+                program = self.tree / f"program_{version}"
+                subprocess.run([options.cc, "-g", "program.c", "-o", program, f"-I{options.cuda}", f"-L{options.runtime}",
+                                f"-l:libcudart.so.{version}"], cwd=self.tree, check=True)
+                needed = subprocess.run(["readelf", "-d", program], check=True, capture_output=True, text=True).stdout
+                self.assertIn(f"(NEEDED)             Shared library: [libcudart.so.{version}]", needed)
+                self.assertNotIn("RUNPATH", needed)
+                self.assertNotIn("libcuda.so", needed)
+                done = self.run_script("audit", str(program))  # no LD_LIBRARY_PATH, no LD_PRELOAD
+                self.assertEqual(done.returncode, 1, done.stdout)
+                report = json.loads((self.tree / f"audit-report/program_{version}.sweep.json").read_text())
+                self.assertRegex(report["driver"]["runtime"], f"^cuaudit's own, {version}")
+                self.assertRegex(done.stdout, "upload returned without cuStreamDestroy")
+
     def test_a_build_that_fails(self):
         done = self.run_script("audit", fail="cmake --build")
         self.assertEqual(done.returncode, 8, done.stdout)
@@ -204,6 +253,8 @@ if __name__ == "__main__":
     parser.add_argument("--root", type=Path, required=True)
     parser.add_argument("--build", type=Path, required=True)
     parser.add_argument("--compiler", default="GNU", help="CMAKE_C_COMPILER_ID of the build")
-    parser.add_argument("--cuda", default="/usr/local/cuda/include", help="include directory of the CUDA toolkit")
+    parser.add_argument("--cc", default="cc")
+    parser.add_argument("--cuda", default="/usr/local/cuda/include", help="include directory of the CUDA headers")
+    parser.add_argument("--runtime", default="", help="directory of cuaudit's own CUDA runtime; empty: it is not built")
     options, rest = parser.parse_known_args()
     unittest.main(argv=[sys.argv[0], *rest])
