@@ -114,9 +114,9 @@ void Allocator::ResetAccumulated(int device) noexcept { core_->report.ResetAccum
 CUresult Allocator::TakeSnapshot(Snapshot* out) const noexcept { return core_->report.TakeSnapshot(out); }
 
 void Allocator::SetTracer(const Tracer& tracer) noexcept {
-  if (core_->environment.Traced()) core_->environment.detours.fetch_sub(1, std::memory_order_acq_rel);
+  if (core_->environment.Traced()) core_->environment.RemoveDetour();
   core_->environment.tracer = tracer;
-  if (core_->environment.Traced()) core_->environment.detours.fetch_add(1, std::memory_order_acq_rel);
+  if (core_->environment.Traced()) core_->environment.AddDetour();
 }
 
 void Allocator::SetWarning(const Warning& warning) noexcept { core_->uses.warning = warning; }

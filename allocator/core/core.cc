@@ -17,7 +17,7 @@ CUresult Core::Open(const DeviceConfig* configs, int count) noexcept {
 CUresult Core::Close(std::size_t* live_blocks) noexcept {
   if (live_blocks != nullptr) *live_blocks = 0;
   if (environment.Forked()) return Refuse(CUDA_ERROR_NOT_INITIALIZED, "Close: in a forked child: the driver is not called");
-  if (!environment.closed.exchange(true)) environment.detours.fetch_add(1, std::memory_order_relaxed);
+  if (!environment.closed.exchange(true)) environment.AddDetour();
   std::size_t live = 0;
   CUresult first = environment.exiting.load(std::memory_order_relaxed) ? CUDA_ERROR_DEINITIALIZED : CUDA_SUCCESS;
   const auto keep = [&](CUresult result) {

@@ -145,11 +145,13 @@ class Core {
 
  private:
   StreamRecord* Remembered(int device, CUstream stream) noexcept;  // nullptr: to be asked again
-  bool TakeCached(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept;
+  bool TakeKept(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept;
+  bool TakeOtherwise(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept;
   Block* TakeDirectly(Arena* arena, std::size_t bytes, StreamRecord* stream) noexcept;
-  static void FreeDirectly(Arena* arena, Block* block) noexcept;
-  static bool Turn(ThreadCache* cache, Arena* arena) noexcept;
-  CUresult AllocateSlow(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept;
+  CUresult AllocateOtherwise(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept;
+  CUresult FreeOtherwise(CUdeviceptr address) noexcept;
+  CUresult PutOtherwise(Block* block) noexcept;
+  CUresult PutOrReturn(Block* block) noexcept;
 };
 
 }  // namespace cuaudit::alloc
