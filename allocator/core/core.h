@@ -43,7 +43,8 @@ class UseRecorder {
   void TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64_t sequence) noexcept;
   CUresult MakeSlot(Block* block, CUdeviceptr address, StreamRecord* stream) noexcept;
   CUresult RecordNoted(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live, ThreadCache* cache) noexcept;
-  void CountRecorded(CUdeviceptr address, const StreamRecord* stream, const Recording& recording, ThreadCache* cache) noexcept;
+  void CountRecorded(CUdeviceptr address, const StreamRecord* stream, std::uint64_t sequence, std::uint64_t before,
+                     ThreadCache* cache) noexcept;
   CUresult RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live, ThreadCache* cache) noexcept;
   CUresult RecordInContext(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live, ThreadCache* cache) noexcept;
   // uses.cc
