@@ -150,6 +150,7 @@ class Core {
   bool TakeOtherwise(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept;
   Block* TakeDirectly(Arena* arena, std::size_t bytes, StreamRecord* stream) noexcept;
   CUresult AllocateOtherwise(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept;
+  CUresult AllocateSlow(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept;
   CUresult FreeOtherwise(CUdeviceptr address) noexcept;
   CUresult PutOtherwise(Block* block) noexcept;
   CUresult PutOrReturn(Block* block) noexcept;

@@ -123,6 +123,12 @@ CUresult Core::Allocate(std::size_t bytes, StreamRecord* stream, CUstream live, 
   return AllocateOtherwise(bytes, stream, live, out);
 }
 
+[[gnu::noinline]] CUresult Core::AllocateOtherwise(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept {
+  if (TakeOtherwise(bytes, stream, out)) [[likely]]
+    return CUDA_SUCCESS;
+  return AllocateSlow(bytes, stream, live, out);
+}
+
 CUresult Core::Free(CUdeviceptr address) noexcept {
   if (known_cache.serial != environment.fast_serial()) [[unlikely]]
     return FreeOtherwise(address);
@@ -185,8 +191,7 @@ CUresult Core::Free(CUdeviceptr address) noexcept {
 }
 
 // The default streams' handles mean streams of the current context.
-[[gnu::noinline]] CUresult Core::AllocateOtherwise(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept {
-  if (TakeOtherwise(bytes, stream, out)) return CUDA_SUCCESS;
+[[gnu::noinline]] CUresult Core::AllocateSlow(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept {
   *out = 0;
   if (stream == nullptr || !stream->is_default || stream->device == nullptr || bytes == 0 || environment.Forked())
     return requests.Serve(bytes, stream, live, out);
