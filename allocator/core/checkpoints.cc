@@ -161,7 +161,7 @@ void Checkpoints::RestoreArena(Arena* arena, const Checkpoint& checkpoint, Block
     for (Block* block = segment->first; block != nullptr; block = block->next) {
       if (!IsLive(block)) continue;
       out->freed.push_back(block->address.load(std::memory_order_relaxed));
-      caches_.CountFreed(arena->device, block->large, block->size, block->requested.load(std::memory_order_relaxed));
+      caches_.CountFreed(arena->device, block, block->requested.load(std::memory_order_relaxed));
       block->state.store((block->state.load(std::memory_order_relaxed) & ~kFlagMask) | kFree, std::memory_order_release);
       arena->TakeBack(block, own);  // merged with its neighbours; it is `block` that stays
     }

@@ -21,7 +21,7 @@ CUresult Core::Open(const DeviceConfig* configs, int count) noexcept {
 CUresult Core::Close(std::size_t* live_blocks) noexcept {
   if (live_blocks != nullptr) *live_blocks = 0;
   if (environment.Forked()) return Refuse(CUDA_ERROR_NOT_INITIALIZED, "Close: in a forked child: the driver is not called");
-  if (!environment.closed.exchange(true)) environment.detours.fetch_add(1, std::memory_order_relaxed);
+  if (!environment.closed.exchange(true)) environment.AddDetour();
   std::size_t live = 0;
   CUresult first = environment.exiting.load(std::memory_order_relaxed) ? CUDA_ERROR_DEINITIALIZED : CUDA_SUCCESS;
   const auto keep = [&](CUresult result) {
@@ -180,9 +180,9 @@ void Allocator::ResetAccumulated(int device) noexcept { core_->report.ResetAccum
 CUresult Allocator::TakeSnapshot(Snapshot* out) const noexcept { return core_->report.TakeSnapshot(out); }
 
 void Allocator::SetTracer(const Tracer& tracer) noexcept {
-  if (core_->environment.Traced()) core_->environment.detours.fetch_sub(1, std::memory_order_acq_rel);
+  if (core_->environment.Traced()) core_->environment.RemoveDetour();
   core_->environment.tracer = tracer;
-  if (core_->environment.Traced()) core_->environment.detours.fetch_add(1, std::memory_order_acq_rel);
+  if (core_->environment.Traced()) core_->environment.AddDetour();
 }
 
 void Allocator::SetWarning(const Warning& warning) noexcept { core_->uses.warning = warning; }

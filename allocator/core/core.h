@@ -43,7 +43,8 @@ class UseRecorder {
   void TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64_t sequence) noexcept;
   CUresult MakeSlot(Block* block, CUdeviceptr address, StreamRecord* stream) noexcept;
   CUresult RecordNoted(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live, ThreadCache* cache) noexcept;
-  void CountRecorded(CUdeviceptr address, const StreamRecord* stream, const Recording& recording, ThreadCache* cache) noexcept;
+  void CountRecorded(CUdeviceptr address, const StreamRecord* stream, std::uint64_t sequence, std::uint64_t before,
+                     ThreadCache* cache) noexcept;
   CUresult RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live, ThreadCache* cache) noexcept;
   CUresult RecordInContext(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live, ThreadCache* cache) noexcept;
   // uses.cc
@@ -145,11 +146,14 @@ class Core {
 
  private:
   StreamRecord* Remembered(int device, CUstream stream) noexcept;  // nullptr: to be asked again
-  bool TakeCached(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept;
+  bool TakeKept(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept;
+  bool TakeOtherwise(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept;
   Block* TakeDirectly(Arena* arena, std::size_t bytes, StreamRecord* stream) noexcept;
-  static void FreeDirectly(Arena* arena, Block* block) noexcept;
-  static bool Turn(ThreadCache* cache, Arena* arena) noexcept;
+  CUresult AllocateOtherwise(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept;
   CUresult AllocateSlow(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept;
+  CUresult FreeOtherwise(CUdeviceptr address) noexcept;
+  CUresult PutOtherwise(Block* block) noexcept;
+  CUresult PutOrReturn(Block* block) noexcept;
 };
 
 }  // namespace cuaudit::alloc

@@ -7,69 +7,76 @@ namespace {
 
 constexpr std::size_t kMostFast = std::size_t{1} << 40;
 
-// A cached block begins another life.
-void Revive(Block* block, std::size_t bytes) noexcept {
-  const std::uint64_t life = (block->state.load(std::memory_order_relaxed) & ~kFlagMask) + kOneLife;
-  block->requested.store(bytes, std::memory_order_relaxed);
-  block->state.store(life | kLive, std::memory_order_release);
+std::uint32_t KeyOf(std::size_t bytes) noexcept { return static_cast<std::uint32_t>((bytes + kMinBlock - 1) / kMinBlock); }
+
+// Whether the record is the block at that address, and its state. In this order: a record that has become another block's has another
+// address when its state is that one's, and a state that changes behind this is refused by the exchange that names it.
+bool IsAt(const Block* block, CUdeviceptr address, std::uint64_t* state) noexcept {
+  if (block == nullptr) return false;
+  *state = block->state.load(std::memory_order_acquire);
+  return block->address.load(std::memory_order_relaxed) == address;
 }
 
 }  // namespace
 
-// As Serve would, from what is free for certain, where no uses are to be looked at first. nullptr: Serve has to.
-[[gnu::noinline]] Block* Core::TakeDirectly(Arena* arena, std::size_t bytes, StreamRecord* stream) noexcept {
-  if (!environment.serves_directly || stream->IsStampDue()) return nullptr;
-  const std::size_t size = (bytes + kMinBlock - 1) / kMinBlock * kMinBlock;
-  const Held held(arena->lock);
-  return arena->CutBestFit(bytes, size, stream);
-}
+// The path without locks is one straight way, with all that is rarer in functions that it ends with: so it keeps nothing across a call, and
+// saves no registers. Each store counts as well, since the next locked instruction waits for it.
 
-// Nobody waits in Free for another thread's search: then it is left for whoever searches next.
-[[gnu::noinline]] void Core::FreeDirectly(Arena* arena, Block* block) noexcept {
-  if (!arena->lock.try_lock()) return arena->Return(block);
-  arena->TakeBack(block, arena->stream->NextSequence());
-  arena->lock.unlock();
-}
-
-// False: neither from what this thread has cached nor, after some misses, from what is free for certain.
-[[gnu::always_inline]] inline bool Core::TakeCached(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept {
-  const std::uint64_t mine = *environment.serial_at;
-  const KnownCache& known = known_caches[mine % kKnownCaches];
-  if (bytes - 1 >= kMostFast || known.serial != mine || environment.detours.load(std::memory_order_relaxed) != 0 || stream == nullptr)
-      [[unlikely]]
+// From what this thread keeps, if that is for this stream's arena. False: it is not, or has none of that size, or the stream has to be
+// asked whether it is being captured.
+[[gnu::always_inline]] inline bool Core::TakeKept(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept {
+  if (known_cache.serial != environment.fast_serial() || bytes - 1 >= kMostFast || stream == nullptr) [[unlikely]]
     return false;
-  ThreadCache::Latest& latest = known.cache->latest;
+  ThreadCache::Latest& latest = known_cache.cache->latest;
+  const Arena* const arena = stream->fast_arena.load(std::memory_order_acquire);
+  if (arena == nullptr || arena != latest.arena || !latest.magazine->MayServeUnasked()) [[unlikely]]
+    return false;
+  Block* const block = latest.magazine->Take(KeyOf(bytes));
+  if (block == nullptr) [[unlikely]]
+    return false;
+  const std::size_t before = block->requested.load(std::memory_order_relaxed);
+  block->requested.store(bytes, std::memory_order_relaxed);
+  block->state.store(block->state.load(std::memory_order_relaxed) + kOneLife + kLive - kCached, std::memory_order_release);
+  latest.block = block;
+  *out = block->address.load(std::memory_order_relaxed);
+  latest.counters->AllocatedKept(block, block->large, block->size, bytes, before);
+  return true;
+}
+
+// What TakeKept did not, without asking the driver: after a turn to another allocator or arena, and, where the thread's cache is passed by,
+// from what is free for certain.
+[[gnu::always_inline]] inline bool Core::TakeOtherwise(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept {
+  if (bytes - 1 >= kMostFast || stream == nullptr || (known_cache.serial != environment.fast_serial() && !caches.TurnTo())) return false;
+  ThreadCache::Latest& latest = known_cache.cache->latest;
   Arena* const arena = stream->fast_arena.load(std::memory_order_acquire);
-  if (arena != latest.arena && !Turn(known.cache, arena)) [[unlikely]]
-    return false;
-  if (latest.magazine == nullptr || ++latest.asked_ago >= environment.check_interval) [[unlikely]]
-    return false;
-  const std::uint32_t key = static_cast<std::uint32_t>((bytes + kMinBlock - 1) / kMinBlock);
-  Magazine& magazine = *latest.magazine;
-  Block* block = nullptr;
-  if (magazine.is_passed_by()) {
-    magazine.NoteRequest(key);
-    block = TakeDirectly(arena, bytes, stream);
-    if (block == nullptr) [[unlikely]]
-      return false;
-  } else {
-    block = magazine.Take(key);
-    if (block == nullptr) [[unlikely]]
-      return false;
-    Revive(block, bytes);
+  if (arena != latest.passed_by) [[unlikely]] {
+    if (!known_cache.cache->TurnTo(arena)) return false;
+    if (arena == latest.arena) return TakeKept(bytes, stream, out);  // if it was so before, that is in vain again
   }
+  if (arena == nullptr || !latest.magazine->MayServeUnasked()) [[unlikely]]
+    return false;
+  if (latest.magazine->NoteRequest(KeyOf(bytes))) known_cache.cache->TurnToNone();
+  Block* const block = TakeDirectly(arena, bytes, stream);
+  if (block == nullptr) [[unlikely]]
+    return false;
   latest.counters->Allocated(block->large, block->size, bytes);
   latest.block = block;
   *out = block->address.load(std::memory_order_relaxed);
   return true;
 }
 
+// As Serve would, from what is free for certain, where no uses are to be looked at first. nullptr: Serve has to.
+inline Block* Core::TakeDirectly(Arena* arena, std::size_t bytes, StreamRecord* stream) noexcept {
+  if (!environment.serves_directly || stream->IsStampDue()) return nullptr;
+  const std::size_t size = (bytes + kMinBlock - 1) / kMinBlock * kMinBlock;
+  const Held held(arena->lock);
+  return arena->CutBestFit(bytes, size, stream);
+}
+
 inline StreamRecord* Core::Remembered(int device, CUstream stream) noexcept {
-  const std::uint64_t mine = *environment.serial_at;
-  const KnownCache& known = known_caches[mine % kKnownCaches];
-  if (known.serial != mine || environment.detours.load(std::memory_order_relaxed) != 0) [[unlikely]]
+  if (known_cache.serial != environment.fast_serial()) [[unlikely]]
     return nullptr;
-  ThreadCache::Named& named = known.cache->NamedAt(stream);
+  ThreadCache::Named& named = known_cache.cache->NamedAt(stream);
   if (named.left == 0 || named.handle != stream || named.device != device || named.record->retired.load(std::memory_order_relaxed))
     return nullptr;
   --named.left;
@@ -85,7 +92,7 @@ void Core::Remember(int device, CUstream stream, StreamRecord* record) noexcept 
 
 bool Core::AllocateRemembered(int device, std::size_t bytes, CUstream stream, CUdeviceptr* out) noexcept {
   StreamRecord* const record = Remembered(device, stream);
-  return record != nullptr && TakeCached(bytes, record, out);
+  return record != nullptr && (TakeKept(bytes, record, out) || TakeOtherwise(bytes, record, out));
 }
 
 // Its use of its own handle is recorded by the driver in its own order, whatever stream it is by now; a captured one has to be asked who it
@@ -105,70 +112,86 @@ CUresult Core::RecordUseByHandle(CUdeviceptr address, int device, CUstream strea
 }
 
 CUresult Core::Allocate(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept {
-  if (TakeCached(bytes, stream, out)) [[likely]]
+  if (TakeKept(bytes, stream, out)) [[likely]]
     return CUDA_SUCCESS;
-  return AllocateSlow(bytes, stream, stream == nullptr ? nullptr : stream->LiveHandle(), out);
+  return AllocateOtherwise(bytes, stream, stream == nullptr ? nullptr : stream->LiveHandle(), out);
 }
 
 CUresult Core::Allocate(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept {
-  if (TakeCached(bytes, stream, out)) [[likely]]
+  if (TakeKept(bytes, stream, out)) [[likely]]
+    return CUDA_SUCCESS;
+  return AllocateOtherwise(bytes, stream, live, out);
+}
+
+[[gnu::noinline]] CUresult Core::AllocateOtherwise(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept {
+  if (TakeOtherwise(bytes, stream, out)) [[likely]]
     return CUDA_SUCCESS;
   return AllocateSlow(bytes, stream, live, out);
 }
 
 CUresult Core::Free(CUdeviceptr address) noexcept {
-  const std::uint64_t mine = *environment.serial_at;
-  const KnownCache& known = known_caches[mine % kKnownCaches];
-  if (known.serial != mine || environment.detours.load(std::memory_order_relaxed) != 0) [[unlikely]]
-    return uses.Free(address);
-  ThreadCache::Latest& latest = known.cache->latest;
-  Block* block = latest.block;  // records live as long as the allocator: which block it is now is read below
-  if (block == nullptr || block->address.load(std::memory_order_relaxed) != address) {
+  if (known_cache.serial != environment.fast_serial()) [[unlikely]]
+    return FreeOtherwise(address);
+  ThreadCache::Latest& latest = known_cache.cache->latest;
+  Block* block = latest.block;  // records live as long as the allocator
+  std::uint64_t state = 0;
+  if (!IsAt(block, address, &state)) {
     block = environment.map.Find(address);
-    if (block == nullptr) [[unlikely]]
+    if (!IsAt(block, address, &state)) [[unlikely]]
       return uses.Free(address);
   }
-  std::uint64_t state = block->state.load(std::memory_order_acquire);
   const bool is_plain = (state & kFlagMask) == kLive && !block->used.load(std::memory_order_relaxed);
-  if (!is_plain || block->address.load(std::memory_order_relaxed) != address) [[unlikely]]
+  if (!is_plain || !block->state.compare_exchange_strong(state, state - kLive + kCached, std::memory_order_acq_rel)) [[unlikely]]
     return uses.Free(address);
-  if (!block->state.compare_exchange_strong(state, (state & ~kFlagMask) | kCached, std::memory_order_acq_rel)) [[unlikely]]
-    return uses.Free(address);
+  if (block->arena.load(std::memory_order_relaxed) != latest.arena) [[unlikely]]
+    return PutOtherwise(block);
+  latest.counters->Freed(block, block->large, block->size, block->requested.load(std::memory_order_relaxed));
+  if (latest.magazine->PutAtOnce(block, environment.cache_bytes)) [[likely]]
+    return CUDA_SUCCESS;
+  return PutOrReturn(block);
+}
+
+[[gnu::noinline]] CUresult Core::FreeOtherwise(CUdeviceptr address) noexcept {
+  return caches.TurnTo() ? Free(address) : uses.Free(address);
+}
+
+// A block of another arena than the one that this thread keeps blocks of is nobody's any more.
+[[gnu::noinline]] CUresult Core::PutOtherwise(Block* block) noexcept {
+  ThreadCache* const cache = known_cache.cache;
+  ThreadCache::Latest& latest = cache->latest;
   Arena* const arena = block->arena.load(std::memory_order_relaxed);
   const std::size_t requested = block->requested.load(std::memory_order_relaxed);
-  if (arena != latest.arena && !Turn(known.cache, arena)) [[unlikely]] {
-    caches.CountFreed(arena->device, block->large, block->size, requested);
+  if (arena != latest.passed_by && !cache->TurnTo(arena)) [[unlikely]] {
+    caches.CountFreed(arena->device, block, requested);
     arena->Return(block);
     return CUDA_SUCCESS;
   }
-  latest.counters->Freed(block->large, block->size, requested);
-  if (latest.magazine != nullptr && latest.magazine->is_passed_by()) {
-    latest.magazine->NoteFreed(block->key);
-    ThreadCaches::FoldIfFarOff(arena->device, latest.counters);
-    FreeDirectly(arena, block);
+  latest.counters->Freed(block, block->large, block->size, requested);
+  if (arena != latest.passed_by) return PutOrReturn(block);
+  latest.magazine->NoteFreed(block->key);
+  ThreadCaches::FoldIfFarOff(arena->device, latest.counters);
+  // Nobody waits in Free for another thread's search: then it is left for whoever searches next.
+  if (!arena->lock.try_lock()) {
+    arena->Return(block);
     return CUDA_SUCCESS;
   }
-  if (latest.magazine == nullptr || !latest.magazine->Put(block, environment.cache_bytes)) [[unlikely]] {
-    ThreadCaches::FoldIfFarOff(arena->device, latest.counters);
-    arena->Return(block);
-  }
+  arena->TakeBack(block, arena->stream->NextSequence());
+  arena->lock.unlock();
   return CUDA_SUCCESS;
 }
 
-// The thread turns to another arena. False: it has no counters for that one's device.
-[[gnu::noinline]] bool Core::Turn(ThreadCache* cache, Arena* arena) noexcept {
-  if (arena == nullptr) return false;
-  Counters* const counters = cache->counters(arena->device->index);
-  if (counters == nullptr) return false;
-  Magazine* const magazine = cache->Find(arena->index);
-  cache->latest.arena = magazine == nullptr ? nullptr : arena;  // a slower call may make one
-  cache->latest.counters = counters;
-  cache->latest.magazine = magazine;
-  return true;
+// A block that has been counted, of the arena that this thread keeps blocks of.
+[[gnu::noinline]] CUresult Core::PutOrReturn(Block* block) noexcept {
+  const ThreadCache::Latest& latest = known_cache.cache->latest;
+  if (latest.magazine->Put(block, environment.cache_bytes)) return CUDA_SUCCESS;
+  Arena* const arena = block->arena.load(std::memory_order_relaxed);
+  ThreadCaches::FoldIfFarOff(arena->device, latest.counters);
+  arena->Return(block);
+  return CUDA_SUCCESS;
 }
 
 // The default streams' handles mean streams of the current context.
-CUresult Core::AllocateSlow(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept {
+[[gnu::noinline]] CUresult Core::AllocateSlow(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept {
   *out = 0;
   if (stream == nullptr || !stream->is_default || stream->device == nullptr || bytes == 0 || environment.Forked())
     return requests.Serve(bytes, stream, live, out);

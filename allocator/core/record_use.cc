@@ -89,7 +89,7 @@ void UseRecorder::TraceUse(CUdeviceptr address, const StreamRecord* stream, std:
   }
   result = stream->Send(env_.driver, live, recording);
   if (result == CUDA_SUCCESS) {
-    CountRecorded(address, stream, recording, cache);
+    CountRecorded(address, stream, recording.sequence, recording.before, cache);
     return result;
   }
   CUresult error = CUDA_SUCCESS;
@@ -103,15 +103,15 @@ void UseRecorder::TraceUse(CUdeviceptr address, const StreamRecord* stream, std:
   return result;
 }
 
-[[gnu::always_inline]] inline void UseRecorder::CountRecorded(CUdeviceptr address, const StreamRecord* stream, const Recording& recording,
-                                                              ThreadCache* cache) noexcept {
+[[gnu::always_inline]] inline void UseRecorder::CountRecorded(CUdeviceptr address, const StreamRecord* stream, std::uint64_t sequence,
+                                                              std::uint64_t before, ThreadCache* cache) noexcept {
   CountUse(cache, &ThreadCache::uses_recorded, &env_.uses_recorded);
-  if (recording.before != 0) CountUse(cache, &ThreadCache::uses_merged, &env_.uses_merged);
+  if (before != 0) CountUse(cache, &ThreadCache::uses_merged, &env_.uses_merged);
   if (stream->shared.load(std::memory_order_relaxed) != 0 && warning.warn != nullptr && !has_warned_.load(std::memory_order_relaxed))
       [[unlikely]]
     WarnOfSharing();
   if (env_.Traced()) [[unlikely]]
-    TraceUse(address, stream, recording.sequence);
+    TraceUse(address, stream, sequence);
 }
 
 [[gnu::always_inline]] inline CUresult UseRecorder::RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live,
@@ -130,17 +130,17 @@ void UseRecorder::TraceUse(CUdeviceptr address, const StreamRecord* stream, std:
     if (view.id != 0) return RecordCaptured(address, "RecordUse", stream, view);
   }
   const std::size_t slot = block->slots.Find(stream);
-  Recording recording;
+  StreamRecord::QuickRecording recording;
   if (slot == UseSlots::kCount || !stream->BeginQuick(&block->slots, slot, &recording)) [[unlikely]]
     return RecordNoted(block, address, stream, live, cache);
   if (!block->used.load(std::memory_order_relaxed)) block->used.store(true, std::memory_order_relaxed);
   result = env_.driver.EventRecord(recording.event, live);
   if (result != CUDA_SUCCESS) [[unlikely]] {
-    stream->Cancel(recording);
+    stream->Cancel(recording.Whole(&block->slots, slot));
     return result;
   }
   stream->Returned(recording.sequence);
-  CountRecorded(address, stream, recording, cache);
+  CountRecorded(address, stream, recording.sequence, recording.before, cache);
   return CUDA_SUCCESS;
 }
 
@@ -156,15 +156,17 @@ CUresult UseRecorder::RecordInContext(Block* block, CUdeviceptr address, StreamR
 
 CUresult UseRecorder::RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
   if (address == 0) return CUDA_SUCCESS;
-  CUresult error = env_.Usable("RecordUse");
-  if (error != CUDA_SUCCESS) [[unlikely]]
+  CUresult error = CUDA_SUCCESS;
+  // Where the path without locks is open, the allocator is not closed, and this is no forked child.
+  const bool is_fast = known_cache.serial == env_.fast_serial() && !env_.exiting.load(std::memory_order_relaxed);
+  if (!is_fast && (error = env_.Usable("RecordUse")) != CUDA_SUCCESS) [[unlikely]]
     return error;
   if (stream == nullptr) [[unlikely]]
     return Refuse(CUDA_ERROR_INVALID_VALUE, "RecordUse: an empty StreamRef: Identify makes one");
   if (stream->own_thread && live != CU_STREAM_PER_THREAD) [[unlikely]]
     return Refuse(CUDA_ERROR_INVALID_VALUE, "RecordUse: a thread's default stream is named by CU_STREAM_PER_THREAD, on its thread");
   // What the thread was given last is mostly what it uses; which block the record is now is read below.
-  ThreadCache* const cache = caches_.Mine();
+  ThreadCache* const cache = is_fast ? known_cache.cache : caches_.Mine();
   Block* block = cache == nullptr ? nullptr : cache->latest.block;
   if (block == nullptr || block->address.load(std::memory_order_relaxed) != address) {
     block = env_.map.Find(address);

@@ -105,7 +105,7 @@ CUresult UseRecorder::Free(CUdeviceptr address) noexcept {
   if (env_.Traced())
     arena->Trace(TraceAction::FreeRequested, address, block->size, block->requested.load(std::memory_order_relaxed), env_.CaptureStack(),
                  block->stream->id);
-  caches_.CountFreed(arena->device, block->large, block->size, block->requested.load(std::memory_order_relaxed));
+  caches_.CountFreed(arena->device, block, block->requested.load(std::memory_order_relaxed));
   CUresult first = CUDA_SUCCESS;
   for (const Use& use : block->recorded.entries()) {
     CUresult result = env_.exiting.load(std::memory_order_relaxed) ? CUDA_ERROR_DEINITIALIZED : RecordFor(block, use.stream);

@@ -33,17 +33,18 @@ CUresult Requests::Serve(std::size_t bytes, StreamRecord* stream, CUstream live,
   Arena* const arena = arenas_.Of(device, pool, stream);
   if (arena == nullptr) return Refuse(CUDA_ERROR_OUT_OF_MEMORY, "Allocate: no host memory");
   if (request.may_be_fast && pool == &pools_.shared) streams_.EnterFastPath(stream, arena, noted);
-  if (cache != nullptr) cache->latest.asked_ago = 0;
   request.growths = arena->growths.load(std::memory_order_acquire);
 
   Counters* const counters = cache == nullptr ? nullptr : cache->CountersOf(device->index);
   Magazine* const magazine = counters == nullptr || env_.Traced() ? nullptr : cache->FindOrMake(arena->index);
+  if (magazine != nullptr) magazine->NoteAsked(env_.options.capture_check_interval);
   Block* block = nullptr;
   if (magazine != nullptr && !magazine->is_passed_by() && request.size < (std::size_t{1} << 40)) {
     block = magazine->Take(static_cast<std::uint32_t>(request.size / kMinBlock));
     if (block == nullptr) {
       magazine->Empty([arena](Block* kept) { arena->Return(kept); });
       magazine->NoteEmptied();
+      if (magazine->is_passed_by()) cache->TurnToNone();
     }
   }
   if (block != nullptr) {

@@ -17,13 +17,13 @@ Block* Arena::TakeRecord() noexcept {
   return block;
 }
 
-inline void Arena::GiveRecord(Block* block) noexcept {
+[[gnu::always_inline]] inline void Arena::GiveRecord(Block* block) noexcept {
   constexpr std::size_t kKept = 32;
-  if (record_count_ == kKept) return environment->store.Give(block);
+  if (record_count_ == kKept || block->noted.load(std::memory_order_relaxed)) [[unlikely]]
+    return environment->store.Give(block);
   // What stood in a set already says nothing of a user; SplitAt says all the rest anew.
   block->state.store(block->state.load(std::memory_order_relaxed) & ~kFlagMask, std::memory_order_release);
   block->address.store(0, std::memory_order_relaxed);
-  if (block->noted.load(std::memory_order_relaxed)) BlockStore::Reset(block);
   block->link = records_;
   records_ = block;
   ++record_count_;
@@ -144,12 +144,22 @@ bool Arena::Init() noexcept {
   return true;
 }
 
+[[gnu::noinline]] void Arena::TraceFreed(const Block* block) const noexcept {
+  if (block->stream == nullptr) return;  // told before
+  Trace(TraceAction::FreeCompleted, block->address.load(std::memory_order_relaxed), block->size,
+        block->requested.load(std::memory_order_relaxed), nullptr, block->stream->id);
+}
+
+[[gnu::noinline]] void Arena::CountOversize(std::int64_t by) const noexcept {
+  const Held held(device->totals.lock);
+  AddTo(&device->totals.oversize_allocations, by);
+}
+
 [[gnu::always_inline]] inline void Arena::SettleFree(Block* block) noexcept {
   const Place place = block->noted.load(std::memory_order_relaxed) ? PlaceOf(block) : Place::Ready;
   if (place != Place::Waiting) {
-    if (environment->Traced() && block->stream != nullptr)
-      Trace(TraceAction::FreeCompleted, block->address.load(std::memory_order_relaxed), block->size,
-            block->requested.load(std::memory_order_relaxed), nullptr, block->stream->id);
+    if (environment->Traced()) [[unlikely]]
+      TraceFreed(block);
     block->stream = nullptr;
     block->requested.store(0, std::memory_order_relaxed);
     if (block->has_stack) block->stack.store(nullptr, std::memory_order_relaxed);
@@ -188,10 +198,8 @@ void Arena::TakeBack(Block* block, std::uint64_t own) noexcept {
   if (block->used.load(std::memory_order_relaxed)) ClaimUses(block);
   ++stamped_frees;
   stamped_bytes += block->size;
-  if (environment->IsOversize(block->size)) {
-    const Held held(device->totals.lock);
-    AddTo(&device->totals.oversize_allocations, -1);
-  }
+  if (environment->IsOversize(block->size)) [[unlikely]]
+    CountOversize(-1);
   SettleFree(block);
 }
 
@@ -278,10 +286,8 @@ void Arena::Split(Block* block, std::size_t size) noexcept { CutDown(block, size
   const std::uint64_t life = (block->state.load(std::memory_order_relaxed) & ~kFlagMask) + kOneLife;
   block->state.store(life | kLive | (to == stream ? 0 : kForeign), std::memory_order_release);
   environment->map.Put(block);
-  if (environment->IsOversize(block->size)) {
-    const Held held(device->totals.lock);
-    AddTo(&device->totals.oversize_allocations, 1);
-  }
+  if (environment->IsOversize(block->size)) [[unlikely]]
+    CountOversize(1);
 }
 
 void Arena::GiveOut(Block* block, const Request& request) noexcept {

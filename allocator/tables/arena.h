@@ -161,6 +161,8 @@ struct alignas(64) Arena {
   Block* records_ = nullptr;
   std::size_t record_count_ = 0;
   static void OweOfPages(const Block* block) noexcept;
+  void TraceFreed(const Block* block) const noexcept;
+  void CountOversize(std::int64_t by) const noexcept;
   void Enter(Block* block, Place place) noexcept;
   void Leave(Block* block) noexcept;
   void SettleFree(Block* block) noexcept;

@@ -22,7 +22,7 @@ void Arena::Recognize(Block* block) const noexcept {
   }
 }
 
-void Arena::CountPending(Block* block, bool is_pending) noexcept {
+[[gnu::noinline]] void Arena::CountPending(Block* block, bool is_pending) noexcept {
   if (block->counted_pending == is_pending) return;
   block->counted_pending = is_pending;
   const std::int64_t sign = is_pending ? 1 : -1;
@@ -32,7 +32,7 @@ void Arena::CountPending(Block* block, bool is_pending) noexcept {
 }
 
 // Of a block that uses were noted for; those that are over go.
-Place Arena::PlaceOf(Block* block) noexcept {
+[[gnu::noinline]] Place Arena::PlaceOf(Block* block) noexcept {
   if (block->captured != nullptr) DropEnded(block);
   Recognize(block);
   block->uses.Prune([this, block](const Use& use) {

@@ -35,7 +35,7 @@ struct Line {
   std::int64_t folded[kPoolKinds] = {};  // under the totals' lock
 
   std::int64_t Net(std::size_t i) const noexcept {
-    return added[i].load(std::memory_order_relaxed) - taken[i].load(std::memory_order_relaxed);
+    return added[i].load(std::memory_order_relaxed) - taken[i].load(std::memory_order_acquire);
   }
   [[gnu::always_inline]] void Raise(std::size_t i, std::int64_t by) noexcept {
     const std::int64_t sum = added[i].load(std::memory_order_relaxed) + by;
@@ -45,8 +45,12 @@ struct Line {
     if (net > high[i + 1].load(std::memory_order_relaxed)) high[i + 1].store(net, std::memory_order_relaxed);
     if (all > high[0].load(std::memory_order_relaxed)) high[0].store(all, std::memory_order_relaxed);
   }
-  void Lower(std::size_t i, std::int64_t by) noexcept {
-    taken[i].store(taken[i].load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+  // Where what there is at most is known already.
+  [[gnu::always_inline]] void Add(std::size_t i, std::int64_t by) noexcept {
+    added[i].store(added[i].load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+  }
+  [[gnu::always_inline]] void Lower(std::size_t i, std::int64_t by) noexcept {
+    taken[i].store(taken[i].load(std::memory_order_relaxed) + by, std::memory_order_release);
   }
 };
 
@@ -54,6 +58,8 @@ struct Line {
 struct alignas(64) Counters {
   Line line[kMeasures];
   std::atomic<std::int64_t> folded_bytes = 0;  // its part of the sum, which Fold sets
+  // The block that was freed last, if nothing was allocated and Fold not called since.
+  std::atomic<const void*> just_freed{nullptr};
 
   // True when its thread should fold it in. Asked where a call is slow anyway.
   bool IsFarOff() const noexcept {
@@ -61,20 +67,40 @@ struct alignas(64) Counters {
     return off > kMostOff || off < -kMostOff;
   }
 
-  void Allocated(bool large, std::size_t bytes, std::size_t requested) noexcept {
+  [[gnu::always_inline]] void Allocated(bool large, std::size_t bytes, std::size_t requested) noexcept {
+    just_freed.store(nullptr, std::memory_order_relaxed);
     // Each kind's own code, so that nothing is computed to find its places.
     large ? Raise<1>(bytes, requested) : Raise<0>(bytes, requested);
   }
-  void Freed(bool large, std::size_t bytes, std::size_t requested) noexcept {
+  // Of a block that the thread kept, `before` of which were requested the last time. Freed just now, and no more of it requested, it makes
+  // what there is no more than it was then: so that need not be compared with the most there was.
+  [[gnu::always_inline]] void AllocatedKept(const void* block, bool large, std::size_t bytes, std::size_t requested,
+                                            std::size_t before) noexcept {
+    if (just_freed.load(std::memory_order_relaxed) != block || requested > before) [[unlikely]]
+      return AllocatedOther(large, bytes, requested);
+    large ? Add<1>(bytes, requested) : Add<0>(bytes, requested);
+  }
+  // Told of the block first: who folds in what it is less by, forgets the block after that.
+  void Freed(const void* block, bool large, std::size_t bytes, std::size_t requested) noexcept {
+    just_freed.store(block, std::memory_order_relaxed);
     large ? Lower<1>(bytes, requested) : Lower<0>(bytes, requested);
   }
 
  private:
+  [[gnu::noinline]] void AllocatedOther(bool large, std::size_t bytes, std::size_t requested) noexcept {
+    Allocated(large, bytes, requested);
+  }
   template <std::size_t i>
   void Raise(std::size_t bytes, std::size_t requested) noexcept {
     line[kCount].Raise(i, 1);
     line[kBytes].Raise(i, static_cast<std::int64_t>(bytes));
     line[kRequested].Raise(i, static_cast<std::int64_t>(requested));
+  }
+  template <std::size_t i>
+  void Add(std::size_t bytes, std::size_t requested) noexcept {
+    line[kCount].Add(i, 1);
+    line[kBytes].Add(i, static_cast<std::int64_t>(bytes));
+    line[kRequested].Add(i, static_cast<std::int64_t>(requested));
   }
   template <std::size_t i>
   void Lower(std::size_t bytes, std::size_t requested) noexcept {

@@ -19,7 +19,7 @@ std::atomic<std::uint64_t> next_serial{1};
 }  // namespace
 
 Environment::~Environment() {
-  if (serial_at != nullptr) (void)munmap(const_cast<std::uint64_t*>(serial_at), kPageBytes);
+  if (own_ != nullptr) (void)munmap(own_, kPageBytes);
 }
 
 bool Environment::Open() noexcept {
@@ -27,21 +27,30 @@ bool Environment::Open() noexcept {
   if (page == MAP_FAILED) return false;
   wipes_ = madvise(page, kPageBytes, MADV_WIPEONFORK) == 0;
   serial = next_serial.fetch_add(1, std::memory_order_relaxed);
-  serial_at = new (page) std::uint64_t(serial);
+  own_ = new (page) OfThisProcess{serial, serial};
   process_ = getpid();
-  if (!wipes_)
-    detours.store(1, std::memory_order_relaxed);  // a forked child is told by its number alone, which only the other path asks for
-  check_interval = options.capture_check_interval;
+  if (!wipes_) AddDetour();  // a forked child is told by its number alone, which only the other path asks for
   if (options.thread_cache) cache_bytes = std::min(options.thread_cache_bytes, std::size_t{1} << 40);
   serves_directly =
       options.cross_stream == CrossStream::Never && options.garbage_collection_threshold <= 0.0 && options.max_split_size == 0;
   for (const std::uint32_t divisions : options.roundup_power2_divisions) {
-    if (divisions > 1) detours.fetch_add(1, std::memory_order_relaxed);
+    if (divisions > 1) AddDetour();
   }
   return map.Init();
 }
 
-bool Environment::Forked() const noexcept { return wipes_ ? *serial_at != serial : getpid() != process_; }
+void Environment::AddDetour() noexcept {
+  const Held held(detour_lock_);
+  ++detours_;
+  own_->fast_serial.store(0, std::memory_order_release);
+}
+
+void Environment::RemoveDetour() noexcept {
+  const Held held(detour_lock_);
+  if (--detours_ == 0 && !Forked()) own_->fast_serial.store(serial, std::memory_order_release);
+}
+
+bool Environment::Forked() const noexcept { return wipes_ ? own_->serial != serial : getpid() != process_; }
 
 CUresult Environment::WhyNot(const char* call) noexcept {
   if (Forked())

@@ -23,17 +23,28 @@ struct Environment : ArenaEnvironment {
   bool Open() noexcept;  // false: no host memory
   CUresult Usable(const char* call) noexcept {
     const bool is_well =
-        wipes_ && *serial_at == serial && !closed.load(std::memory_order_relaxed) && !exiting.load(std::memory_order_relaxed);
+        wipes_ && own_->serial == serial && !closed.load(std::memory_order_relaxed) && !exiting.load(std::memory_order_relaxed);
     return is_well ? CUDA_SUCCESS : WhyNot(call);
   }
   CUresult Note(CUresult result) noexcept;  // remembers that the process is exiting
   bool Forked() const noexcept;
   std::size_t Round(std::size_t bytes) const noexcept;  // what a request for so many is given at least
 
-  // What the fast path reads, on one line.
-  alignas(64) const std::uint64_t* serial_at = nullptr;  // in the page that a forked child finds wiped
-  std::atomic<std::uint32_t> detours{0};                 // reasons to leave the fast path: tracer, routes, closed, rounding by divisions
-  std::uint32_t check_interval = 0;
+  // Reasons to close the path without locks: a tracer, routes, being closed, rounding by divisions.
+  void AddDetour() noexcept;
+  void RemoveDetour() noexcept;
+  // The number of the allocators whose caches may take that path: its own, or 0 while it is closed and in a forked child.
+  std::uint64_t fast_serial() const noexcept { return own_->fast_serial.load(std::memory_order_relaxed); }
+
+ private:
+  struct OfThisProcess {
+    std::uint64_t serial;
+    std::atomic<std::uint64_t> fast_serial;
+  };
+  // What the path without locks reads, on one line.
+  alignas(64) OfThisProcess* own_ = nullptr;  // in the page that a forked child finds wiped
+
+ public:
   std::size_t cache_bytes = 0;
   bool serves_directly = false;  // no option asks for more than the best fit among what is free for certain
 
@@ -44,8 +55,10 @@ struct Environment : ArenaEnvironment {
 
  private:
   CUresult WhyNot(const char* call) noexcept;
-  bool wipes_ = false;  // a forked child finds serial_at wiped
+  bool wipes_ = false;  // a forked child finds own_ wiped
   int process_ = 0;
+  Lock detour_lock_;
+  std::uint32_t detours_ = 0;
 
  public:
   // Of the whole allocator, since a use may join two devices; written often, unlike what is above.

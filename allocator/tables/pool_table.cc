@@ -118,7 +118,7 @@ CUresult PoolTable::BeginAllocateToPool(int device, PoolId id, const Route& rout
     pool->users.fetch_sub(1, std::memory_order_acq_rel);
     return added;
   }
-  env_.detours.fetch_add(1, std::memory_order_acq_rel);
+  env_.AddDetour();
   const Held settled(target->settling);  // who waits for the context has not seen the route: the caller's capture begins after that
   return CUDA_SUCCESS;
 }
@@ -175,7 +175,7 @@ CUresult PoolTable::EndAllocateToPool(int device, PoolId id) noexcept {
     std::erase_if(target->routes, [ending](const std::unique_ptr<Routed>& routed) { return routed.get() == ending; });
     break;
   }
-  env_.detours.fetch_sub(1, std::memory_order_acq_rel);
+  env_.RemoveDetour();
   target->routed.fetch_sub(1, std::memory_order_acq_rel);
   DropRoute(pool);
   for (Arena* arena = pool->arenas.load(std::memory_order_acquire); arena != nullptr; arena = arena->next_of_pool) {

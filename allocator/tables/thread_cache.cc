@@ -45,6 +45,18 @@ Counters* ThreadCache::CountersOf(int device) noexcept {
   return counters;
 }
 
+bool ThreadCache::TurnTo(Arena* arena) noexcept {
+  TurnToNone();
+  if (arena == nullptr) return false;
+  Counters* const counters = this->counters(arena->device->index);
+  Magazine* const magazine = Find(arena->index);
+  if (counters == nullptr || magazine == nullptr) return false;
+  (magazine->is_passed_by() ? latest.passed_by : latest.arena) = arena;
+  latest.counters = counters;
+  latest.magazine = magazine;
+  return true;
+}
+
 void Totals::Fold(Counters* counters) noexcept {
   for (std::size_t m = 0; m < kMeasures; ++m) {
     for (std::size_t k = 0; k < kPoolKinds; ++k) {
@@ -60,10 +72,11 @@ void Totals::Fold(Counters* counters) noexcept {
       line.high[k].store(net, std::memory_order_relaxed);
     }
   }
+  counters->just_freed.store(nullptr, std::memory_order_relaxed);  // behind the reading of what was taken
   counters->folded_bytes.store(counters->line[kBytes].folded[0], std::memory_order_relaxed);
 }
 
-[[gnu::tls_model("initial-exec")]] constinit thread_local std::array<KnownCache, kKnownCaches> known_caches = {};
+[[gnu::tls_model("initial-exec")]] constinit thread_local KnownCache known_cache = {};
 
 namespace {
 
@@ -79,7 +92,7 @@ constinit thread_local bool has_left_caches = false;
 struct OwnedByThread {
   ThreadCache* first = nullptr;
   ~OwnedByThread() {
-    for (KnownCache& known : known_caches) known = KnownCache{};
+    known_cache = KnownCache{};
     while (first != nullptr) {
       ThreadCache* const cache = first;
       first = cache->next_of_thread;
@@ -92,7 +105,7 @@ struct OwnedByThread {
 };
 thread_local OwnedByThread owned;
 
-// What allocators that are gone have left to this thread. Entries of `known_caches` for them match nobody any more.
+// What allocators that are gone have left to this thread. `known_cache` matches none of them any more.
 void DropOrphans() noexcept {
   for (ThreadCache** link = &owned.first; *link != nullptr;) {
     ThreadCache* const cache = *link;
@@ -111,7 +124,11 @@ ThreadCaches::~ThreadCaches() {
   for (ThreadCache* cache = first_.load(); cache != nullptr;) DropOwner(std::exchange(cache, cache->next));
 }
 
-// Cold: the thread's first slow call for this allocator, or one that shares its place with another's.
+bool ThreadCaches::TurnTo() noexcept {
+  return known_cache.serial != env_.serial && env_.fast_serial() == env_.serial && FindOrMake() != nullptr;
+}
+
+// Of a thread whose last call was for another allocator, or that has none.
 ThreadCache* ThreadCaches::FindOrMake() noexcept {
   if (!env_.options.thread_cache || has_left_caches) return nullptr;
   ThreadCache* cache = owned.first;
@@ -138,7 +155,7 @@ ThreadCache* ThreadCaches::FindOrMake() noexcept {
     cache->next_of_thread = owned.first;
     owned.first = cache;
   }
-  known_caches[env_.serial % kKnownCaches] = KnownCache{env_.serial, cache};
+  known_cache = KnownCache{env_.serial, cache};
   return cache;
 }
 
@@ -161,20 +178,18 @@ void ThreadCaches::CountAllocated(Device* device, const Block* block, std::size_
   device->shared.Allocated(block->large, block->size, requested);
 }
 
-void ThreadCaches::CountFreed(Device* device, bool large, std::size_t size, std::size_t requested) noexcept {
+void ThreadCaches::CountFreed(Device* device, const Block* block, std::size_t requested) noexcept {
   ThreadCache* const cache = Mine();
   Counters* const counters = cache == nullptr ? nullptr : cache->CountersOf(device->index);
   if (counters != nullptr) {
-    counters->Freed(large, size, requested);
+    counters->Freed(block, block->large, block->size, requested);
     return FoldIfFarOff(device, counters);
   }
   const Held held(device->totals.lock);
-  device->shared.Freed(large, size, requested);
+  device->shared.Freed(block, block->large, block->size, requested);
 }
 
-void ThreadCaches::FoldIfFarOff(Device* device, Counters* counters) noexcept {
-  if (!counters->IsFarOff()) [[likely]]
-    return;
+void ThreadCaches::Fold(Device* device, Counters* counters) noexcept {
   const Held held(device->totals.lock);
   device->totals.Fold(counters);
 }

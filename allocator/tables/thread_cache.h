@@ -34,6 +34,10 @@ class alignas(64) Magazine {
  public:
   bool is_passed_by() const noexcept { return is_passed_by_; }  // then neither Take nor Put may be called
 
+  // The stream has been asked whether it is being captured, and need not be for so many requests less one.
+  void NoteAsked(std::uint32_t interval) noexcept { unasked_left_ = static_cast<std::int64_t>(interval) - 1; }
+  bool MayServeUnasked() noexcept { return --unasked_left_ >= 0; }
+
   Block* Take(std::uint32_t key) noexcept {
     // What was put last is mostly asked for next, and one key is read sooner than sixteen just after one of them was written.
     if (key_[last_] == key) [[likely]] {
@@ -55,39 +59,43 @@ class alignas(64) Magazine {
     key_.fill(0);
     misses_ = would_hit_ = 0;
   }
-  // While it is passed by: what it would have been asked for and given.
-  void NoteRequest(std::uint32_t key) noexcept {
+  // While it is passed by: what it would have been asked for and given. True: it keeps blocks again.
+  bool NoteRequest(std::uint32_t key) noexcept {
     const unsigned hits = Match(key);
     if (hits == 0) {
       key_.fill(0);
       would_hit_ = 0;
-      return;
+      return false;
     }
     key_[static_cast<unsigned>(__builtin_ctz(hits))] = 0;
-    if (++would_hit_ < kHitsToReturn) return;
+    if (++would_hit_ < kHitsToReturn) return false;
     is_passed_by_ = false;
     key_.fill(0);
     bytes_ = 0;
+    return true;
   }
   void NoteFreed(std::uint32_t key) noexcept {
     key_[last_] = key;
     last_ = (last_ + 1) % kSlots;
   }
 
-  bool Put(Block* block, std::size_t limit) noexcept {
+  // Where the last one was taken. False: another is there by now, or it is too much; then Put may have room.
+  bool PutAtOnce(Block* block, std::size_t limit) noexcept {
     const std::size_t bytes = bytes_ + block->size;
-    unsigned i = last_;
-    if (key_[i] != 0 || bytes > limit) [[unlikely]] {
-      const unsigned room = Match(0);
-      if (room == 0 || bytes > limit) return Sweep(block->size, limit) && Put(block, limit);
-      i = static_cast<unsigned>(__builtin_ctz(room));
-      last_ = i;
-    }
-    key_[i] = block->key;
+    if (key_[last_] != 0 || bytes > limit) [[unlikely]]
+      return false;
+    key_[last_] = block->key;
     bytes_ = bytes;
-    size_[i] = block->size;
-    slot_[i].store(block, std::memory_order_release);
+    size_[last_] = block->size;
+    slot_[last_].store(block, std::memory_order_release);
     return true;
+  }
+  bool Put(Block* block, std::size_t limit) noexcept {
+    if (PutAtOnce(block, limit)) return true;
+    const unsigned room = Match(0);
+    if (room != 0) last_ = static_cast<unsigned>(__builtin_ctz(room));
+    if ((room == 0 || bytes_ + block->size > limit) && !Sweep(block->size, limit)) return false;
+    return PutAtOnce(block, limit);
   }
 
   template <typename Visit>
@@ -148,6 +156,7 @@ class alignas(64) Magazine {
   alignas(16) std::array<std::uint32_t, kSlots> key_{};  // 0: empty; by the owner alone
   std::array<std::atomic<Block*>, kSlots> slot_{};
   std::size_t bytes_ = 0;
+  std::int64_t unasked_left_ = 0;
   unsigned last_ = 0;  // the slot that was last used
   unsigned misses_ = 0, would_hit_ = 0;
   bool is_passed_by_ = false;
@@ -176,13 +185,16 @@ class ThreadCache {
 
   // The thread's parts for the arena that it last used, and the block that it was last given: what saves the way there.
   struct Latest {
-    Arena* arena = nullptr;
+    Arena* arena = nullptr;      // if its magazine keeps blocks
+    Arena* passed_by = nullptr;  // if its magazine is passed by
     Magazine* magazine = nullptr;
     Counters* counters = nullptr;
     Block* block = nullptr;
-    std::uint32_t asked_ago = 0;  // allocations since one whose stream was asked whether it is being captured
   };
-  Latest latest;  // by the owner alone
+  Latest latest;                       // by the owner alone
+  bool TurnTo(Arena* arena) noexcept;  // false: the thread has no magazine or no counters for it, which a slower call makes
+  // After a magazine began to be passed by, or to keep blocks.
+  void TurnToNone() noexcept { latest.arena = latest.passed_by = nullptr; }
 
   // Which streams handles were, when they were last asked about, and for how many calls that is believed.
   struct Named {
@@ -216,16 +228,15 @@ class ThreadCache {
   std::array<Named, 8> named_{};
 };
 
-// The thread's caches, by allocator. A forked child and a new allocator never match an old entry: serials are not given out twice, and the
-// child finds the allocator's own wiped, which an empty entry does not match either.
+// The thread's cache for the allocator that it last called. A forked child and a new allocator never match it: serials are not given out
+// twice, and the child finds the allocator's own wiped, which nobody's does not match either.
 struct KnownCache {
   static constexpr std::uint64_t kNobody = ~std::uint64_t{0};
   std::uint64_t serial = kNobody;
   ThreadCache* cache = nullptr;
 };
-inline constexpr std::size_t kKnownCaches = 4;
-// The initial-exec model spares a call for each access; 64 bytes fit into what the loader keeps for libraries opened later.
-[[gnu::tls_model("initial-exec")]] extern constinit thread_local std::array<KnownCache, kKnownCaches> known_caches;
+// The initial-exec model spares a call for each access; 16 bytes fit into what the loader keeps for libraries opened later.
+[[gnu::tls_model("initial-exec")]] extern constinit thread_local KnownCache known_cache;
 
 // The caches of all threads for one allocator, and what their threads counted.
 //
@@ -238,20 +249,24 @@ class ThreadCaches {
   explicit ThreadCaches(const Environment& environment) noexcept : env_(environment) {}
   ~ThreadCaches();
 
-  ThreadCache* Mine() noexcept {
-    const KnownCache& known = known_caches[env_.serial % kKnownCaches];
-    return known.serial == env_.serial ? known.cache : FindOrMake();
-  }
+  ThreadCache* Mine() noexcept { return known_cache.serial == env_.serial ? known_cache.cache : FindOrMake(); }
+  // The calling thread's last call was for another allocator: from now on it is for this one. False: it was not, or it must not take the
+  // path without locks.
+  bool TurnTo() noexcept;
   ThreadCache* First() const noexcept { return first_.load(std::memory_order_acquire); }
   void Empty(Arena* arena) noexcept;  // what all threads keep of this arena goes back to it
   void CountAllocated(Device* device, const Block* block, std::size_t requested) noexcept;
-  void CountFreed(Device* device, bool large, std::size_t size, std::size_t requested) noexcept;
+  void CountFreed(Device* device, const Block* block, std::size_t requested) noexcept;
   // By the thread whose counters they are.
-  static void FoldIfFarOff(Device* device, Counters* counters) noexcept;
+  static void FoldIfFarOff(Device* device, Counters* counters) noexcept {
+    if (counters->IsFarOff()) [[unlikely]]
+      Fold(device, counters);
+  }
   void FoldAll(Device* device) noexcept;
 
  private:
   ThreadCache* FindOrMake() noexcept;
+  static void Fold(Device* device, Counters* counters) noexcept;
   const Environment& env_;
   std::atomic<ThreadCache*> first_{nullptr};
   Lock lock_;  // one is made, or taken over, at a time

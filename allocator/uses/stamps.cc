@@ -18,8 +18,7 @@ Stamp* StreamRecord::At(std::uint64_t sequence) noexcept {
   return stamp != nullptr && stamp->sequence == sequence ? stamp : nullptr;
 }
 
-bool StreamRecord::HasReturned(Stamp* stamp) noexcept {
-  if (stamp->sequence <= settled_) return true;
+bool StreamRecord::HasJustReturned(Stamp* stamp) noexcept {
   if (!stamp->returned && returned_[stamp->sequence % kReturning].load(std::memory_order_acquire) == stamp->sequence)
     stamp->returned = true;
   return stamp->returned;

@@ -172,9 +172,16 @@ struct StreamRecord {
   // With `slots` it is noted in the stream's, if there is one, and Cancel takes that back.
   CUresult Begin(driver::DriverRef driver, Recording* out, UseSlots* slots = nullptr) noexcept;
   CUresult Send(driver::DriverRef driver, CUstream live, const Recording& recording) noexcept;
+  // What is kept of one until it returns: mostly it does, and a whole Recording would be written for nothing.
+  struct QuickRecording {
+    std::uint64_t sequence;
+    std::uint64_t before;
+    CUevent event;
+    Recording Whole(UseSlots* slots, std::size_t slot) const noexcept { return {sequence, 0, event, true, slot, slots, before}; }
+  };
   // Begin with `slot`, where all is as usual: the slot is the stream's, there is an event and room for a stamp, and all recordings have
   // returned. False: it is not, and nothing was done. It is sent by cuEventRecord, and that is followed by Returned or Cancel.
-  [[gnu::always_inline]] bool BeginQuick(UseSlots* slots, std::size_t slot, Recording* out) noexcept {
+  [[gnu::always_inline]] bool BeginQuick(UseSlots* slots, std::size_t slot, QuickRecording* out) noexcept {
     if (word != nullptr) [[unlikely]]
       return false;
     const Held held(lock_);
@@ -188,7 +195,7 @@ struct StreamRecord {
     settled_ = last;
     begun.store(last + 1, std::memory_order_release);
     std::atomic<std::uint64_t>& noted = slots->sequence[slot];
-    *out = Recording{last + 1, 0, event, true, slot, slots, noted.load(std::memory_order_relaxed)};
+    *out = {last + 1, noted.load(std::memory_order_relaxed), event};
     noted.store(last + 1, std::memory_order_relaxed);
     return true;
   }
@@ -236,7 +243,8 @@ struct StreamRecord {
   Stamp* At(std::uint64_t sequence) noexcept;
   Waited* WaitedFor(const StreamRecord* other) noexcept;
   Stamp* FirstFrom(std::uint64_t sequence) noexcept;
-  bool HasReturned(Stamp* stamp) noexcept;
+  bool HasReturned(Stamp* stamp) noexcept { return stamp->sequence <= settled_ || HasJustReturned(stamp); }
+  bool HasJustReturned(Stamp* stamp) noexcept;
   void Recycle(CUevent event) noexcept;
   void MakeRoom() noexcept;
   // `gone` is given up: what it wrote stands for `earlier`, the one before it. False: it need not.

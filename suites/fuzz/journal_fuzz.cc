@@ -17,7 +17,6 @@
 #include "faults/journal/recording.h"
 #include "faults/journal/stack_key.h"
 #include "harness/ledger/ledger.h"
-#include "harness/recording/pack.h"
 #include "harness/recording/recording.h"
 #include "include/cuaudit/fuzz_input.h"
 #include "suites/fuzz/require.h"

@@ -168,6 +168,24 @@ TEST_P(Told, OrItIsRefusedSoon) {
   EndUnused(&a);
 }
 
+TEST_P(Told, OrItIsRefusedSoonHoweverOftenAnotherStreamIsAsked) {
+  Allocating a(With(Options().capture_check_interval), On());
+  const StreamRef other = a.Ref(a.Stream());
+  Begin(&a);
+  CUresult result = CUDA_SUCCESS;
+  std::vector<CUdeviceptr> of_other;
+  for (std::uint32_t given = 0; result == CUDA_SUCCESS && given <= a->options().capture_check_interval; ++given) {
+    of_other.push_back(0);
+    EXPECT_OK(a->Allocate(512 * (given + 1), other, &of_other.back()));  // never of a size that is kept
+    CUdeviceptr q = 0;
+    result = a->Allocate(bytes_, outside_, &q);
+    if (result == CUDA_SUCCESS) a.Drop(q);
+  }
+  EXPECT_EQ(result, CUDA_ERROR_ILLEGAL_STATE);
+  for (const CUdeviceptr one : of_other) a.Drop(one);
+  EndUnused(&a);
+}
+
 TEST_P(Told, ARefMadeInOneIsOfNoUseOutside) {
   Allocating a(With(1000), On());
   Begin(&a);

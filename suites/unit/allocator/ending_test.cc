@@ -29,7 +29,9 @@ TEST(Fork, TheChildNeverReachesTheDriver) {
     wrong |= a->Allocate(0, 64 * kKiB, s, &out) == CUDA_ERROR_NOT_INITIALIZED ? 0 : 2;
     wrong |= a->Free(live) == CUDA_ERROR_NOT_INITIALIZED ? 0 : 4;
     wrong |= a->RecordUse(live, ref) == CUDA_ERROR_NOT_INITIALIZED ? 0 : 8;
-    wrong |= a->EmptyCache() == CUDA_ERROR_NOT_INITIALIZED ? 0 : 16;
+    a->SetTracer({.record = [](void*, const TraceEvent&) noexcept {}});
+    a->SetTracer({});
+    wrong |= a->Allocate(64 * kKiB, ref, &out) == CUDA_ERROR_NOT_INITIALIZED && a->EmptyCache() == CUDA_ERROR_NOT_INITIALIZED ? 0 : 16;
     wrong |= a->Identify(0, s, &other) == CUDA_ERROR_NOT_INITIALIZED ? 0 : 32;
     wrong |= a->Close() == CUDA_ERROR_NOT_INITIALIZED && a->TakeSnapshot(&snapshot) == CUDA_ERROR_NOT_INITIALIZED ? 0 : 64;
     a.allocator.reset();
@@ -68,6 +70,28 @@ TEST(Fork, TheChildOfAFreshThreadFindsNothingCached) {
     EXPECT_EQ(WEXITSTATUS(status), 0);
     EXPECT_OK(second->Free(cached));
   }).join();
+}
+
+// Who takes turns between allocators finds what each keeps for this thread, and asks no driver: so it does not hear of the capture.
+TEST(ThreadOfTwoAllocators, TakesTurnsWithoutADetour) {
+  Options options;
+  options.capture_check_interval = 1000;
+  Allocating a(options);
+  Allocating b(options);
+  const std::pair<Allocating*, StreamRef> both[] = {{&a, a.Ref(a.Stream())}, {&b, b.Ref(b.Stream())}};
+  for (int turn = 0; turn < 10; ++turn) {
+    for (const auto& [one, ref] : both) {
+      CUdeviceptr address = 0;
+      EXPECT_OK((*one)->Allocate(4096, ref, &address));
+      one->Drop(address);
+      if (turn == 5) EXPECT_OK(one->d.StreamBeginCapture(ref.handle(), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    }
+  }
+  for (const auto& [one, ref] : both) {
+    CUgraph graph = nullptr;
+    EXPECT_OK(one->d.StreamEndCapture(ref.handle(), &graph));
+    EXPECT_OK(one->d.GraphDestroy(graph));
+  }
 }
 
 // A thread-local object that was made before the thread's first allocation is destroyed after the thread's cache: what it allocates then

@@ -2,6 +2,9 @@
 // Sizes, segments, splitting and merging, as PyTorch's users know them.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <random>
+
 #include "suites/unit/allocator/allocating.h"
 
 namespace cuaudit::alloc::rules_test {
@@ -252,6 +255,62 @@ TEST(Rules, StatisticsAddUp) {
   EXPECT_EQ(stats.allocation[0].allocated, 0);
   a.Drop(small);
   EXPECT_EQ(a.Stats().allocation[0].freed, 1);
+}
+
+// What there is at most is compared only where it can have become more. Looked at now and then, since a look ends what is just freed.
+TEST(Rules, PeaksAreThoseOfEachMoment) {
+  Allocating a;
+  CUstream s = a.Stream();
+  const StreamRef ref = a.Ref(s);
+  constexpr std::size_t kSizes[] = {700, 1000, 3 * kMiB - 100, 3 * kMiB};  // two of each rounded size
+  struct Live {
+    CUdeviceptr address;
+    std::array<std::int64_t, 3> adds;  // blocks, bytes, bytes requested
+    std::size_t kind;
+  };
+  std::vector<Live> live;
+  std::int64_t current[3][kPoolKinds] = {};
+  std::int64_t peak[3][kPoolKinds] = {};
+  const auto add = [&](const Live& one, std::int64_t sign) {
+    for (std::size_t what = 0; what < 3; ++what) {
+      for (const std::size_t kind : {std::size_t{0}, one.kind})
+        peak[what][kind] = std::max(peak[what][kind], current[what][kind] += sign * one.adds[what]);
+    }
+  };
+  std::mt19937 random(7);
+  for (int turn = 0; turn < 60'000; ++turn) {
+    const unsigned choice = random() % 16;
+    if (choice == 0) {
+      a->ResetPeaks(0);
+      std::copy(&current[0][0], &current[0][0] + 3 * kPoolKinds, &peak[0][0]);
+    } else if (choice < 3) {
+      const Statistics stats = a.Stats();
+      for (std::size_t kind = 0; kind < kPoolKinds; ++kind) {
+        std::size_t what = 0;
+        for (const StatArray* each : {&stats.allocation, &stats.allocated_bytes, &stats.requested_bytes}) {
+          ASSERT_EQ((*each)[kind].current, current[what][kind]) << turn << " " << what << " " << kind;
+          ASSERT_EQ((*each)[kind].peak, peak[what][kind]) << turn << " " << what << " " << kind;
+          ++what;
+        }
+      }
+    } else if (live.size() < 8 && (live.empty() || choice % 2 == 0)) {
+      const std::size_t bytes = kSizes[random() % std::size(kSizes)];
+      Live one{0, {1, 0, static_cast<std::int64_t>(bytes)}, bytes > kMiB ? std::size_t{2} : std::size_t{1}};
+      ASSERT_OK(a->Allocate(bytes, ref, &one.address));
+      CUdeviceptr base = 0;
+      std::size_t size = 0;
+      ASSERT_TRUE(a->FindBlock(one.address, &base, &size));
+      one.adds[1] = static_cast<std::int64_t>(size);
+      add(one, 1);
+      live.push_back(one);
+    } else if (!live.empty()) {
+      const std::size_t at = random() % 2 == 0 ? live.size() - 1 : random() % live.size();
+      add(live[at], -1);
+      a.Drop(live[at].address);
+      live.erase(live.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+  }
+  for (const Live& one : live) a.Drop(one.address);
 }
 
 TEST(Rules, TheLadderEndsWithAFullAccount) {
