@@ -127,4 +127,31 @@ std::vector<std::string> SplitCommas(std::string_view list) {
   }
 }
 
+std::vector<std::string> EchoOptions(const Options& options, Command command) {
+  const Options defaults;
+  std::vector<std::string> flags;
+  const auto wanted = [command](std::uint32_t commands, Echo echo) { return echo == Echo::kEcho && (commands & command) != 0; };
+  const auto add = [&flags](const char* flag, const std::string& value) { flags.push_back(std::string(flag) + "=" + value); };
+  using enum Echo;
+#define CUAUDIT_CHOICE(field, flag, default_value, choices, commands, echo, help) \
+  if (wanted(commands, echo) && options.field != defaults.field) add(flag, options.field);
+#define CUAUDIT_TEXT(field, flag, default_value, operand_name, commands, echo, help) \
+  if (wanted(commands, echo) && options.field != defaults.field) add(flag, options.field);
+#define CUAUDIT_NUMBER(field, flag, default_value, lowest, highest, commands, echo, help) \
+  if (wanted(commands, echo) && options.field != defaults.field) add(flag, std::to_string(options.field));
+#define CUAUDIT_SWITCH(field, flag, commands, echo, help) \
+  if (wanted(commands, echo) && options.field) flags.emplace_back(flag);
+#define CUAUDIT_LIST(field, flag, operand_name, commands, echo, help) \
+  if (wanted(commands, echo)) {                                       \
+    for (const std::string& value : options.field) add(flag, value);  \
+  }
+#include "harness/options/options.def"
+#undef CUAUDIT_CHOICE
+#undef CUAUDIT_TEXT
+#undef CUAUDIT_NUMBER
+#undef CUAUDIT_SWITCH
+#undef CUAUDIT_LIST
+  return flags;
+}
+
 }  // namespace cuaudit::harness
