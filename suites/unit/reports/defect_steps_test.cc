@@ -59,6 +59,13 @@ TEST(DefectSteps, TheWayBackIsBetweenTheFailingCallAndTheLoss) {
                           "play returned without cuStreamDestroy", "seen at cuDevicePrimaryCtxRelease", "1 stream lost"));
 }
 
+TEST(DefectSteps, AReleaseThatTheDriverRefusedWasNotForgotten) {
+  report::Run run = Lost();
+  run.findings[0].rule = Rule::Leak;
+  run.findings[0].where = "cuStreamDestroy";
+  EXPECT_EQ(BlameOf(run, run.defects[0]), "main called cuStreamDestroy, and the driver refused it");
+}
+
 TEST(DefectSteps, AWayBackFromOtherFaultsIsLeftOut) {
   report::Run run = Lost();
   run.defects[0].unwinding->faults = {"cuEventCreate#2=OUT_OF_MEMORY,refuse"};
