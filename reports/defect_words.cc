@@ -75,9 +75,14 @@ std::string AmountOf(const Run& run, const Defect& defect) {
 }
 
 std::string BlameOf(const Run& run, const Defect& defect) {
-  if (!defect.blame || !WasLost(RootOf(run, defect).rule)) return {};
+  const Finding& root = RootOf(run, defect);
+  if (!defect.blame || !WasLost(root.rule)) return {};
   const std::string function = FunctionOf(defect.blame->function);
   const std::string& release = defect.released.call;
+  if (root.rule == Rule::Leak && !root.where.empty()) {
+    const Frame* const caller = NamedIn(root.where_stack);
+    return (caller == nullptr ? function : FunctionOf(*caller)) + " called " + root.where + ", and the driver refused it";
+  }
   switch (defect.blame->because) {
     case BlamedBecause::HeldIt:
       return release.empty() ? function + " held it, saw the failure and returned" : function + " returned without " + release;

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "harness/defect/blame.h"
@@ -175,7 +176,9 @@ report::Defect DefectFinder::ToDefect(const std::vector<std::size_t>& things, co
   std::vector<std::size_t> order = things;
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     const auto rank = [&](const Thing& thing) {
-      return std::pair(IsLoss(thing.rule) ? 0 : thing.rule == Rule::NotRecovered ? 2 : 1, OwnerRank(thing.kind));
+      // A release that the driver declined is a consequence: something that lies in the object was in its way.
+      const bool was_declined = thing.rule == Rule::Leak && !run.findings[thing.findings.front()].where.empty();
+      return std::tuple(IsLoss(thing.rule) ? 0 : thing.rule == Rule::NotRecovered ? 2 : 1, was_declined, OwnerRank(thing.kind));
     };
     return rank(things_[a]) < rank(things_[b]);
   });

@@ -205,6 +205,8 @@ void Account::Release(Kind kind, std::uint64_t handle, std::uint64_t count, cons
     } else if (plan_left_something_ && object.state == State::Live) {
       object.state = State::ReleaseRefused;
       object.released = SiteOf(record);
+    } else if (object.state == State::Live && outcome == Outcome::Failed) {
+      object.released = SiteOf(record);  // the driver declined, and nobody but the program is to blame
     }
     return;
   }

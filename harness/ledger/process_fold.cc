@@ -50,8 +50,9 @@ void ProcessFold::Release(const faults::Record& record, const EffectRow& row, Ou
   const std::uint64_t handle = ArgumentAt(record, row.object);
   const std::int64_t capture = row.kind == Kind::StreamOrderedMemory ? graphs_.CaptureOf(record) : -1;
   const HandleEntry* const held = capture < 0 ? nullptr : account_.Find(Family::Pointer, handle);
-  if (held != nullptr && held->top >= 0 && outcome == Outcome::Refused) {
-    // The memory is older than the capture, so the refused release is no missing node.
+  if (held != nullptr && held->top >= 0 && (outcome == Outcome::Refused || outcome == Outcome::Failed)) {
+    // The memory is older than the capture, so a release that failed is no missing node. A capture is also open when the plan refused its
+    // end; the driver then declines the release because of the plan.
     account_.Release(row.kind, handle, 1, record, outcome);
     return;
   }

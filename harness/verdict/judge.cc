@@ -90,11 +90,10 @@ bool IsRefusedWait(const Record& call) {
   return waits && (call.flags & faults::kInjected) != 0;
 }
 
-// True when only a refusal made it a misuse, by the word of the simulated world. A refused record of an event leaves nothing to wait for
-// and excuses only a free of host memory, in which an H200 waits although the manual does not promise it. A refused wait excuses the rest.
+// True when only a refused wait made it a misuse, by the word of the simulated world. Other refused calls excuse nothing: who cannot record
+// an event can wait for the stream.
 bool IsExcused(const Evidence& trial, const TrialFinding& finding) {
   if (!finding.refused_wait) return false;
-  if (finding.rule == Rule::HostFreedInUse) return true;
   const std::span<const std::uint32_t> own = trial.own_calls();
   return std::any_of(own.begin(), own.end(), [&](std::uint32_t call) { return IsRefusedWait(trial.record(call)); });
 }

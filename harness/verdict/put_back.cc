@@ -9,6 +9,7 @@
 
 #include "faults/journal/stack_key.h"
 #include "harness/ledger/arguments.h"
+#include "harness/verdict/away_spans.h"
 #include "harness/verdict/function_frames.h"
 #include "harness/verdict/put_back_calls.h"
 #include "harness/verdict/restored_entries.h"
@@ -65,6 +66,7 @@ struct PutBack::Change {
   bool denied = false;              // the program was told that the change had failed
   int above = 0;                    // of the thread's context stack, as Follow counts
   bool TakesOff() const { return EffectOfCall(*record) == Effect::PopsContext; }
+  bool IsFromNone() const { return kind == Kind::Context && before == 0; }
 };
 
 namespace {
@@ -135,7 +137,8 @@ std::vector<PutBack::Change> PutBack::ChangesOf(const Evidence& run, std::option
     if (outcome != Outcome::Succeeded && outcome != Outcome::After) continue;
     const bool captures = effect == Effect::BeginsCapture;
     const bool takes = effect == Effect::PopsContext && record.context != 0 && record.cycle == 0;  // the ledger judges marked cycles
-    if (!captures && !takes && !SwitchesContext(record, effect)) continue;
+    const bool from_none = effect == Effect::SetsContext && record.context == 0 && record.argument[0] != 0;
+    if (!captures && !takes && !from_none && !SwitchesContext(record, effect)) continue;
     const auto is_it = [&](const Retry& one) { return one.context == record.argument[0]; };
     if (effect == Effect::SetsContext && retries != refused.end() && std::erase_if(retries->second, is_it) != 0)
       continue;  // the way back, tried again
@@ -150,28 +153,42 @@ std::vector<PutBack::Change> PutBack::ChangesOf(const Evidence& run, std::option
 }
 
 PutBack::PutBack(const Evidence& fault_free) {
-  // By thread: before which call it works in another context than its caller's. A loop over several contexts goes from one to the next
-  // there, and the last call puts back the one from before the loop.
-  std::map<std::uint32_t, std::size_t> away;
+  std::map<std::uint32_t, std::vector<Away>> away_of;  // by thread
+  struct PassedOver {
+    std::uint64_t site = 0;
+    std::size_t step = 0;
+    std::size_t deepest = 0;
+  };
+  std::vector<PassedOver> passed;  // not undone while a function is away
   std::optional<RestoredEntries> entries;
   for (const Change& change : ChangesOf(fault_free, &entries)) {
     const bool is_context = change.kind == Kind::Context;
+    if (change.IsFromNone()) continue;
     if (change.TakesOff() && !entries->IsPutBack(SiteOf(*change.record))) continue;  // the other half of the call that made the entry
-    std::size_t& until = away[change.record->tid];
+    std::vector<Away>& away = away_of[change.record->tid];
+    DropBefore(change.step, &away);
     // The same call with another context is no way back: each turn of a loop chooses its own.
     const bool is_undone =
         change.undone != kNoStep && fault_free.record(fault_free.facts().calls[change.undone]).stack != change.record->stack;
-    if (is_context && !is_undone && until > change.step) continue;
-    Undone& undone = undone_[SiteKey(*fault_free.journal, SiteOf(*change.record))];
+    const std::uint64_t site = SiteKey(*fault_free.journal, SiteOf(*change.record));
+    if (is_context && !is_undone && !away.empty()) {
+      passed.push_back({site, change.step, DeepestAway(fault_free, &away, false)});
+      continue;
+    }
+    Undone& undone = undone_[site];
     if (!is_undone) {
       undone.always = false;
       if (is_context) leaving_.merge(CallersOf(fault_free, change.record->stack));
       continue;
     }
-    if (is_context) until = std::max(until, change.undone + 1);
+    if (is_context) away.push_back({change.step, change.undone + 1});
     undone.level = std::max(undone.level, SharedLevel(fault_free, change.step, change.undone));
     const std::uint32_t cycle = fault_free.record(fault_free.facts().calls[change.undone]).cycle;
     undone.in_its_cycle = undone.in_its_cycle && cycle != 0 && cycle == change.record->cycle;
+  }
+  for (const PassedOver& one : passed) {
+    const auto found = undone_.find(one.site);
+    if (found != undone_.end() && CallersFrom(fault_free, one.step, found->second.level) > one.deepest) found->second.always = false;
   }
   std::set<std::uint32_t> stacks;
   for (const std::uint32_t call : fault_free.facts().calls) {
@@ -303,23 +320,25 @@ std::vector<TrialFinding> PutBack::Missing(const Evidence& trial) const {
   const std::vector<Change> changes = ChangesOf(trial, &entries);
   if (changes.empty()) return findings;
   const std::set<std::uint32_t> vanished = trial.facts().Vanished();
-  std::map<std::uint32_t, std::size_t> away;  // as above; beyond all calls once the thread has a finding
+  std::map<std::uint32_t, std::vector<Away>> away_of;  // by thread; without end once the thread has a finding
   for (const Change& change : changes) {
     const bool is_context = change.kind == Kind::Context;
-    std::size_t& until = away[change.record->tid];
-    if (is_context && change.undone != kNoStep) until = std::max(until, change.undone + 1);
-    if (change.undone != kNoStep || change.denied || vanished.count(change.record->pid) != 0) continue;
-    if (is_context && until > change.step) continue;
+    std::vector<Away>& away = away_of[change.record->tid];
+    DropBefore(change.step, &away);
+    if (is_context && change.undone != kNoStep) away.push_back({change.step, change.undone + 1, change.IsFromNone()});
+    if (change.undone != kNoStep || change.denied || change.IsFromNone() || vanished.count(change.record->pid) != 0) continue;
     const std::uint64_t key = SiteKey(*trial.journal, SiteOf(*change.record));
     const auto known = undone_.find(key);
-    if (known == undone_.end() && change.TakesOff()) continue;
-    const Undone undone = known != undone_.end() ? known->second : Expected(trial, change);
+    const bool is_known = known != undone_.end();
+    if (!is_known && change.TakesOff()) continue;
+    const Undone undone = is_known ? known->second : Expected(trial, change);
     if (!undone.always) continue;
+    if (is_context && !away.empty() && CallersFrom(trial, change.step, undone.level) <= DeepestAway(trial, &away, !is_known)) continue;
     Outlived outlived = OutlivedAt(trial, change, undone);
     if (outlived.call == nullptr && outlived.end == nullptr) continue;
-    if (known == undone_.end() && !IsWayBack(trial, change, outlived)) continue;
+    if (!is_known && !IsWayBack(trial, change, outlived)) continue;
     if (is_context ? !IsInTheWay(trial, change, &outlived) : !IsUsed(trial, change, &outlived)) continue;
-    if (is_context) until = kNoStep;
+    if (is_context) away.emplace_back();
     TrialFinding finding;
     finding.rule = is_context ? Rule::ContextNotRestored : Rule::CaptureLeftActive;
     finding.kind = change.kind;

@@ -12,6 +12,8 @@
 #include "faults/driver/effects.h"
 #include "harness/ledger/rules.h"
 #include "harness/verdict/driver_owned.h"
+#include "harness/verdict/how_left.h"
+#include "harness/verdict/own_contexts.h"
 #include "harness/verdict/rehearsed.h"
 #include "harness/verdict/restored_entries.h"
 #include "harness/verdict/site_keys.h"
@@ -107,26 +109,6 @@ TrialFinding FindingOf(Rule rule, const Object& object, std::uint64_t key) {
   return finding;
 }
 
-// In production a process without an end was killed, or still runs: what it held may be released yet, or died with it.
-bool WasCutOff(const Object& object, const Facts& facts) {
-  const ProcessFacts* const process = facts.Process(object.pid);
-  return process == nullptr || process->exit == 0;
-}
-
-// What the title of left_at_exit does not say.
-std::string HowItStayed(const Object& object, const Facts& facts) {
-  std::string how;
-  const auto add = [&how](const char* part) { how += (how.empty() ? "" : "; ") + std::string(part); };
-  if (object.state == State::Orphaned) add("gone with its context");
-  const ProcessFacts* const process = facts.Process(object.pid);
-  if (process == nullptr) return how;
-  if (std::find(process->running.begin(), process->running.end(), object.tid) != process->running.end())
-    add("acquired by a thread that still ran when the program exited");
-  if (process->exit == 0 && process != &facts.processes.front())
-    add("held by a child process that still ran, or ended by exec or by a signal");
-  return how;
-}
-
 }  // namespace
 
 bool MakesUnownedHolder(const faults::Record& call) {
@@ -146,6 +128,7 @@ Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial, cons
     vanished = trial.facts().Vanished();
     kept = KeptFromDestruction(trial);
   }
+  const UndestroyedContexts undestroyed_contexts(*trial.ledger);
   Remainder undestroyed(kept.record_kind == RecordKind::Empty ? nullptr : &rehearsal->freed_by_destructors());
   SiteKeys keys(*trial.journal);
   struct Left {
@@ -225,8 +208,10 @@ Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial, cons
       lifetime.Add(Kept(*left.object, left.key));
       continue;
     }
-    if (IsHost(*left.object) && Take(&undestroyed[{left.object->kind, left.key}])) {
-      refused.Add(Refused(*left.object, left.key, kept));
+    const bool by_destructor = IsHost(*left.object) && Take(&undestroyed[{left.object->kind, left.key}]);
+    const Site* const by_context = options.own_orphans_count ? nullptr : undestroyed_contexts.EndOf(*left.object);
+    if (by_destructor || by_context != nullptr) {
+      refused.Add(Refused(*left.object, left.key, by_destructor ? kept : *by_context));
       continue;
     }
     const auto holder = contexts.find(left.object->pid);
@@ -243,10 +228,12 @@ Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial, cons
     const bool orphaned = left.object->state == State::Orphaned;
     const bool relies = Relied(*left.object);
     TrialFinding finding = FindingOf(relies ? Rule::ReliedOnContext : orphaned ? Rule::Orphaned : Rule::Leak, *left.object, left.key);
-    if (orphaned) {
+    const bool was_declined = left.object->state == State::Live && left.object->released.record_kind == RecordKind::Call;
+    if (orphaned || was_declined) {
       finding.where = left.object->released;
       finding.where_key = keys.Of(left.object->released);
     }
+    if (was_declined) finding.detail = HowItAnswered(trial, left.object->released);
     (relies ? relied : leaks).Add(finding);
   }
   Groups unjudged;

@@ -57,6 +57,63 @@ CUAUDIT_CASE(ReliedOnContext, TheWayBackOnlyDestroysTheContext) {
   EXPECT_EQ(judgement.notes[0].where.call, static_cast<std::uint16_t>(CallId::CtxDestroy_v2));
 }
 
+// A program that makes a context and a stream, and destroys only the context when the event fails, which is refused, too.
+enum class Whose { Own, Primary, Attached };
+Trace CannotDestroy(Whose whose, bool faulted, bool goes_on = false) {
+  Trace t;
+  if (whose == Whose::Own) t.Call(CallId::CtxCreate_v2).Out(0, 0xa).Context(0).Stack(1);
+  if (whose == Whose::Primary) t.Retain(0xa).Stack(1);
+  if (whose == Whose::Attached) t.Call(CallId::CtxAttach).Out(0, 0xa).Context(0xa).Stack(1);
+  t.CreateStream(0x10).Context(0xa).Stack(2);
+  Step event = t.Call(CallId::EventCreate).Context(0xa).Stack(3);
+  if (faulted) event.Refused();
+  if (!faulted) event.Out(0, 0x11);
+  if (!faulted) t.Call(CallId::EventDestroy_v2).In(0, 0x11).Context(0xa).Stack(4);
+  if (!faulted) t.DestroyStream(0x10).Context(0xa).Stack(5);
+  Step end = whose == Whose::Primary ? t.ReleasePrimary() : t.Call(CallId::CtxDestroy_v2).In(0, 0xa).Context(0xa);
+  end.Stack(6);
+  if (faulted) end.Refused(CUDA_ERROR_INVALID_CONTEXT);
+  if (faulted && goes_on) t.Alloc(0x1000).Context(0xa).Stack(7);
+  return t;
+}
+
+harness::Judgement JudgeCannotDestroy(Whose whose, const harness::JudgeOptions& options = {}, bool goes_on = false) {
+  const JournalImage before(CannotDestroy(whose, false));
+  const JournalImage after(CannotDestroy(whose, true, goes_on));
+  return Judge(before.Evidence(), after.Evidence(1), true, options);
+}
+
+CUAUDIT_CASE(ReleaseRefused, WhatWouldHaveGoneWithItsOwnContext) {
+  const harness::Judgement judgement = JudgeCannotDestroy(Whose::Own);
+  EXPECT_EQ(judgement.verdict, Verdict::ReleaseRefused);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+  ASSERT_EQ(judgement.notes.size(), 2U);
+  for (const harness::TrialFinding& note : judgement.notes) {
+    EXPECT_EQ(note.rule, Rule::ReleaseRefused);
+    EXPECT_EQ(note.where.stack, 6U);
+  }
+}
+
+void ExpectLost(const harness::Judgement& judgement, driver::Kind kind) {
+  EXPECT_EQ(judgement.verdict, Verdict::Leak);
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].rule, Rule::Leak);
+  EXPECT_EQ(judgement.findings[0].kind, kind);
+}
+
+// Others may keep these contexts.
+CUAUDIT_CASE(Leak, InAContextOfOthersThatCouldNotBeReleased) {
+  for (const Whose whose : {Whose::Primary, Whose::Attached}) ExpectLost(JudgeCannotDestroy(whose), driver::Kind::Stream);
+}
+CUAUDIT_CASE(Leak, InItsOwnContextThatCouldNotBeDestroyedWhenSomebodyAsks) {
+  harness::JudgeOptions options;
+  options.own_orphans_count = true;
+  ExpectLost(JudgeCannotDestroy(Whose::Own, options), driver::Kind::Stream);
+}
+CUAUDIT_CASE(Leak, AcquiredAfterTheDestructionWasRefused) {
+  ExpectLost(JudgeCannotDestroy(Whose::Own, {}, true), driver::Kind::DeviceMemory);
+}
+
 CUAUDIT_CASE(Orphaned, InItsOwnContextWhenSomebodyAsks) {
   harness::JudgeOptions options;
   options.own_orphans_count = true;

@@ -246,6 +246,10 @@ CUAUDIT_CASE(UnorderedAccess, BehindAnEventThatWasNotRecorded) {
   EXPECT_EQ(JudgeRefusedWait(MisuseRule::UnorderedAccess, false, CallId::EventRecord).verdict, Verdict::Misuse);
 }
 
+CUAUDIT_CASE(HostFreedInUse, BehindAnEventThatWasNotRecorded) {
+  EXPECT_EQ(JudgeRefusedWait(MisuseRule::HostFreedInUse, false, CallId::EventRecord).verdict, Verdict::Misuse);
+}
+
 CUAUDIT_CASE(HostFreedInUse, BehindAWaitThatWasRefusedAndReportedAsSuccess) {
   EXPECT_EQ(JudgeRefusedWait(MisuseRule::HostFreedInUse, true).verdict, Verdict::Misuse);
 }

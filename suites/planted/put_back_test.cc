@@ -36,6 +36,20 @@ CUAUDIT_CASE(ContextNotRestored, TakenOffByAGuard) {
   ExpectOne(SwapsItsContext<Swap::AsideByGuards>, Rule::ContextNotRestored, Deeper(1, 1, 1), 103);
 }
 
+// The change at which the function leaves its caller's context is at the same time the way back from an earlier change.
+CUAUDIT_CASE(ContextNotRestored, TheOtherContextWasCreatedByTheCaller) {
+  ExpectOne(GoesToItAgain<Earlier::Created>, Rule::ContextNotRestored, InHelper(2, 1), 104);
+}
+CUAUDIT_CASE(ContextNotRestored, TheOtherContextWasCreatedAndNeverTakenOff) {
+  ExpectOne(GoesToItAgain<Earlier::CreatedAndKept>, Rule::ContextNotRestored, InHelper(2, 1), 104);
+}
+CUAUDIT_CASE(ContextNotRestored, TheSecondTime) {
+  ExpectOne(GoesToItAgain<Earlier::SecondTurn>, Rule::ContextNotRestored, InHelper(2, 1), 104);
+}
+CUAUDIT_CASE(ContextNotRestored, TheCallerPutsAThirdOneBack) {
+  ExpectOne(GoesToItAgain<Earlier::OfTheCaller>, Rule::ContextNotRestored, InHelper(2, 1), 104);
+}
+
 CUAUDIT_CASE(ContextStack, PutBackTwice) { ExpectOne(SwapsItsContext<Swap::PushesTwice>, Rule::ContextStack, InHelper(1, 6), 0); }
 CUAUDIT_CASE(ContextStack, AnotherContextStaysInItsPlace) {
   ExpectOne(SwapsItsContext<Swap::AsideForAnother>, Rule::ContextStack, InHelper(1, 2), 0);

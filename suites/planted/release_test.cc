@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Rules about releasing: twice, the unknown, in the wrong context, more references than held.
+// Rules about releasing: twice, the unknown, in the wrong context, more references than held; releases that the driver declines.
 #include "suites/support/cases/case.h"
 #include "suites/support/cases/kind_cases.h"
+#include "suites/support/journal_image.h"
 
 namespace cuaudit::testing::release_test {
 namespace {
 
 using driver::CallId;
 using driver::Kind;
+using harness::Judgement;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
@@ -190,6 +192,66 @@ CUAUDIT_CASE(MutexLocked, DestroyedWhileHeld) {
     EXPECT_THAT(Wrong(ledger), ElementsAre("mutex_locked mutex"));
     EXPECT_THAT(Left(ledger), IsEmpty());
   }
+}
+
+// Releases that the driver declines, and what is left then.
+
+// A range is given back while something is mapped there. `unmaps`: the program gives the mapping back, and the plan refuses that.
+Trace FreesARange(bool faulted, bool unmaps) {
+  Trace t;
+  t.Call(CallId::MemAddressReserve).Out(0, 0x9000).In(1, 0x1000).Stack(1);
+  t.Call(CallId::MemMap).In(0, 0x9000).In(1, 0x1000).Stack(2);
+  Step access = t.Call(CallId::MemSetAccess).In(0, 0x9000).In(1, 0x1000).Stack(3);
+  if (faulted) access.Refused();
+  if (!faulted || unmaps) {
+    Step unmap = t.Call(CallId::MemUnmap).In(0, 0x9000).In(1, 0x1000).Stack(4);
+    if (faulted) unmap.Refused();
+  }
+  Step free = t.Call(CallId::MemAddressFree).In(0, 0x9000).In(1, 0x1000).Stack(5);
+  if (faulted) free.Fails(CUDA_ERROR_INVALID_VALUE);
+  return t;
+}
+
+Judgement JudgeFreedRange(bool unmaps) {
+  const JournalImage before(FreesARange(false, unmaps));
+  const JournalImage after(FreesARange(true, unmaps));
+  return Judge(before.Evidence(), after.Evidence(1), true, {});
+}
+
+CUAUDIT_CASE(Leak, ItsReleaseWasDeclined) {
+  const Judgement judgement = JudgeFreedRange(false);
+  ASSERT_EQ(judgement.findings.size(), 2U);
+  const harness::TrialFinding& range = judgement.findings[0];
+  EXPECT_EQ(range.kind, Kind::AddressReservation);
+  EXPECT_EQ(range.where.stack, 5U);
+  EXPECT_EQ(range.detail, "cuMemAddressFree answered INVALID_VALUE");
+  EXPECT_EQ(judgement.findings[1].kind, Kind::Mapping);
+  EXPECT_EQ(judgement.findings[1].where, harness::Site());
+  EXPECT_EQ(judgement.findings[1].detail, "");
+}
+CUAUDIT_CASE(ReleaseRefused, WhatStoodInItsWayCouldNotBeReleased) {
+  const Judgement judgement = JudgeFreedRange(true);
+  EXPECT_EQ(judgement.verdict, harness::Verdict::ReleaseRefused);
+  EXPECT_EQ(judgement.notes.size(), 2U);
+}
+
+// Memory from before a capture, given back while the capture is open: the driver declines. `refused`: the plan kept the capture open.
+harness::Ledger FreesUnderCapture(bool refused) {
+  Trace t;
+  t.CreateStream(0x5);
+  t.Call(CallId::MemAllocAsync).Out(0, 0x7000).In(1, 64).In(2, 0x5);
+  t.Call(CallId::StreamBeginCapture_v2).In(0, 0x5);
+  if (refused) t.Call(CallId::StreamEndCapture).In(0, 0x5).Refused(CUDA_ERROR_INVALID_VALUE);
+  t.Call(CallId::MemFreeAsync).In(0, 0x7000).In(1, 0x5).Fails(CUDA_ERROR_INVALID_VALUE);
+  t.DestroyStream(0x5);
+  return t.Fold();
+}
+
+CUAUDIT_CASE(Leak, FreedUnderACaptureThatTheProgramForgotToEnd) {
+  EXPECT_THAT(Left(FreesUnderCapture(false)), ElementsAre("stream_ordered_memory 1"));
+}
+CUAUDIT_CASE(ReleaseRefused, FreedUnderACaptureWhoseEndWasRefused) {
+  EXPECT_THAT(Left(FreesUnderCapture(true)), ElementsAre("stream_ordered_memory 1 release_refused"));
 }
 
 }  // namespace

@@ -46,6 +46,15 @@ CUAUDIT_CASE(ContextNotRestored, TakenOffAndPutBack) {
   ExpectBalanced(SwapsItsContext<Swap::AsideAndSets>, "by cuCtxSetCurrent");
   ExpectBalanced(SwapsItsContext<Swap::AsideByGuards>, "by guards");
 }
+CUAUDIT_CASE(ContextNotRestored, ItsChangeIsAlsoAWayBack) {
+  ExpectSilent(GoesToItAgain<Earlier::Created>, true, "created by the caller");
+  ExpectSilent(GoesToItAgain<Earlier::CreatedAndKept>, true, "created and never taken off");
+  ExpectSilent(GoesToItAgain<Earlier::SecondTurn>, true, "the second time");
+  ExpectSilent(GoesToItAgain<Earlier::OfTheCaller>, true, "a third one");
+}
+CUAUDIT_CASE(ContextNotRestored, NobodyGoesThereASecondTime) { ExpectSilent(ComesBackOnce, true, "once"); }
+CUAUDIT_CASE(ContextNotRestored, NoneWasThereToPutBack) { ExpectSilent(PutsBackNone, true, "none"); }
+CUAUDIT_CASE(ContextNotRestored, TheFaultFreeRunStaysThereToo) { ExpectSilent(StaysTheSecondTime, true, "the second time"); }
 CUAUDIT_CASE(ContextNotRestored, TheWayBackIsTriedAgain) { ExpectSilent(SetsItBackTwice, true, "set twice"); }
 
 // What the caller does next belongs to no context.

@@ -133,6 +133,17 @@ CUAUDIT_CASE(Orphaned, InAContextOfItsOwn) {
   EXPECT_THAT(judgement.findings, IsEmpty());
 }
 
+// The program destroys its context with what is in it, and that is refused.
+CUAUDIT_CASE(Leak, InAContextOfItsOwnThatCouldNotBeDestroyed) {
+  Trace trial = WithOwnContext(true);
+  trial.Last().Refused(CUDA_ERROR_INVALID_CONTEXT);
+  const JournalImage before(WithOwnContext(false));
+  const JournalImage after(trial);
+  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  EXPECT_EQ(judgement.verdict, Verdict::ReleaseRefused);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+}
+
 CUAUDIT_CASE(ReliedOnContext, NothingIsThereWhenTheContextGoes) {
   harness::JudgeOptions options;
   options.own_orphans_count = true;

@@ -51,7 +51,8 @@ enum class StatesAre : std::uint8_t { Exact, Coarse };
 [[nodiscard]] CallStates StatesOf(const Evidence& run, const std::vector<bool>& without = {}, StatesAre states = StatesAre::Exact);
 
 // Marks the objects of a trial that are left beyond what the rehearsal leaves at the same place. The program has lost them, so they do not
-// change what it does later.
+// change what it does later. Not lost is what the program left to its own context, until the context ends: when that end is refused, it is
+// left.
 [[nodiscard]] std::vector<bool> LostBeyond(const Rehearsed& rehearsal, const Evidence& trial);
 
 // In the order of the first run, then calls that only later runs have. With several threads: by name, place and turn.

@@ -137,6 +137,114 @@ inline Trace GivesUpItsWayBack(Run run) {
   return t;
 }
 
+// A function works in another context and puts its caller's back. Wrong: not when its allocation fails, and the caller goes on. That
+// function's change is also the way back from an earlier one.
+enum class Earlier {
+  Created,         // the caller creates the other context, and takes it off before it makes its own current
+  CreatedAndKept,  // it makes its own current over the other one
+  SecondTurn,      // the function was called before, from another line, and put the context back
+  OfTheCaller,     // the caller puts a third one back at its end
+};
+template <Earlier how>
+Trace GoesToItAgain(Run run) {
+  constexpr std::uint64_t kOther = 0xb;
+  constexpr std::uint64_t kThird = 0xd;
+  std::uint64_t current = how == Earlier::OfTheCaller ? kThird : 0;
+  Trace t;
+  const auto set = [&](std::uint64_t context, std::uint32_t stack) {
+    t.Call(driver::CallId::CtxSetCurrent).In(0, context).Context(current).Stack(stack);
+    current = context;
+  };
+  const auto works = [&](std::uint32_t at, bool fails, bool puts_back) {
+    set(kOther, InHelper(at, 1));
+    Step alloc = t.Alloc(0x1000).Context(kOther).Stack(InHelper(at, 2));
+    if (fails) alloc.Refused();
+    if (!fails) t.Free(0x1000).Context(kOther).Stack(InHelper(at, 3));
+    if (puts_back) set(kCallers, InHelper(at, 4));
+  };
+  if (how == Earlier::Created || how == Earlier::CreatedAndKept) {
+    t.Call(driver::CallId::CtxCreate_v2).Out(0, kOther).Context(0).Stack(101);
+    current = kOther;
+  }
+  if (how == Earlier::Created) {
+    t.Pop(kOther).Context(kOther).Stack(102);
+    current = 0;
+  }
+  set(kCallers, 103);
+  if (how == Earlier::SecondTurn) works(1, false, true);
+  works(2, run != Run::FaultFree, run != Run::Wrong);
+  t.CreateStream(0x10).Context(current).Stack(104);
+  t.DestroyStream(0x10).Context(current).Stack(105);
+  if (how == Earlier::OfTheCaller) set(kThird, 106);
+  if (how == Earlier::Created || how == Earlier::CreatedAndKept)
+    t.Call(driver::CallId::CtxDestroy_v2).In(0, kOther).Context(current).Stack(107);
+  return t;
+}
+
+// Right: a function goes to another context and comes back, in any run. Nobody goes there a second time when the first time failed, and so
+// nothing undoes the way back. In the fault-free run a second function does.
+inline Trace ComesBackOnce(Run run) {
+  constexpr std::uint64_t kOther = 0xb;
+  const bool fails = run != Run::FaultFree;
+  Trace t;
+  const auto set = [&](std::uint64_t context, std::uint64_t current, std::uint32_t stack) {
+    t.Call(driver::CallId::CtxSetCurrent).In(0, context).Context(current).Stack(stack);
+  };
+  set(kCallers, 0, 101);
+  for (std::uint32_t inner = 1; inner <= (fails ? 1U : 2U); ++inner) {
+    set(kOther, kCallers, Deeper(1, inner, 1));
+    Step alloc = t.Alloc(0x1000).Context(kOther).Stack(Deeper(1, inner, 2));
+    if (fails) alloc.Refused();
+    if (!fails) t.Free(0x1000).Context(kOther).Stack(Deeper(1, inner, 3));
+    set(kCallers, kOther, Deeper(1, inner, 4));
+  }
+  t.CreateStream(0x10).Context(kCallers).Stack(104);
+  t.DestroyStream(0x10).Context(kCallers).Stack(105);
+  return t;
+}
+
+// Right: the caller's own change is refused, so that a function finds no context, and puts back none.
+inline Trace PutsBackNone(Run run) {
+  constexpr std::uint64_t kOther = 0xb;
+  const std::uint64_t before = run == Run::FaultFree ? kCallers : 0;
+  Trace t;
+  Step set = t.Call(driver::CallId::CtxSetCurrent).In(0, kCallers).Context(0).Stack(101);
+  if (run != Run::FaultFree) set.Refused();
+  t.Call(driver::CallId::CtxSetCurrent).In(0, kOther).Context(before).Stack(InHelper(1, 1));
+  t.Alloc(0x1000).Context(kOther).Stack(InHelper(1, 2));
+  t.Free(0x1000).Context(kOther).Stack(InHelper(1, 3));
+  t.Call(driver::CallId::CtxSetCurrent).In(0, before).Context(kOther).Stack(InHelper(1, 4));
+  Step stream = t.CreateStream(0x10).Context(before).Stack(103);
+  if (before == 0) stream.Fails(CUDA_ERROR_INVALID_CONTEXT);
+  if (before != 0) t.DestroyStream(0x10).Context(before).Stack(104);
+  return t;
+}
+
+// Right: a function that is called twice in one line leaves the other context the second time, in any run, and its caller puts a third one
+// back at the end.
+inline Trace StaysTheSecondTime(Run run) {
+  constexpr std::uint64_t kOther = 0xb;
+  constexpr std::uint64_t kThird = 0xd;
+  Trace t;
+  const auto set = [&](std::uint64_t context, std::uint64_t current, std::uint32_t stack) {
+    t.Call(driver::CallId::CtxSetCurrent).In(0, context).Context(current).Stack(stack);
+  };
+  set(kCallers, kThird, 101);
+  for (const bool again : {false, true}) {
+    set(kOther, kCallers, InHelper(1, 1));
+    t.Alloc(0x1000).Context(kOther).Stack(InHelper(1, 2));
+    t.Free(0x1000).Context(kOther).Stack(InHelper(1, 3));
+    if (!again) set(kCallers, kOther, InHelper(1, 4));
+  }
+  Step stream = t.CreateStream(0x10).Context(kOther).Stack(103);
+  if (run != Run::FaultFree) stream.Refused();
+  if (run == Run::FaultFree) t.DestroyStream(0x10).Context(kOther).Stack(104);
+  t.Alloc(0x2000).Context(kOther).Stack(105);
+  t.Free(0x2000).Context(kOther).Stack(106);
+  set(kThird, kOther, 107);
+  return t;
+}
+
 // A function that pops the entry which it set and pushes the context again, `pushes` times. Its call stacks do not tell whether it owes
 // pops.
 inline Trace LeavesEntries(std::uint32_t pushes, bool fails) {

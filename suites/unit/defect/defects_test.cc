@@ -25,6 +25,12 @@ class Report {
   Report& Lost(std::size_t trial, Kind kind, std::uint64_t place, const std::string& blamed) {
     return Add(Rule::Leak, trial, kind, place, blamed);
   }
+  // The program released it, and the driver declined.
+  Report& Declined(std::size_t trial, Kind kind, std::uint64_t place, const std::string& blamed) {
+    Lost(trial, kind, place, blamed);
+    run_.findings.back().where = "cuMemAddressFree";
+    return *this;
+  }
   Report& Add(Rule rule, std::size_t trial, Kind kind, std::uint64_t place, const std::string& blamed) {
     report::Finding finding;
     finding.rule = rule;
@@ -70,6 +76,13 @@ TEST(Defects, OnePathThatLeavesMoreAndMoreIsOne) {
   report.Lost(1, Kind::Stream, 1, "open").Lost(2, Kind::Stream, 1, "open").Lost(2, Kind::Event, 2, "open");
   report.Lost(3, Kind::Stream, 1, "open").Lost(3, Kind::Event, 2, "open").Lost(3, Kind::DeviceMemory, 3, "open");
   EXPECT_THAT(report.Kinds(), ElementsAre(ElementsAre("stream", "event", "device_memory")));
+}
+
+TEST(Defects, WhatStoodInTheWayOfAReleaseComesFirst) {
+  EXPECT_THAT(Report().Lost(1, Kind::AddressReservation, 1, "done").Lost(1, Kind::Mapping, 2, "grow").Kinds(),
+              ElementsAre(ElementsAre("address_reservation", "mapping")));
+  EXPECT_THAT(Report().Declined(1, Kind::AddressReservation, 1, "done").Lost(1, Kind::Mapping, 2, "grow").Kinds(),
+              ElementsAre(ElementsAre("mapping", "address_reservation")));
 }
 
 TEST(Defects, TwoLossesOfOneFunctionThatNeverComeTogetherAreTwo) {

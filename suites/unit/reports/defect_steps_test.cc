@@ -72,6 +72,13 @@ TEST(DefectSteps, TheBlamedFunctionReturnsBeforeItsCallersGoOn) {
   EXPECT_THAT(Says(run)[5], testing::StartsWith("play, which calls cuStreamDestroy"));
 }
 
+TEST(DefectSteps, AReleaseThatTheDriverRefusedWasNotForgotten) {
+  report::Run run = Lost();
+  run.findings[0].rule = Rule::Leak;
+  run.findings[0].where = "cuStreamDestroy";
+  EXPECT_EQ(BlameOf(run, run.defects[0]), "main called cuStreamDestroy, and the driver refused it");
+}
+
 TEST(DefectSteps, AWayBackFromOtherFaultsIsLeftOut) {
   report::Run run = Lost();
   run.defects[0].unwinding->faults = {"cuEventCreate#2=OUT_OF_MEMORY,refuse"};

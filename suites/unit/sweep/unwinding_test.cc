@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "harness/sweep/findings/coverage.h"
@@ -153,6 +155,38 @@ TEST_F(UnwindingTest, TheWayBackFromAnotherTurnIsAnother) {
   EXPECT_NE(one.faults[0].state, persists.faults[0].state);
   EXPECT_EQ(Found(Prune::All, {}, "cuMemAlloc#2=OUT_OF_MEMORY,refuse").faults[0].state,
             Found(Prune::All, {}, "cuMemAlloc#3=OUT_OF_MEMORY,refuse").faults[0].state);
+}
+
+// On its way back the program destroys its own context, with nothing in it or with memory in it. When the destruction is refused, that
+// memory is left.
+TEST_F(UnwindingTest, WhatIsInTheProgramsOwnContextIsNotLostBeforeTheContextEnds) {
+  const auto program = [](JournalBuilder& journal, std::uint64_t allocations) {
+    Call(journal, CallId::CtxCreate_v2, 1, 0xa).context = 0;
+    for (std::uint64_t i = 1; i <= 3; ++i) {
+      faults::Record& memory = Call(journal, CallId::MemAlloc_v2, 1, i <= allocations ? 0x1000 * i : 0);
+      memory.context = 0xa;
+      if (i <= allocations) continue;
+      memory.flags = faults::kInjected;
+      memory.fault = 1;
+      memory.result = CUDA_ERROR_OUT_OF_MEMORY;
+      break;
+    }
+    for (std::uint64_t i = 1; allocations == 3 && i <= 3; ++i) Call(journal, CallId::MemFree_v2, 1, 0x1000 * i).context = 0xa;
+    Call(journal, CallId::CtxDestroy_v2, 1, 0xa).context = 0xa;
+  };
+  JournalBuilder rehearsal(dir_.File("own"));
+  program(rehearsal, 3);
+  const Observation before = rehearsal.Read();
+  std::set<std::uint64_t> states;
+  for (std::uint64_t allocations = 0; allocations < 3; ++allocations) {
+    JournalBuilder trial(dir_.File("own" + std::to_string(allocations)));
+    program(trial, allocations);
+    const std::vector<std::string> faults = {"cuMemAlloc#" + std::to_string(allocations + 1) + "=OUT_OF_MEMORY,refuse"};
+    const Unwinding unwinding = FaultsWhileUnwinding(Rehearsed(before.evidence()), FirstOf(before), trial.Read(), faults, Prune::Second);
+    ASSERT_THAT(Texts(unwinding), ElementsAre(StartsWith("cuCtxDestroy#1"), StartsWith("cuCtxDestroy#1")));
+    states.insert(unwinding.faults[0].state);
+  }
+  EXPECT_THAT(states, SizeIs(3));
 }
 
 TEST_F(UnwindingTest, AFirstFaultThatIsNotTriedStandsForNothing) {

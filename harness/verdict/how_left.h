@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// how_left.h: what is known of an object that is left and what the title of its finding does not say.
+#pragma once
+
+#include <string>
+
+#include "harness/verdict/judge.h"
+
+namespace cuaudit::harness {
+
+// In production a process without an end was killed, or still runs: what it held may be released yet, or died with it.
+[[nodiscard]] bool WasCutOff(const Object& object, const Facts& facts);
+
+// For left_at_exit: gone with its context, held by a thread or process that still ran.
+[[nodiscard]] std::string HowItStayed(const Object& object, const Facts& facts);
+
+// For a leak whose release the driver declined: "cuMemAddressFree answered INVALID_VALUE". Empty when its record is gone.
+[[nodiscard]] std::string HowItAnswered(const Evidence& trial, const Site& release);
+
+}  // namespace cuaudit::harness
