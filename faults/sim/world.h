@@ -84,8 +84,7 @@ struct Attendance {
 std::uint64_t RunUnattended(World* world, Attendance* attendance) noexcept;
 // The fault plan refuses the call `id` with these arguments. If it waits for queued work, time passes as during the wait: what can run has
 // run when the call returns, so a program that goes on waiting by other means ends. The host does not know it to be done; a misuse that
-// would be none if it did is reported with Misuse::refused_wait. The record of an event is taken for the wait that it would have allowed;
-// nothing runs. Other calls do nothing.
+// would be none if it did is reported with Misuse::refused_wait. Other calls do nothing.
 void NoteRefusedCall(World* world, driver::CallId id, const std::uint64_t* arguments) noexcept;
 // Ends queued work that nobody will wait for any more, as far as it can run: memory freed in stream order is given back, and user objects
 // that launched graphs held are destroyed. No memory of the program is read or written and no host function or kernel is called, because

@@ -74,8 +74,6 @@ bool IsWait(BaseId base) {
   return base == BaseId::CtxSynchronize || base == BaseId::StreamSynchronize || base == BaseId::EventSynchronize || IsQuery(base);
 }
 
-bool IsRecord(BaseId base) { return base == BaseId::EventRecord || base == BaseId::EventRecordWithFlags; }
-
 template <typename Handle>
 Handle As(std::uint64_t argument) {
   return reinterpret_cast<Handle>(static_cast<std::uintptr_t>(argument));  // NOLINT(performance-no-int-to-ptr)
@@ -153,7 +151,7 @@ void RefuseContextCall(Call& call, CUcontext named) {
 
 void NoteRefusedCall(World* world, driver::CallId id, const std::uint64_t* arguments) noexcept {
   const BaseId base = driver::BaseOf(id);
-  if (!IsWait(base) && !IsRecord(base)) return;
+  if (!IsWait(base)) return;
   Call call{*world, nullptr, nullptr, driver::Row(id).per_thread};
   if (Enter(call, Needs::Object) != CUDA_SUCCESS) return;
   // A program that only queries may hold a lock that a host function takes. Then the attending thread runs the work.
@@ -164,10 +162,6 @@ void NoteRefusedCall(World* world, driver::CallId id, const std::uint64_t* argum
     if (id == CallId::CtxSynchronize_v2) named = As<CUcontext>(arguments[0]);
 #endif
     RefuseContextCall(call, named);
-  } else if (IsRecord(base)) {
-    // The wait for an event that was not recorded, as far as the program knows, is one that the plan refused.
-    CUresult result = CUDA_SUCCESS;
-    if (Stream* const stream = FindStream(call, As<CUstream>(arguments[1]), &result)) RefuseStream(call, stream, false);
   } else if (base == BaseId::StreamSynchronize || base == BaseId::StreamQuery) {
     CUresult result = CUDA_SUCCESS;
     if (Stream* const stream = FindStream(call, As<CUstream>(arguments[0]), &result)) RefuseStream(call, stream, runs);
