@@ -200,6 +200,13 @@ TEST(Defects, TheSameCallThatFailsAtTheSamePlaceAgainIsNoNewCause) {
   report.Add(Rule::Leak, lost(1, 1, 1, 5, 8), "refresh").Add(Rule::Leak, lost(2, 2, 2, 5, 8), "run");
   report.Add(Rule::Leak, lost(3, 2, 2, 0, 8), "run");
   EXPECT_THAT(report.Find(), SizeIs(2)) << "it shows after other faults, too";
+  Report alone;
+  alone.Add(Rule::Leak, lost(1, 1, 1, 5, 8), "refresh").Add(Rule::Leak, lost(2, 2, 2, 5, 8), "run");
+  alone.Add(Rule::Leak, lost(3, 2, 1, 6, 8), "run");
+  EXPECT_THAT(alone.Find(), SizeIs(2)) << "it shows after one other fault, too";
+  Report unknown;
+  unknown.Add(Rule::Leak, lost(1, 1, 1, 0, 8), "refresh").Add(Rule::Leak, lost(2, 2, 2, 0, 8), "run");
+  EXPECT_THAT(unknown.Find(), SizeIs(2)) << "nobody knows where the calls failed";
 }
 
 TEST(Defects, AReferenceThatTheFirstFaultAloneShowsTakenIsTheSame) {
