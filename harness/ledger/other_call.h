@@ -6,11 +6,9 @@
 
 namespace cuaudit::harness {
 
-// True when the other call tells one violation from another: a collision is its two calls. Otherwise the object and the wrong call tell, and
-// the other call only says how the object came to be gone.
-constexpr bool OtherTellsApart(Rule rule) {
-  return rule != Rule::DoubleRelease && rule != Rule::UseAfterRelease && rule != Rule::Deficit;
-}
+// True when the other call tells one violation from another: a collision is its two calls. Otherwise the object and the wrong call tell,
+// and the other call only says how the object came to be gone.
+constexpr bool OtherTellsApart(Rule rule) { return rule != Rule::DoubleRelease && rule != Rule::UseAfterRelease && rule != Rule::Deficit; }
 
 // True when the other call released the object before the program went on to use it.
 constexpr bool OtherReleased(Rule rule) {
