@@ -35,9 +35,27 @@ const Frame* NamedIn(const std::vector<Frame>& stack) {
 const Finding& RootOf(const Run& run, const Defect& defect) { return run.findings[defect.members.front().findings.front()]; }
 
 std::string_view OtherIs(Rule rule) {
-  if (rule == Rule::DestroyedUnderUser) return "destroyed by";
-  if (rule == Rule::ClosedAfterImport) return "taken over by";
-  return "collides with";
+  switch (rule) {
+    case Rule::DestroyedUnderUser:
+      return "destroyed by";
+    case Rule::ClosedAfterImport:
+      return "taken over by";
+    case Rule::DoubleRelease:
+      return "first released by";
+    case Rule::UseAfterRelease:
+      return "released by";
+    case Rule::Deficit:
+      return "closed before by";
+    case Rule::UsedAfterFree:
+      return "freed by";
+    case Rule::LentReleased:
+      return "lent by";
+    case Rule::CaptureLeftActive:
+    case Rule::ContextNotRestored:
+      return "then used by";
+    default:
+      return "collides with";
+  }
 }
 
 std::string RulesOf(const Run& run, const Defect& defect) {
@@ -54,31 +72,71 @@ std::string RulesOf(const Run& run, const Defect& defect) {
 std::string AmountOf(const Run& run, const Defect& defect) {
   struct Amount {
     std::string kind;
+    Rule rule;
     std::uint64_t count;
     std::uint64_t bytes;
   };
   std::vector<Amount> amounts;
   for (const Member& member : defect.members) {
-    const std::string& kind = run.findings[member.findings.front()].kind;
-    if (kind.empty()) continue;
-    const auto known = std::find_if(amounts.begin(), amounts.end(), [&](const Amount& one) { return one.kind == kind; });
-    Amount& amount = known == amounts.end() ? amounts.emplace_back(Amount{kind, 0, 0}) : *known;
+    const Finding& finding = run.findings[member.findings.front()];
+    if (finding.kind.empty()) continue;
+    const auto same = [&](const Amount& one) {
+      return one.kind == finding.kind && (one.rule == finding.rule || (WasLost(one.rule) && WasLost(finding.rule)));
+    };
+    const auto known = std::find_if(amounts.begin(), amounts.end(), same);
+    Amount& amount = known == amounts.end() ? amounts.emplace_back(Amount{finding.kind, finding.rule, 0, 0}) : *known;
     amount.count = Plus(amount.count, member.count);
     amount.bytes = Plus(amount.bytes, member.bytes);
   }
+  // Several rules that are broken with one object each have it: the most of one rule is said, and the way it was lost beside it.
+  std::vector<Amount> said;
+  for (const Amount& amount : amounts) {
+    const auto same = std::find_if(said.begin(), said.end(), [&](const Amount& one) {
+      return one.kind == amount.kind && !WasLost(one.rule) && !WasLost(amount.rule);
+    });
+    if (same == said.end()) {
+      said.push_back(amount);
+    } else if (same->count < amount.count) {
+      *same = amount;
+    }
+  }
+  amounts = std::move(said);
   std::string text;
   for (const Amount& amount : amounts) {
+    const auto of_kind = std::count_if(amounts.begin(), amounts.end(), [&](const Amount& one) { return one.kind == amount.kind; });
+    std::string more = amount.bytes == 0 ? "" : fmt::format("{} bytes", amount.bytes);
+    if (of_kind > 1) more += fmt::format("{}{}", more.empty() ? "" : ", ", words::Name(amount.rule));
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", amount.count, amount.kind);
-    if (amount.bytes != 0) text += fmt::format(" ({} bytes)", amount.bytes);
+    if (!more.empty()) text += fmt::format(" ({})", more);
   }
   return text;
 }
 
+namespace {
+
+// What the blamed function left out: the call of the fault-free run, or what every program owes under this rule. Empty: nobody can say.
+std::string Owed(Rule rule, const Defect& defect) {
+  if (!defect.released.call.empty()) return defect.released.call;
+  if (rule == Rule::CaptureLeftActive) return "cuStreamEndCapture";
+  if (rule == Rule::ContextStack) return "cuCtxPopCurrent";
+  if (rule == Rule::ContextNotRestored) return "making the former context current again";
+  return {};
+}
+
+// True for a rule about something that was left as it was not found. A function that pops too much made a wrong call instead.
+bool IsOwed(const Finding& root) {
+  return WasLost(root.rule) || root.rule == Rule::CaptureLeftActive || root.rule == Rule::ContextNotRestored ||
+         (root.rule == Rule::ContextStack && !root.acquired.call.empty());
+}
+
+}  // namespace
+
 std::string BlameOf(const Run& run, const Defect& defect) {
   const Finding& root = RootOf(run, defect);
-  if (!defect.blame || !WasLost(root.rule)) return {};
+  if (!defect.blame || !IsOwed(root)) return {};
+  if (!WasLost(root.rule) && defect.blame->because == BlamedBecause::MadeTheCall) return {};
   const std::string function = FunctionOf(defect.blame->function);
-  const std::string& release = defect.released.call;
+  const std::string release = Owed(root.rule, defect);
   if (root.rule == Rule::Leak && !root.where.empty()) {
     const Frame* const caller = NamedIn(root.where_stack);
     return (caller == nullptr ? function : FunctionOf(*caller)) + " called " + root.where + ", and the driver refused it";
@@ -184,6 +242,15 @@ std::vector<const std::vector<Frame>*> StacksOf(const Run& run, const Defect& de
   return stacks;
 }
 
+// When the other call of a finding was made. A release that came too early mostly belongs to the failing path.
+enum class OtherWhen : std::uint8_t { Never, First, BeforeSeen, AfterSeen };
+
+OtherWhen WhenOther(Rule rule) {
+  if (rule == Rule::CaptureLeftActive || rule == Rule::ContextNotRestored) return OtherWhen::AfterSeen;
+  const bool released = rule == Rule::DoubleRelease || rule == Rule::UseAfterRelease || rule == Rule::Deficit;
+  return released ? OtherWhen::BeforeSeen : OtherWhen::First;
+}
+
 constexpr std::size_t kMostCallsBack = 50;
 
 // The calls after the last failing one, which comes first in Unwinding::steps. A way back from other faults is left out.
@@ -252,13 +319,17 @@ std::vector<Step> StepsOf(const Run& run, const Defect& defect) {
   const Finding& root = RootOf(run, defect);
   std::vector<Step> steps;
   if (!root.acquired.call.empty()) steps.push_back({"acquired by " + root.acquired.call, root.acquired.stack});
-  if (!root.other.call.empty()) steps.push_back({std::string(OtherIs(root.rule)) + " " + root.other.call, root.other.stack});
+  const OtherWhen other = root.other.call.empty() ? OtherWhen::Never : WhenOther(root.rule);
+  const auto add_other = [&] { steps.push_back({std::string(OtherIs(root.rule)) + " " + root.other.call, root.other.stack}); };
+  if (other == OtherWhen::First) add_other();
   if (root.fault) steps.push_back({root.fault->text + " fails", root.fault->stack});
   for (const Fault& fault : root.then) steps.push_back({"then " + fault.text + " fails", fault.stack});
   AddWayBack(run, defect, &steps);
   const Step seen{"seen at " + root.where, root.where_stack};
   if (!WasLost(root.rule)) {
+    if (other == OtherWhen::BeforeSeen) add_other();
     if (!root.where.empty()) steps.push_back(seen);
+    if (other == OtherWhen::AfterSeen) add_other();
     return steps;
   }
   std::vector<Frame> at;

@@ -19,7 +19,8 @@ const Finding& RootOf(const Run& run, const Defect& defect);
 // "leak, not_recovered": each rule once, in the order of the members.
 std::string RulesOf(const Run& run, const Defect& defect);
 
-// "1 context, 7 host_heap (640 bytes)": what is lost, by kind in the order of the members. Empty when nothing has a kind.
+// "1 context, 7 host_heap (640 bytes)": what is lost, by kind in the order of the members. "1 stream (leak), 1 stream (deficit)" where a
+// kind is lost and misused, too. Empty when nothing has a kind.
 std::string AmountOf(const Run& run, const Defect& defect);
 
 // "close_device returned without cuCtxDestroy". Empty when nobody is blamed, or when a call is wrong by itself and shows who made it.
@@ -27,7 +28,7 @@ std::string BlameOf(const Run& run, const Defect& defect);
 
 std::string_view Name(BlamedBecause because);  // "held_it"
 
-// What the other call of a finding did: "collides with", "destroyed by".
+// What the other call of a finding did: "collides with", "first released by", "then used by".
 std::string_view OtherIs(Rule rule);
 
 // True when an entry of the suppressions file accepts it and has not expired.

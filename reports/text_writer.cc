@@ -233,9 +233,19 @@ std::string Describe(const Coverage& coverage) {
   return text;
 }
 
+namespace {
+
+// Code of the C++ library that was compiled into the program. What the program itself puts into namespace std has a file of its own.
+bool IsCppLibrary(const Frame& frame) {
+  if (!frame.file.empty()) return frame.file.find("/include/c++/") != std::string::npos || frame.file.find("/c++/v1/") != std::string::npos;
+  return frame.function.starts_with("std::") || frame.function.starts_with("__gnu_cxx::") || frame.function.starts_with("void std::");
+}
+
+}  // namespace
+
 std::string DescribeOrigin(const std::vector<Frame>& stack) {
   if (stack.empty()) return {};
-  const auto of_program = [](const Frame& frame) { return !IsRuntimeModule(frame.module); };
+  const auto of_program = [](const Frame& frame) { return !IsRuntimeModule(frame.module) && !IsCppLibrary(frame); };
   const auto place = std::find_if(stack.begin(), stack.end(), of_program);
   if (place == stack.end()) return Describe(stack.front());
   std::string text = Describe(*place);
@@ -245,6 +255,11 @@ std::string DescribeOrigin(const std::vector<Frame>& stack) {
 }
 
 std::vector<Frame> ShownFrames(const std::vector<Frame>& stack) {
+  std::vector<Frame> shown;
+  for (const Frame& frame : stack) {
+    if (shown.size() < kShownFrames && !IsCppLibrary(frame)) shown.push_back(frame);
+  }
+  if (!shown.empty()) return shown;
   return {stack.begin(), stack.begin() + static_cast<std::ptrdiff_t>(std::min(stack.size(), kShownFrames))};
 }
 

@@ -32,8 +32,8 @@ std::string Describe(const Coverage& coverage);
 // is another frame. A stack without any function name is described by its innermost frame.
 std::string DescribeOrigin(const std::vector<Frame>& stack);
 
-// At most 16 frames of a stack, innermost first: every frame with a function name, and the innermost of neighbouring frames of one
-// module without a name. A stack without any name is not filtered.
+// At most 16 frames of a stack, innermost first, without the code of the C++ library that was compiled into the program. A stack of
+// nothing else is not filtered.
 std::vector<Frame> ShownFrames(const std::vector<Frame>& stack);
 
 // True for rules about objects that the program lost because a call failed. For other rules the failing call merely came before.

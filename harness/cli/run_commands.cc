@@ -79,7 +79,7 @@ Exit RunCommand(const Options& options) {
   }
   const Subject& subject = session->subject();
   const Ending& ending = seen->ending;
-  const std::string how_it_ended = Describe(ending, subject.deadline_ms);
+  std::string how_it_ended = Describe(ending, subject.deadline_ms);
   const bool refused = seen->journal.header().refused_runtime[0] != '\0';  // then the drop-in ended the program and says why
   if (!refused && (ending.timed_out || ending.signal != 0 || ending.exit_status != 0)) Say("the program " + how_it_ended);
   const Status exercised = CheckExercised(subject, *seen);
@@ -101,7 +101,10 @@ Exit RunCommand(const Options& options) {
   }
   FindDefects(&run);
   run.live = LiveTable(seen->ledger);
-  if (!as_expected) run.message.bad_end = {how_it_ended, subject.expected_exit};
+  if (!as_expected) {
+    if (const std::string failed = FirstFailure(*seen); !failed.empty()) how_it_ended += " (" + failed + ")";
+    run.message.bad_end = {how_it_ended, subject.expected_exit};
+  }
   run.outcome = OutcomeOf(run, as_expected);
   SayLeftOut(run);
   const Exit delivered = Deliver(run, *session);

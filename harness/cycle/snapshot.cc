@@ -8,6 +8,7 @@
 
 #include "harness/cycle/growth.h"
 #include "harness/ledger/kept_contexts.h"
+#include "harness/ledger/other_call.h"
 #include "harness/ledger/rules.h"
 #include "harness/sweep/findings/aggregate.h"
 #include "reports/message.h"
@@ -175,8 +176,9 @@ Snapshot TakeSnapshot(const Observation& run, std::uint64_t cycles, std::uint64_
     const std::uint64_t other_key = violation.other.record_kind == faults::RecordKind::Empty ? 0 : keys.Of(violation.other);
     // Two colliding calls are one row, whichever object they collide in.
     const std::uint64_t object_key = IsProved(violation.rule) ? 0 : acquired_key;
+    const std::uint64_t apart = OtherTellsApart(violation.rule) ? other_key : 0;
     const auto [at, fresh] =
-        violations.emplace(ViolationKey{violation.rule, violation.kind, object_key, where_key, other_key}, snapshot.violations.size());
+        violations.emplace(ViolationKey{violation.rule, violation.kind, object_key, where_key, apart}, snapshot.violations.size());
     if (fresh) {
       ViolationSite site;
       site.rule = violation.rule;
@@ -186,7 +188,7 @@ Snapshot TakeSnapshot(const Observation& run, std::uint64_t cycles, std::uint64_
       site.acquired = sites->Text(run.journal, acquired, acquired_key);
       site.where = sites->Text(run.journal, violation.where, where_key);
       site.other = sites->Text(run.journal, violation.other, other_key);
-      site.other_key = other_key;
+      site.other_key = apart;
       snapshot.violations.push_back(std::move(site));
     }
     ++snapshot.violations[at->second].count;

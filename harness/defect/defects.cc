@@ -76,10 +76,30 @@ std::size_t DefectFinder::Take(const Shown& shown, Rule rule) {
     things_.push_back(std::move(thing));
   }
   AddOnce(shown.finding, &things_[found->second].findings);
+  Join(by_finding_.try_emplace(shown.finding, found->second).first->second, found->second);
   return found->second;
 }
 
-void DefectFinder::Add(const Shown& shown, Rule rule) { AddOnce(shown.trial, &things_[Take(shown, rule)].trials); }
+void DefectFinder::Add(const Shown& shown, Rule rule) {
+  const std::size_t thing = Take(shown, rule);
+  AddOnce(shown.trial, &things_[thing].trials);
+  if (shown.ended != 0) Join(by_end_.try_emplace({shown.trial, shown.ended}, thing).first->second, thing);
+  NoteFaults(shown, rule, thing);
+}
+
+void DefectFinder::NoteFaults(const Shown& shown, Rule rule, std::size_t thing) {
+  if (shown.faults <= 1) things_[thing].alone = true;
+  const std::uint64_t again = IsLoss(rule) && shown.failed_at != 0 && shown.acquirer != 0
+                                  ? Mix(Mix(static_cast<std::uint64_t>(shown.kind), shown.acquirer), shown.failed_at)
+                                  : 0;
+  if (shown.faults == 1) {
+    if (again != 0) by_first_.try_emplace(again, thing);
+    if (rule == Rule::Deficit && shown.kind == Kind::PrimaryContext) takers_.try_emplace(shown.first_fault, thing);
+  } else if (shown.faults > 1) {
+    things_[thing].again.push_back(again);
+    things_[thing].taken.push_back(shown.first_fault);
+  }
+}
 
 void DefectFinder::AddOthers(const report::Run& run) {
   std::vector<bool> known(run.findings.size());
@@ -171,6 +191,19 @@ void DefectFinder::JoinConsequences() {
   }
 }
 
+void DefectFinder::JoinSecondTimes() {
+  const auto join_all = [&](std::size_t thing, const std::vector<std::uint64_t>& keys, const auto& firsts) {
+    const bool known = std::all_of(keys.begin(), keys.end(), [&](std::uint64_t key) { return key != 0 && firsts.count(key) != 0; });
+    for (std::size_t i = 0; known && i < keys.size(); ++i) Join(firsts.at(keys[i]), thing);
+  };
+  for (std::size_t i = 0; i < things_.size(); ++i) {
+    const Thing& thing = things_[i];
+    if (thing.alone) continue;
+    if (IsLoss(thing.rule)) join_all(i, thing.again, by_first_);
+    if (thing.rule == Rule::OverReleasedPrimary) join_all(i, thing.taken, takers_);
+  }
+}
+
 report::Defect DefectFinder::ToDefect(const std::vector<std::size_t>& things, const report::Run& run) const {
   report::Defect defect;
   std::vector<std::size_t> order = things;
@@ -183,17 +216,23 @@ report::Defect DefectFinder::ToDefect(const std::vector<std::size_t>& things, co
     return rank(things_[a]) < rank(things_[b]);
   });
   std::vector<std::size_t> trials;
+  std::unordered_map<std::size_t, std::size_t> member_of;  // by finding: two things that share one are the same objects
   for (const std::size_t one : order) {
     const Thing& thing = things_[one];
-    report::Member member;
-    member.findings = thing.findings;
+    std::size_t at = defect.members.size();
     for (const std::size_t index : thing.findings) {
+      if (const auto known = member_of.find(index); known != member_of.end()) at = std::min(at, known->second);
+    }
+    if (at == defect.members.size()) defect.members.emplace_back();
+    report::Member& member = defect.members[at];
+    for (const std::size_t index : thing.findings) {
+      if (member_of.try_emplace(index, at).first->second != at) continue;
       const report::Finding& finding = run.findings[index];
       const bool others = finding.rule == Rule::LeftAtExit;  // of one run: each finding has other objects. Trials lose the same ones again
       member.count = others ? member.count + finding.count : std::max(member.count, finding.count);
       member.bytes = others ? member.bytes + finding.bytes : std::max(member.bytes, finding.bytes);
+      AddOnce(index, &member.findings);
     }
-    defect.members.push_back(std::move(member));
     trials.insert(trials.end(), thing.trials.begin(), thing.trials.end());
   }
   std::sort(trials.begin(), trials.end());
@@ -212,6 +251,7 @@ void DefectFinder::Find(report::Run* run) {
   JoinByBlame();
   JoinByTrials();
   JoinConsequences();
+  JoinSecondTimes();
   std::map<std::size_t, std::vector<std::size_t>> groups;
   for (std::size_t i = 0; i < things_.size(); ++i) groups[First(i)].push_back(i);
   run->defects.clear();

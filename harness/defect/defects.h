@@ -9,17 +9,23 @@
 //   - when the same function is blamed for them and one trial shows both: one path that leaves leaves all of it;
 //   - when they are lost in exactly the same trials: what the owner takes along;
 //   - when a cycle that did not recover comes only with a loss: it is the consequence;
-//   - when cycles do not recover because one function, or one function of a library, remembers a failure.
+//   - when cycles do not recover because one function, or one function of a library, remembers a failure;
+//   - when they share a finding: one failing call that shows one loss, of which two functions could be blamed;
+//   - when one trial uses an object after one release of it, or releases it again: that release is the cause, whoever goes on;
+//   - when a function loses the same kind of object again as the same call fails at the same place again;
+//   - when a primary context is released too often, and only after faults of which the first alone shows who took the reference.
 // Findings without a fault have no trials in which they could come alone: they are one defect when one function is blamed for them. Mutexes
 // that become more and whose memory was freed are one, too.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "faults/driver/kinds.h"
@@ -35,6 +41,12 @@ struct Shown {
   std::uint64_t place = 0;  // key of the place where it was acquired, or where it showed
   std::optional<report::Blame> blame;
   const report::Acquired* released = nullptr;  // where the fault-free run releases it; may be null
+  // What relates it to what other trials show; 0: unknown.
+  std::uint64_t ended = 0;        // key of the acquisition and the release of an object that was gone
+  std::size_t faults = 0;         // number of calls that the trial made fail
+  std::uint64_t first_fault = 0;  // key of the first of them, told from the same call at another time
+  std::uint64_t failed_at = 0;    // key of the place where all of them were made; 0: at several places
+  std::uint64_t acquirer = 0;     // key of the function that acquired the object
 };
 
 class DefectFinder {
@@ -56,6 +68,9 @@ class DefectFinder {
     std::vector<std::size_t> trials;    // each once, in order; empty: shown without a fault
     std::vector<std::size_t> findings;  // likewise
     std::size_t joined = 0;             // a thing of the same defect; itself in the first one
+    bool alone = false;                 // shown by one failing call, or by none
+    std::vector<std::uint64_t> again;   // how the first loss of each trial with several faults is known (by_first_); 0: there is none
+    std::vector<std::uint64_t> taken;   // first fault of each such trial
   };
 
   std::size_t Take(const Shown& shown, report::Rule rule);
@@ -65,10 +80,16 @@ class DefectFinder {
   void JoinByBlame();
   void JoinByTrials();
   void JoinConsequences();
+  void NoteFaults(const Shown& shown, report::Rule rule, std::size_t thing);
+  void JoinSecondTimes();
   report::Defect ToDefect(const std::vector<std::size_t>& things, const report::Run& run) const;
 
   std::vector<Thing> things_;
   std::unordered_map<std::uint64_t, std::size_t> by_key_;
+  std::unordered_map<std::size_t, std::size_t> by_finding_;              // the first thing that each finding shows
+  std::map<std::pair<std::size_t, std::uint64_t>, std::size_t> by_end_;  // by trial and Shown::ended
+  std::unordered_map<std::uint64_t, std::size_t> by_first_;              // losses after one fault: by kind, acquirer and place
+  std::unordered_map<std::uint64_t, std::size_t> takers_;                // who takes a primary reference, by the only fault
 };
 
 // Of findings alone, without what their trials knew.

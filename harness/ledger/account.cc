@@ -41,10 +41,27 @@ bool ReleasesKind(const Site& site, Kind kind) {
   return driver::FamilyOf(driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(site.call))).kind) == driver::FamilyOf(kind);
 }
 
+// Kinds of which one handle is acquired several times and ends with its last release.
+bool IsCounted(Kind kind) { return kind == Kind::PhysicalMemory || kind == Kind::DlopenReference; }
+
+// The call since which an object is gone. Empty when the object is alive, or when nobody saw how it ended.
+Site EndOf(const Ledger& ledger, std::int64_t index) {
+  const Object& gone = ledger.objects[static_cast<std::size_t>(index)];
+  if (gone.state != State::Released && gone.state != State::Orphaned) return {};
+  Site end = gone.released;
+  if (!IsCounted(gone.kind)) return end;
+  for (const Object& other : ledger.objects) {
+    const bool same = other.kind == gone.kind && other.handle == gone.handle && other.pid == gone.pid;
+    if (same && other.released.begin > end.begin) end = other.released;
+  }
+  return end;
+}
+
 }  // namespace
 
 void Books::Violate(Rule rule, Kind kind, const faults::Record& record, std::uint64_t handle, std::int64_t object) {
-  ledger.violations.push_back({rule, kind, record.pid, handle, SiteOf(record), object});
+  const bool is_gone = object >= 0 && (rule == Rule::DoubleRelease || rule == Rule::UseAfterRelease);
+  ledger.violations.push_back({rule, kind, record.pid, handle, SiteOf(record), object, is_gone ? EndOf(ledger, object) : Site{}});
 }
 
 HandleEntry* Account::Find(Family family, std::uint64_t handle) {

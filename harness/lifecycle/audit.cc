@@ -226,7 +226,9 @@ Finding ToFinding(const report::Finding& from) {
   finding.kind = from.kind;
   finding.count = from.count;
   finding.bytes = from.bytes;
-  finding.detail = from.other.call.empty() ? from.detail : std::string(report::OtherIs(from.rule)) + " " + from.other.call;
+  finding.detail = from.detail;
+  if (!from.other.call.empty())
+    finding.detail += (from.detail.empty() ? "" : "; ") + std::string(report::OtherIs(from.rule)) + " " + from.other.call;
   if (from.fault) {
     finding.faults.push_back(from.fault->text);
     finding.fault_stack = Lines(from.fault->stack);

@@ -88,7 +88,8 @@ class Finder {
   }
 
  private:
-  void Add(const Site& where, const Object* closed, const char* detail) {
+  // `before`: the close that ended the descriptor which this one had to close; Empty when nobody did.
+  void Add(const Site& where, const Object* closed, const Site& before, const char* detail) {
     if (CalledByDriver(*trial_.journal, where.stack)) return;
     TrialFinding finding;
     finding.rule = Rule::Deficit;
@@ -101,7 +102,22 @@ class Finder {
       finding.acquired = closed->acquired;
       finding.acquired_key = keys_.Of(closed->acquired);
     }
+    if (before.record_kind != RecordKind::Empty) {
+      finding.other = before;
+      finding.other_key = keys_.Of(before);
+    }
     findings_.push_back(std::move(finding));
+  }
+
+  // The last close of a descriptor of this number; Empty when the journal has none.
+  Site CloseBefore(const Record& again) const {
+    Site before;
+    for (const Object& object : trial_.ledger->objects) {
+      if (object.kind != Kind::FileDescriptor || object.pid != again.pid || object.handle != again.argument[0]) continue;
+      if (object.state == State::Released && object.released.begin < again.begin && object.released.begin >= before.begin)
+        before = object.released;
+    }
+    return before;
   }
 
   // Inherited descriptors are compared by number, because a program that ends early closes its standard streams from another place. They
@@ -120,11 +136,12 @@ class Finder {
     const auto is_usual = [&](const Record* record) { return places.count(CallerKey(*trial_.journal, SiteOf(*record))) != 0; };
     for (const Record* const record : closes.inherited) {
       if (numbers.count(record->argument[0]) == 0 && !is_usual(record) && !IsReplaced(trial_, *record))
-        Add(SiteOf(*record), nullptr, "it was open when the program began");
+        Add(SiteOf(*record), nullptr, {}, "it was open when the program began");
     }
     for (const Record* const record : closes.again) {
       if (!is_usual(record))
-        Add(SiteOf(*record), nullptr, "it was closed already; another thread may have opened the same number meanwhile");
+        Add(SiteOf(*record), nullptr, CloseBefore(*record),
+            "it was closed already; another thread may have opened the same number meanwhile");
     }
   }
 
@@ -151,10 +168,11 @@ class Finder {
         const std::uint64_t place = keys_.Of(taken.acquired);
         const auto own = closed_at.find(keys_.Of(taken.released));
         if (taken.state != State::Released || own == closed_at.end() || own->second.count(place) != 0 || opened.count(place) == 0) continue;
-        const bool stale = std::any_of(objects.begin(), objects.begin() + static_cast<std::ptrdiff_t>(i),
-                                       [&](const Object* earlier) { return own->second.count(keys_.Of(earlier->acquired)) != 0; });
-        if (stale)
-          Add(taken.released, &taken, "its number was that of a descriptor which this close had to close and which was closed already");
+        const auto stale = std::find_if(objects.rend() - static_cast<std::ptrdiff_t>(i), objects.rend(),
+                                        [&](const Object* earlier) { return own->second.count(keys_.Of(earlier->acquired)) != 0; });
+        if (stale != objects.rend())
+          Add(taken.released, &taken, (*stale)->released,
+              "its number was that of a descriptor which this close had to close and which was closed already");
       }
     }
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "faults/driver/effects.h"
+#include "harness/ledger/other_call.h"
 #include "harness/verdict/counted_places.h"
 #include "harness/verdict/driver_owned.h"
 #include "harness/verdict/put_back.h"
@@ -46,7 +47,8 @@ Rehearsed::Rehearsed(const Evidence& run) : run_(run) {
     if (object.kind == Kind::HostMapping) pools_.insert(CallerKey(*run.journal, object.acquired));
   }
   for (const Violation& violation : run.ledger->violations)
-    ++violations_[{violation.rule, violation.kind, keys.Of(violation.where), keys.Of(violation.other)}];
+    ++violations_[{violation.rule, violation.kind, keys.Of(violation.where),
+                   OtherTellsApart(violation.rule) ? keys.Of(violation.other) : 0}];
 }
 
 const PlaceCounts& Rehearsed::freed_by_destructors() const {

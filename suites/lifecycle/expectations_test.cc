@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "suites/lifecycle/findings.h"
+#include "suites/lifecycle/subject.h"
 
 namespace cuaudit::testing::expectations_test {
 namespace {

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <string>
 
-#include "suites/lifecycle/findings.h"
+#include "suites/lifecycle/subject.h"
 
 namespace cuaudit::testing::listener_test {
 namespace {

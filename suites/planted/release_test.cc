@@ -58,6 +58,27 @@ CUAUDIT_CASE(DoubleRelease, NamesTheObjectByItsAcquisition) {
   EXPECT_EQ(ledger.objects[0].acquired.stack, 7U);
 }
 
+CUAUDIT_CASE(DoubleRelease, NamesTheFirstRelease) {
+  Trace t;
+  t.CreateStream(0x10).Stack(7);
+  t.DestroyStream(0x10).Stack(9);
+  t.DestroyStream(0x10).Stack(8);
+  const harness::Ledger ledger = t.Fold();
+  ASSERT_THAT(Wrong(ledger), ElementsAre("double_release stream"));
+  EXPECT_EQ(ledger.violations[0].other.stack, 9U);
+}
+
+// The handle ends with its last release, and the newest reference is released first.
+CUAUDIT_CASE(DoubleRelease, OfACountedReferenceNamesTheLastRelease) {
+  Trace t;
+  for (const std::uint32_t stack : {1U, 2U}) t.Call(CallId::MemRetainAllocationHandle).In(0, 0x20000).In(1, 0x1000).Stack(stack);
+  for (const std::uint32_t stack : {3U, 4U, 5U}) t.Call(CallId::MemRelease).In(0, 0x20000).Stack(stack);
+  const harness::Ledger ledger = t.Fold();
+  ASSERT_THAT(Wrong(ledger), ElementsAre("double_release physical_memory"));
+  EXPECT_EQ(ledger.violations[0].where.stack, 5U);
+  EXPECT_EQ(ledger.violations[0].other.stack, 4U);
+}
+
 CUAUDIT_CASE(UnknownHandle, TheDriverRefusesWhatNobodyMade) {
   Causes(3);  // three calls are wrong
   Trace t;

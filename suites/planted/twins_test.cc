@@ -135,9 +135,11 @@ void ExpectAt(const Judgement& judgement, Rule rule, Kind kind, std::uint32_t st
 }
 
 template <typename Program>
-void ExpectDeficit(const Program& program, Kind kind, std::uint32_t stack) {
+void ExpectDeficit(const Program& program, Kind kind, std::uint32_t stack, std::uint32_t before = 0) {
   const CaseRow row(kind);
-  ExpectAt(JudgeProgram(program, false), Rule::Deficit, kind, stack);
+  const Judgement judgement = JudgeProgram(program, false);
+  ExpectAt(judgement, Rule::Deficit, kind, stack);
+  if (!judgement.findings.empty()) EXPECT_EQ(judgement.findings[0].other.stack, before) << "the close before";
 }
 
 CUAUDIT_CASE(Deficit, ThePrimaryContextIsReleasedAfterItsRetainFailed) {
@@ -225,8 +227,8 @@ CUAUDIT_CASE(Deficit, PoppedTwiceOverTheCallersContext) { ExpectDeficit(PopsTwic
 CUAUDIT_CASE(Deficit, ADescriptorThatTheParentOpened) { ExpectDeficit(ClosesWhatItWasGiven, Kind::FileDescriptor, 105); }
 CUAUDIT_CASE(Deficit, AStandardStreamWhoseNumberASocketGetsLater) { ExpectDeficit(ReplacesAStandardStream, Kind::FileDescriptor, 104); }
 CUAUDIT_CASE(Deficit, ADescriptorWhoseNumberAChildOpensToo) { ExpectDeficit(ClosesBesidesAChild<true>, Kind::FileDescriptor, 105); }
-CUAUDIT_CASE(Deficit, ADescriptorClosedAgain) { ExpectDeficit(ClosesTwice<false>, Kind::FileDescriptor, 109); }
-CUAUDIT_CASE(Deficit, ADescriptorWhoseNumberIsAnothersNow) { ExpectDeficit(ClosesTwice<true>, Kind::FileDescriptor, 109); }
+CUAUDIT_CASE(Deficit, ADescriptorClosedAgain) { ExpectDeficit(ClosesTwice<false>, Kind::FileDescriptor, 109, 108); }
+CUAUDIT_CASE(Deficit, ADescriptorWhoseNumberIsAnothersNow) { ExpectDeficit(ClosesTwice<true>, Kind::FileDescriptor, 109, 108); }
 
 // Unowned handles have one rule for each kind of answer that a driver gives: an error, or success.
 CUAUDIT_CASE(NullReleased, EveryKindThatADriverIsAskedToDestroy) {
@@ -266,8 +268,26 @@ CUAUDIT_CASE(DoubleRelease, OnTheFailingPathAndOnEveryPath) {
       if (run != Run::Right) t.Call(one.release).In(0, 0x20000).In(1, 0x1000).Stack(109);
       return t;
     };
-    ExpectAt(JudgeProgram(program, false), Rule::DoubleRelease, one.kind, 109);
+    const Judgement judgement = JudgeProgram(program, false);
+    ExpectAt(judgement, Rule::DoubleRelease, one.kind, 109);
+    ASSERT_FALSE(judgement.findings.empty());
+    EXPECT_EQ(judgement.findings[0].other.stack, 108U);
+    EXPECT_NE(judgement.findings[0].other_key, 0U);
   }
+}
+
+// What the fault-free run does wrong is no finding of a trial that does it after another first release.
+TEST(FirstRelease, DoesNotTellTwoReleasesApart) {
+  const Aside aside;
+  const auto program = [](auto run) {
+    Trace t;
+    t.Call(CallId::StreamCreate).Out(0, 0x10).Stack(107);
+    FailsToAllocate(&t, run);
+    t.DestroyStream(0x10).Stack(run == decltype(run)::FaultFree ? 108 : 110);
+    t.DestroyStream(0x10).Stack(109);
+    return t;
+  };
+  EXPECT_TRUE(JudgeProgram(program, false).findings.empty());
 }
 
 }  // namespace

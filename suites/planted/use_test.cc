@@ -32,6 +32,17 @@ CUAUDIT_CASE(UseAfterRelease, ADestroyedStreamIsSynchronised) {
   EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release stream"));
 }
 
+CUAUDIT_CASE(UseAfterRelease, NamesTheRelease) {
+  Trace t;
+  t.CreateStream(0x10);
+  t.DestroyStream(0x10).Stack(9);
+  t.Call(CallId::StreamSynchronize).In(0, 0x10).Stack(8).Fails(CUDA_ERROR_INVALID_HANDLE);
+  const harness::Ledger ledger = t.Fold();
+  ASSERT_THAT(Wrong(ledger), ElementsAre("use_after_release stream"));
+  EXPECT_EQ(ledger.violations[0].where.stack, 8U);
+  EXPECT_EQ(ledger.violations[0].other.stack, 9U);
+}
+
 CUAUDIT_CASE(UseAfterRelease, WhatTheSimulatorProvesOfTheSameLaunchIsNotSaidAgain) {
   constexpr std::uint64_t memory = 0x7000;
   Trace t;

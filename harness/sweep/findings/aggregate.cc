@@ -6,8 +6,9 @@
 
 #include "faults/driver/result.h"
 #include "faults/plan/fault.h"
+#include "harness/defect/blame.h"
 #include "harness/defect/defects.h"
-#include "harness/ledger/rules.h"
+#include "harness/ledger/other_call.h"
 #include "harness/process/shell.h"
 #include "harness/sweep/findings/shrink.h"
 #include "harness/sweep/plan/plan_file.h"
@@ -116,12 +117,22 @@ std::uint64_t KeyOf(const TrialFindingText& text, const ShownFaults& shown, cons
   return key;
 }
 
+// A function that aborts is one cause in whatever line the same functions call it.
+std::uint64_t AbortPlace(const report::Acquired& where, const std::optional<report::Blame>& blame) {
+  std::uint64_t place = WayKey(where, blame);
+  for (auto frame = where.stack.rbegin(); blame && frame != where.stack.rend() && !SameFunction(*frame, blame->function); ++frame)
+    place = HashNumber(FunctionKey(*frame), place);
+  return place;
+}
+
 // The place that tells one thing that is wrong from another, whichever fault showed it.
 std::uint64_t PlaceOf(const TrialFindingText& text) {
   if (text.rule == Rule::Leak || text.rule == Rule::Orphaned) return HashText(text.meter, WayKey(text.acquired, text.blame));
   // The function that gives back too much is one cause, whoever calls it.
   if (text.rule == Rule::Deficit || text.rule == Rule::NullReleased) return WayKey(text.where, text.blame);
-  if (text.where_key != 0) return HashNumber(text.other_key, text.where_key);
+  if (text.rule == Rule::Abort) return AbortPlace(*text.where, text.blame);
+  if (text.rule == Rule::Crash && !text.where->stack.empty()) return WayKey(text.where, std::nullopt);  // the same lines are one place
+  if (text.where_key != 0) return HashNumber(OtherTellsApart(text.rule) ? text.other_key : 0, text.where_key);
   if (text.rule == Rule::BenignFailed || text.rule == Rule::BenignNeverFired) return HashText(text.detail);
   return text.acquired_key;
 }
@@ -197,7 +208,14 @@ class Adder {
       const std::string fingerprint = Fingerprint(text, finding.fault, finding.then);
       entry = findings_.Add(std::move(finding), key, fingerprint);
     }
-    defects_->Add({shows.index, *entry, text.kind, PlaceOf(text), text.blame, &*text.released}, text.rule);
+    harness::Shown one{shows.index, *entry, text.kind, PlaceOf(text), text.blame, &*text.released};
+    if (OtherReleased(text.rule) && text.acquired_key != 0 && text.other_key != 0)
+      one.ended = HashNumber(text.other_key, text.acquired_key);
+    if ((one.faults = shows.faults.size()) != 0) one.first_fault = HashText(shows.faults.front());
+    const auto at_first = std::count(shows.later_keys.begin(), shows.later_keys.end(), shows.fault_key);
+    if (static_cast<std::size_t>(at_first) + 1 == shows.faults.size()) one.failed_at = shows.fault_key;
+    if (const auto acquirer = BlameForCall(text.acquired->stack)) one.acquirer = FunctionKey(acquirer->function);
+    defects_->Add(one, text.rule);
   }
 
   // Made on demand, because most trials have nothing to show.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <vector>
 
+#include "harness/ledger/other_call.h"
 #include "harness/sweep/findings/aggregate.h"
 #include "harness/sweep/plan/plan_file.h"
 
@@ -26,7 +27,7 @@ std::uint64_t HashPlace(const report::Acquired& place, std::uint64_t hash) { ret
 std::uint64_t GroupKey(const TrialFindingText& finding, const std::optional<report::Fault>& fault, std::uint64_t fault_key) {
   std::uint64_t hash = HashWhat(finding);
   // A violation is identified by where it shows: two uses of one dead object are two findings.
-  if (finding.other_key != 0) {
+  if (finding.other_key != 0 && OtherTellsApart(finding.rule)) {
     // A collision is identified by its two calls, whichever object they collide in.
     hash = HashNumber(finding.other_key, HashNumber(finding.where_key, hash));
   } else {
@@ -44,9 +45,10 @@ std::uint64_t AddFault(std::uint64_t key, const report::Fault& fault, std::uint6
 std::string Fingerprint(const TrialFindingText& finding, const std::optional<report::Fault>& fault,
                         const std::vector<report::Fault>& then) {
   std::uint64_t hash = HashWhat(finding);
-  if (finding.other->call.empty()) hash = HashPlace(finding.acquired, hash);
+  const bool collides = !finding.other->call.empty() && OtherTellsApart(finding.rule);
+  if (!collides) hash = HashPlace(finding.acquired, hash);
   hash = HashPlace(finding.where, hash);
-  if (!finding.other->call.empty()) hash = HashPlace(finding.other, hash);
+  if (collides) hash = HashPlace(finding.other, hash);
   const auto add = [&hash](const report::Fault& one) {
     hash = HashStack(one.stack, HashText(one.call, hash));
     hash = HashText(one.how, HashText(one.code, hash));

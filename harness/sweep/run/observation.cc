@@ -8,10 +8,13 @@
 #include <span>
 
 #include "faults/driver/foreign_runtime.h"
+#include "faults/driver/result.h"
 #include "faults/journal/journal_file.h"
 #include "harness/process/shell.h"
 #include "harness/recording/recording.h"
+#include "harness/sweep/run/site_text.h"
 #include "harness/verdict/driver_owned.h"
+#include "reports/text_writer.h"
 
 namespace cuaudit::harness {
 
@@ -116,14 +119,32 @@ Status CheckExercised(const Subject& subject, const Observation& run) {
   return Status::NotExercised(name + ": the drop-in library never entered the program" + why);
 }
 
+std::string FirstFailure(const Observation& run) {
+  const std::vector<std::uint32_t>& calls = run.ledger.facts.calls;
+  const auto failed = std::find_if(calls.begin(), calls.end(), [&](std::uint32_t index) {
+    const faults::Record& call = run.journal.records()[index];
+    return call.end != 0 && call.result != CUDA_SUCCESS && call.result != CUDA_ERROR_NOT_READY;
+  });
+  if (failed == calls.end()) return {};
+  const Site site = SiteOf(run.journal.records()[*failed]);
+  SiteTexts texts;
+  const PlaceText& place = texts.Text(run.journal, site, SiteKey(run.journal, site));
+  std::string text = "the first driver call that failed was " + place->call + "=";
+  text += driver::ShortResultName(static_cast<CUresult>(run.journal.records()[*failed].result));
+  if (const std::string at = report::DescribeOrigin(place->stack); !at.empty()) text += " at " + at;
+  return text;
+}
+
 Status CheckFaultFree(const Subject& subject, const Observation& run) {
   const bool as_expected = !run.ending.timed_out && run.ending.signal == 0 && run.ending.exit_status == subject.expected_exit;
   const bool forbidden = run.ending.signal == SIGSYS && subject.launch.host_probes != HostProbes::None;
   const char* const sandbox = forbidden ? "; a sandbox of its own may forbid what the host probes do: try --no-host" : "";
   if (!as_expected && run.journal.header().refused_runtime[0] == '\0') {
+    const std::string failed = FirstFailure(run);
     return {Exit::Environment, ShellQuote(subject.command.front()) + ": without any fault the program " +
                                    Describe(run.ending, subject.deadline_ms) + ", expected exit status " +
-                                   std::to_string(subject.expected_exit) + " (--expect-exit); its standard input was empty" + sandbox};
+                                   std::to_string(subject.expected_exit) + " (--expect-exit); its standard input was empty" + sandbox +
+                                   (failed.empty() ? "" : "; " + failed)};
   }
   return CheckExercised(subject, run);
 }

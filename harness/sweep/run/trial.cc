@@ -79,6 +79,11 @@ class Blamer {
       const std::size_t running =
           OnFailingThread(finding.acquired.begin) ? StillRunningSince(finding.acquired.begin) : failed_stack_.size();
       text->blame = BlameForLoss({text->acquired->stack, failed_stack_, text->released->stack, running, afterwards_, RehearsedCalls()});
+    } else if (finding.rule == Rule::CaptureLeftActive || finding.rule == Rule::ContextNotRestored) {
+      // Whoever was running when it was changed and when the call failed owes the change back.
+      const bool held = finding.where.begin < failed_.begin && OnFailingThread(finding.where.begin);
+      text->blame = held ? BlameForLoss({text->where->stack, failed_stack_, {}, StillRunningSince(finding.where.begin), afterwards_, {}})
+                         : BlameForCall(text->where->stack);
     } else if (finding.rule == Rule::NotRecovered) {
       text->blame = BlameForNoRecovery(text->where->stack.empty() ? failed_stack_ : text->where->stack);
     } else {

@@ -43,6 +43,19 @@ class Report {
     finder_.Add(shown, rule);
     return *this;
   }
+  // `shown` without its finding, which is made here; with `again` the newest finding is shown once more.
+  Report& Add(Rule rule, Shown shown, const std::string& blamed, bool again = false) {
+    if (!again) {
+      report::Finding& finding = run_.findings.emplace_back();
+      finding.rule = rule;
+      finding.kind = driver::Name(shown.kind);
+      finding.count = 1;
+    }
+    shown.finding = run_.findings.size() - 1;
+    shown.blame = By(blamed);
+    finder_.Add(shown, rule);
+    return *this;
+  }
   // Each defect as the kinds of its members.
   std::vector<std::vector<std::string>> Kinds() {
     std::vector<std::vector<std::string>> all;
@@ -141,6 +154,89 @@ TEST(Defects, NobodyBlamedKeepsThingsApart) {
 
 TEST(Defects, ALeakAndTheSameLossByItsContextAreOne) {
   EXPECT_THAT(Report().Lost(1, Kind::Stream, 1, "open").Add(Rule::Orphaned, 2, Kind::Stream, 1, "open").Find(), SizeIs(1));
+}
+
+Shown At(std::size_t trial, Kind kind, std::uint64_t place) { return {trial, 0, kind, place, {}, nullptr}; }
+
+TEST(Defects, OneFindingOfWhichTwoFunctionsAreBlamedIsOne) {
+  for (const bool same : {true, false}) {
+    Report report;
+    report.Add(Rule::Leak, At(1, Kind::ExecutableGraph, 1), "refresh");
+    report.Add(Rule::Leak, At(2, Kind::ExecutableGraph, 2), "run", same);
+    EXPECT_THAT(report.Find(), SizeIs(same ? 1 : 2)) << "another failing call may have a cause of its own";
+    EXPECT_THAT(report.Find()[0].members, SizeIs(1)) << "and they are the same objects";
+  }
+}
+
+TEST(Defects, WhatFollowsOneEarlyReleaseIsOne) {
+  const auto ended = [](std::size_t trial, std::uint64_t place, std::uint64_t end) {
+    Shown shown = At(trial, Kind::Module, place);
+    shown.ended = end;
+    return shown;
+  };
+  Report one;
+  one.Add(Rule::UseAfterRelease, ended(1, 1, 77), "function").Add(Rule::DoubleRelease, ended(1, 2, 77), "~Cache");
+  one.Add(Rule::DoubleRelease, ended(2, 2, 77), "~Cache");
+  const std::vector<report::Defect>& defects = one.Find();
+  ASSERT_THAT(defects, SizeIs(1));
+  EXPECT_EQ(defects[0].trials, 2U);
+  Report another;
+  another.Add(Rule::UseAfterRelease, ended(1, 1, 77), "function").Add(Rule::DoubleRelease, ended(1, 2, 78), "~Cache");
+  EXPECT_THAT(another.Find(), SizeIs(2)) << "an object that was released elsewhere";
+  Report apart;
+  apart.Add(Rule::UseAfterRelease, ended(1, 1, 77), "function").Add(Rule::DoubleRelease, ended(2, 2, 77), "~Cache");
+  EXPECT_THAT(apart.Find(), SizeIs(2)) << "never in one trial";
+  Report alive;
+  alive.Add(Rule::UseAfterRelease, ended(1, 1, 0), "function").Add(Rule::DoubleRelease, ended(1, 2, 0), "~Cache");
+  EXPECT_THAT(alive.Find(), SizeIs(2)) << "nobody knows the releases";
+}
+
+TEST(Defects, TheSameCallThatFailsAtTheSamePlaceAgainIsNoNewCause) {
+  const auto lost = [](std::size_t trial, std::uint64_t place, std::size_t faults, std::uint64_t failed_at, std::uint64_t acquirer) {
+    Shown shown = At(trial, Kind::ExecutableGraph, place);
+    shown.faults = faults;
+    shown.failed_at = failed_at;
+    shown.acquirer = acquirer;
+    return shown;
+  };
+  const auto count = [&](const Shown& second) {
+    Report report;
+    report.Add(Rule::Leak, lost(1, 1, 1, 5, 8), "refresh").Add(Rule::Leak, second, "run");
+    return report.Find().size();
+  };
+  EXPECT_EQ(count(lost(2, 2, 2, 5, 8)), 1U);
+  EXPECT_EQ(count(lost(2, 2, 2, 0, 8)), 2U) << "another call failed, too";
+  EXPECT_EQ(count(lost(2, 2, 2, 6, 8)), 2U) << "the call at another place";
+  EXPECT_EQ(count(lost(2, 2, 2, 5, 9)), 2U) << "another function acquired it";
+  EXPECT_EQ(count(lost(2, 2, 1, 5, 8)), 2U) << "it needs one failing call only";
+  Report report;
+  report.Add(Rule::Leak, lost(1, 1, 1, 5, 8), "refresh").Add(Rule::Leak, lost(2, 2, 2, 5, 8), "run");
+  report.Add(Rule::Leak, lost(3, 2, 2, 0, 8), "run");
+  EXPECT_THAT(report.Find(), SizeIs(2)) << "it shows after other faults, too";
+  Report alone;
+  alone.Add(Rule::Leak, lost(1, 1, 1, 5, 8), "refresh").Add(Rule::Leak, lost(2, 2, 2, 5, 8), "run");
+  alone.Add(Rule::Leak, lost(3, 2, 1, 6, 8), "run");
+  EXPECT_THAT(alone.Find(), SizeIs(2)) << "it shows after one other fault, too";
+  Report unknown;
+  unknown.Add(Rule::Leak, lost(1, 1, 1, 0, 8), "refresh").Add(Rule::Leak, lost(2, 2, 2, 0, 8), "run");
+  EXPECT_THAT(unknown.Find(), SizeIs(2)) << "nobody knows where the calls failed";
+}
+
+TEST(Defects, AReferenceThatTheFirstFaultAloneShowsTakenIsTheSame) {
+  const auto taken = [](std::size_t trial, std::uint64_t place, std::size_t faults, std::uint64_t first) {
+    Shown shown = At(trial, Kind::PrimaryContext, place);
+    shown.faults = faults;
+    shown.first_fault = first;
+    return shown;
+  };
+  const auto count = [&](const Shown& second) {
+    Report report;
+    report.Add(Rule::Deficit, taken(1, 1, 1, 5), "fail").Add(Rule::OverReleasedPrimary, second, "main");
+    return report.Find().size();
+  };
+  EXPECT_EQ(count(taken(2, 2, 2, 5)), 1U);
+  EXPECT_EQ(count(taken(2, 2, 2, 6)), 2U) << "after another first fault";
+  EXPECT_EQ(count(taken(2, 2, 1, 5)), 2U) << "it needs one failing call only";
 }
 
 TEST(Defects, WithoutAFaultWhatOneFunctionLeavesIsOne) {

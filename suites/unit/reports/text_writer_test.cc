@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/defect/defects.h"
+#include "reports/defect_words.h"
 #include "reports/text_findings.h"
 #include "suites/support/sample_runs.h"
 
@@ -79,6 +80,21 @@ TEST(TextWriter, APlaceIsNotNamedByTheCLibraryWhereTheProgramHasOne) {
   EXPECT_EQ(DescribeOrigin({abort, start}), "abort (libc.so.6)");
 }
 
+TEST(TextWriter, TheCppLibraryInsideTheProgramIsNotShown) {
+  const std::string headers = "/usr/include/c++/12/bits/";
+  const std::vector<Frame> stack = {{"prog", "helper(int)", "a.cc", 6, 1},
+                                    {"prog", "void std::thread::_Invoker<int>::_M_invoke<0ul>()", headers + "std_thread.h", 252, 2},
+                                    {"prog", "std::default_delete<Device>::operator()(Device*) const", headers + "unique_ptr.h", 95, 3},
+                                    {"prog", "std::thread::_State_impl<int>::_M_run()", "", 0, 4},
+                                    {"prog", "std::hash<Mine>::operator()(Mine const&) const", "mine.h", 9, 5},
+                                    {"prog", "main", "a.cc", 30, 6}};
+  const std::vector<std::string> shown = {"helper(int) a.cc:6", "std::hash<Mine>::operator()(Mine const&) const mine.h:9", "main a.cc:30"};
+  EXPECT_EQ(Shown(stack), shown);
+  EXPECT_EQ(DescribeOrigin({stack.begin() + 1, stack.end()}), shown[1]) << "nor does it name a place";
+  const std::vector<Frame> only = {stack[1], stack[2]};
+  EXPECT_EQ(Shown(only).size(), 2U) << "a stack of nothing else";
+}
+
 TEST(TextWriter, AStackWithoutNamesIsShownAsItIs) {
   const std::vector<Frame> stack = {{"prog", "", "", 0, 1}, {"prog", "", "", 0, 2}, {"prog", "", "", 0, 3}};
   EXPECT_EQ(Shown(stack), (std::vector<std::string>{"prog+0x1", "prog+0x2", "prog+0x3"}));
@@ -105,6 +121,83 @@ TEST(TextWriter, OneDefectIsToldWithAllThatItLoses) {
   EXPECT_TRUE(Holds(text, "     with it 1 event, acquired by cuStreamCreate < libplug.so+0x77 < make_stream src/picture.c:70")) << text;
   EXPECT_EQ(CountOf(text, "reproduce cuaudit replay"), 2U) << "one for each defect";
   EXPECT_FALSE(Holds(text, "findings:"));
+}
+
+// One defect of one finding after one fault.
+Run One(Rule rule, const Acquired& acquired, const Acquired& where, const Acquired& other) {
+  Run run;
+  run.mode = Mode::Sweep;
+  run.outcome = Outcome::Findings;
+  Finding finding;
+  finding.rule = rule;
+  finding.kind = "stream";
+  finding.count = 1;
+  finding.acquired = acquired;
+  finding.where = where.call;
+  finding.where_stack = where.stack;
+  finding.other = other;
+  finding.fault = Fault{"cuMemAlloc", 1, "refuse", "OUT_OF_MEMORY", "cuMemAlloc#1=OUT_OF_MEMORY,refuse", {}};
+  run.findings = {finding};
+  run.defects.resize(1);
+  run.defects[0].members = {{{0}, 1, 0}};
+  return run;
+}
+
+Acquired Call(const char* call, const char* function, int line) { return {call, {{"prog", function, "prog.c", line, 1}}}; }
+
+TEST(TextWriter, TheReleaseThatCameFirstIsNamed) {
+  report::Run run =
+      One(Rule::DoubleRelease, Call("cuStreamCreate", "open", 1), Call("cuStreamDestroy", "close", 9), Call("cuStreamDestroy", "fail", 5));
+  EXPECT_TRUE(Holds(Written(run),
+                    "     seen at cuStreamDestroy\n       close prog.c:9\n     first released by cuStreamDestroy\n"
+                    "       fail prog.c:5\n"))
+      << Written(run);
+  run.findings[0].rule = Rule::UseAfterRelease;
+  EXPECT_TRUE(Holds(Written(run), "     released by cuStreamDestroy\n       fail prog.c:5\n"));
+  run.findings[0].rule = Rule::Deficit;
+  EXPECT_TRUE(Holds(Written(run), "     closed before by cuStreamDestroy\n"));
+  std::vector<std::string> says;
+  for (const Step& step : StepsOf(run, run.defects[0])) says.push_back(step.says);
+  EXPECT_EQ(says, (std::vector<std::string>{"acquired by cuStreamCreate", "cuMemAlloc#1=OUT_OF_MEMORY,refuse fails",
+                                            "closed before by cuStreamDestroy", "seen at cuStreamDestroy"}));
+}
+
+TEST(TextWriter, WhatIsLeftChangedNamesWhoOwesItAndWhoUsedIt) {
+  report::Run run = One(Rule::CaptureLeftActive, {}, Call("cuStreamBeginCapture", "compute", 13), Call("cuStreamSynchronize", "run", 39));
+  EXPECT_FALSE(Holds(Written(run), "returned without"));
+  run.defects[0].blame = Blame{{"prog", "compute", "prog.c", 15, 2}, BlamedBecause::HeldIt};
+  EXPECT_TRUE(Holds(Written(run), "     compute returned without cuStreamEndCapture\n")) << Written(run);
+  EXPECT_TRUE(Holds(Written(run), "     then used by cuStreamSynchronize\n       run prog.c:39\n"));
+  EXPECT_FALSE(Holds(Written(run), "collides"));
+  std::vector<std::string> says;
+  for (const Step& step : StepsOf(run, run.defects[0])) says.push_back(step.says);
+  EXPECT_EQ(says, (std::vector<std::string>{"cuMemAlloc#1=OUT_OF_MEMORY,refuse fails", "seen at cuStreamBeginCapture",
+                                            "then used by cuStreamSynchronize"}));
+  run.findings[0].rule = Rule::ContextNotRestored;
+  EXPECT_TRUE(Holds(Written(run), "     compute returned without making the former context current again\n"));
+  run.defects[0].blame->because = BlamedBecause::MadeTheCall;
+  EXPECT_FALSE(Holds(Written(run), "returned without")) << "it only made the call";
+  run = One(Rule::ContextStack, Call("cuCtxPushCurrent", "alloc", 6), {}, {});
+  run.defects[0].blame = Blame{{"prog", "alloc", "prog.c", 8, 2}, BlamedBecause::HeldIt};
+  EXPECT_TRUE(Holds(Written(run), "     alloc returned without cuCtxPopCurrent\n"));
+  run.findings[0].acquired = {};
+  EXPECT_FALSE(Holds(Written(run), "returned without")) << "it popped too much";
+}
+
+TEST(TextWriter, OneKindThatIsWrongInTwoWaysIsNotAddedUp) {
+  report::Run run = One(Rule::Leak, Call("cuDevicePrimaryCtxRetain", "open", 6), {}, {});
+  run.findings.resize(3, run.findings[0]);
+  run.findings[1].rule = Rule::Deficit;
+  run.findings[2].rule = Rule::Orphaned;
+  run.defects[0].members = {{{0}, 1, 64}, {{1}, 1, 0}, {{2}, 2, 0}};
+  EXPECT_EQ(AmountOf(run, run.defects[0]), "3 stream (64 bytes, leak), 1 stream (deficit)");
+  run.findings[1].kind = "event";
+  EXPECT_EQ(AmountOf(run, run.defects[0]), "3 stream (64 bytes), 1 event");
+  const std::vector<Rule> rules = {Rule::UseAfterRelease, Rule::DoubleRelease, Rule::DoubleRelease};
+  for (std::size_t i = 0; i < rules.size(); ++i) run.findings[i].rule = rules[i];
+  run.findings[1].kind = "stream";
+  run.defects[0].members = {{{0}, 1, 0}, {{1}, 1, 0}, {{2}, 1, 0}};
+  EXPECT_EQ(AmountOf(run, run.defects[0]), "2 stream") << "two streams are released twice, and one of them is used in between";
 }
 
 TEST(TextWriter, FindingsAreListedBelowWhenAskedFor) {

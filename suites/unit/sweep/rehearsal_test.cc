@@ -19,6 +19,7 @@ namespace {
 
 using driver::CallId;
 using testing::HasSubstr;
+using testing::Not;
 
 Subject Sample() {
   Subject subject;
@@ -86,6 +87,18 @@ TEST(Rehearsal, AcceptsOnlyARunThatEndsAsExpected) {
   Subject expecting = Sample();
   expecting.expected_exit = 4;
   EXPECT_TRUE(CheckFaultFree(expecting, journal.Read({4, 0, false})).ok());
+}
+
+TEST(Rehearsal, NamesTheCallThatFailedFirst) {
+  const TemporaryDir dir;
+  JournalBuilder journal(dir.File("1"));
+  journal.Call(CallId::Init);
+  journal.Call(CallId::StreamQuery).result = CUDA_ERROR_NOT_READY;
+  EXPECT_THAT(CheckFaultFree(Sample(), journal.Read({4, 0, false})).message(), Not(HasSubstr("failed")));
+  journal.Call(CallId::ImportExternalMemory).result = CUDA_ERROR_INVALID_VALUE;
+  journal.Call(CallId::MemAlloc_v2).result = CUDA_ERROR_OUT_OF_MEMORY;
+  EXPECT_THAT(CheckFaultFree(Sample(), journal.Read({4, 0, false})).message(),
+              HasSubstr("; the first driver call that failed was cuImportExternalMemory=INVALID_VALUE"));
 }
 
 TEST(Rehearsal, IsNotExercisedWithoutACall) {
