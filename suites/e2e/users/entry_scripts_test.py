@@ -91,8 +91,13 @@ class Script(unittest.TestCase):
 
 class TestScript(Script):
     def test_all_passed(self):
+        # A build of 40 steps, of which a line is shown for each tenth.
+        self.put(self.tree / "bin/cmake", STAND_IN.replace("exit 0\n", 'case "$*" in --build*) for i in $(seq 40); do echo "[$i/40] C a.cc"; done ;; esac\n'
+                                                           "exit 0\n"))
         done = self.run_script("test")
         self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertRegex(done.stdout.splitlines()[0], r"^scripts/test: dev; about \d+ minutes on 2 cores from an empty build directory")
+        self.assertEqual(re.findall(r"^   dev: build: (\d+) of 40 steps$", done.stdout, re.M), [str(i) for i in range(4, 41, 4)])
         self.assertEqual([line.split()[0] for line in self.calls()], ["cmake", "cmake", "ctest"])
         self.assertNotIn("FAILED", done.stdout)
         for phase in ("install", "dev: configure", "dev: build", "dev: tests", "all"):
