@@ -339,13 +339,13 @@ TEST(HostMemory, AChildIsKnownWhereNothingIsWiped) {
 // What a thread keeps is taken from it behind a barrier in that thread, or by locked instructions where the kernel has no such barrier.
 // Where it refuses one later, the thread keeps what it has.
 TEST(HostMemory, WhatAThreadKeepsIsTakenFromIt) {
-  struct Case {
+  struct Barriers {
     long refused;
     int runs;
     bool is_taken;
   };
-  for (const Case& each :
-       {Case{0, 1, true}, Case{MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, true}, Case{MEMBARRIER_CMD_PRIVATE_EXPEDITED, 1, false}}) {
+  for (const Barriers& each : {Barriers{0, 1, true}, Barriers{MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, true},
+                               Barriers{MEMBARRIER_CMD_PRIVATE_EXPEDITED, 1, false}}) {
     refused_barrier = each.refused;
     Allocating a;
     const StreamRef ref = a.Ref(a.Stream());
