@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "allocator/lock.h"
 
+#include <linux/membarrier.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +15,9 @@
 #include <iterator>
 
 namespace cuaudit::alloc {
+
+bool MayRunBarrier() noexcept { return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0; }
+bool RunBarrier() noexcept { return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0; }
 
 void Waiter::Pause() noexcept {
   constexpr int kSpins = 128, kYields = 16;

@@ -73,4 +73,8 @@ class Lock {
 
 using Held = std::lock_guard<Lock>;
 
+// A barrier in every running thread of this process at once (membarrier), so that a thread that is rarely looked at needs none of its own.
+bool MayRunBarrier() noexcept;  // once, before the other; false: the kernel has no such call, or refuses it
+bool RunBarrier() noexcept;     // false: refused, and nothing was done
+
 }  // namespace cuaudit::alloc

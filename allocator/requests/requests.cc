@@ -42,7 +42,7 @@ CUresult Requests::Serve(std::size_t bytes, StreamRecord* stream, CUstream live,
   if (magazine != nullptr && !magazine->is_passed_by() && request.size < (std::size_t{1} << 40)) {
     block = magazine->Take(static_cast<std::uint32_t>(request.size / kMinBlock));
     if (block == nullptr) {
-      magazine->Empty([arena](Block* kept) { arena->Return(kept); });
+      magazine->EmptyOwn([arena](Block* kept) { arena->Return(kept); });
       magazine->NoteEmptied();
       if (magazine->is_passed_by()) cache->TurnToNone();
     }

@@ -29,6 +29,7 @@ bool Environment::Open() noexcept {
   serial = next_serial.fetch_add(1, std::memory_order_relaxed);
   own_ = new (page) OfThisProcess{serial, serial};
   process_ = getpid();
+  has_barrier_ = MayRunBarrier();
   if (!wipes_) AddDetour();  // a forked child is told by its number alone, which only the other path asks for
   if (options.thread_cache) cache_bytes = std::min(options.thread_cache_bytes, std::size_t{1} << 40);
   serves_directly =

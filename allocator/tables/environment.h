@@ -28,7 +28,8 @@ struct Environment : ArenaEnvironment {
   }
   CUresult Note(CUresult result) noexcept;  // remembers that the process is exiting
   bool Forked() const noexcept;
-  std::size_t Round(std::size_t bytes) const noexcept;  // what a request for so many is given at least
+  bool has_barrier() const noexcept { return has_barrier_; }  // RunBarrier runs one
+  std::size_t Round(std::size_t bytes) const noexcept;        // what a request for so many is given at least
 
   // Reasons to close the path without locks: a tracer, routes, being closed, rounding by divisions.
   void AddDetour() noexcept;
@@ -55,6 +56,7 @@ struct Environment : ArenaEnvironment {
 
  private:
   CUresult WhyNot(const char* call) noexcept;
+  bool has_barrier_ = false;
   bool wipes_ = false;  // a forked child finds own_ wiped
   int process_ = 0;
   Lock detour_lock_;

@@ -29,7 +29,7 @@ Magazine* ThreadCache::FindOrMake(std::uint32_t arena) noexcept {
   std::atomic<Magazine*>& slot = page->magazine[arena & (kPerPage - 1)];
   Magazine* magazine = slot.load(std::memory_order_relaxed);
   if (magazine == nullptr) {
-    magazine = new (std::nothrow) Magazine;
+    magazine = new (std::nothrow) Magazine(is_exchanged_);
     if (magazine != nullptr) slot.store(magazine, std::memory_order_release);
   }
   return magazine;
@@ -147,7 +147,7 @@ ThreadCache* ThreadCaches::FindOrMake() noexcept {
       cache = cache->next;
     }
     if (cache == nullptr) {
-      cache = new (std::nothrow) ThreadCache(env_.serial);
+      cache = new (std::nothrow) ThreadCache(env_.serial, !env_.has_barrier());
       if (cache == nullptr) return nullptr;
       cache->next = first_.load(std::memory_order_relaxed);
       first_.store(cache, std::memory_order_release);
@@ -160,9 +160,15 @@ ThreadCache* ThreadCaches::FindOrMake() noexcept {
 }
 
 void ThreadCaches::Empty(Arena* arena) noexcept {
+  const auto give_back = [arena](Block* block) { arena->Return(block); };
+  const ThreadCache* const mine = known_cache.serial == env_.serial ? known_cache.cache : nullptr;
   for (ThreadCache* cache = First(); cache != nullptr; cache = cache->next) {
-    if (Magazine* const magazine = cache->Find(arena->index); magazine != nullptr) {
-      magazine->Empty([arena](Block* block) { arena->Return(block); });
+    Magazine* const magazine = cache->Find(arena->index);
+    if (magazine == nullptr || magazine->IsEmpty()) continue;
+    if (cache == mine) {
+      magazine->EmptyOwn(give_back);
+    } else {
+      (void)magazine->EmptyOthers(!env_.has_barrier(), give_back);  // what stays is found the next time
     }
   }
 }

@@ -20,8 +20,8 @@ namespace cuaudit::alloc {
 // Blocks that one thread freed, of exactly the sizes it asked for, for the next such request of the same stream.
 //
 //   Owns      its magazines; the blocks are the arena's. A cache belongs to its allocator and its thread, and goes with the last of them.
-//   Threads   Put, Take, `latest`, the names and the counters by the owning thread alone; Empty by anybody at any time: who exchanges
-//             a slot has the block.
+//   Threads   Put, Take, `latest`, the names and the counters by the owning thread alone; EmptyOwn too. EmptyOthers by anybody else at any
+//             time.
 //   Units     keys are rounded sizes in units of 512 bytes.
 //   Errors    none; a magazine that host memory cannot make is done without.
 //   Faults    makes no driver calls.
@@ -32,6 +32,8 @@ inline constexpr std::size_t kSlots = 16;
 // had. When that would have served several requests in a row, it keeps blocks again.
 class alignas(64) Magazine {
  public:
+  // `is_exchanged`: no barrier runs in other threads, so each slot is taken by a locked instruction.
+  explicit Magazine(bool is_exchanged) noexcept : emptying_(is_exchanged ? 1 : 0) {}
   bool is_passed_by() const noexcept { return is_passed_by_; }  // then neither Take nor Put may be called
 
   // The stream has been asked whether it is being captured, and need not be for so many requests less one.
@@ -98,8 +100,27 @@ class alignas(64) Magazine {
     return PutAtOnce(block, limit);
   }
 
+  bool IsEmpty() const noexcept {
+    for (const std::atomic<Block*>& slot : slot_) {
+      if (slot.load(std::memory_order_relaxed) != nullptr) return false;
+    }
+    return true;
+  }
+  // Of another thread. After the barrier whoever takes a block sees that it must exchange the slot; and who did not see it yet has shown
+  // that it is taking one, and is waited for. Where no barrier is to be had nobody takes otherwise. False: refused, and it is as it was.
   template <typename Visit>
-  void Empty(Visit visit) noexcept {
+  bool EmptyOthers(bool is_exchanged, Visit visit) noexcept {
+    emptying_.fetch_add(1);
+    const bool is_alone = is_exchanged || RunBarrier();
+    if (is_alone) {
+      for (Waiter waiter; is_taking_.load(std::memory_order_acquire);) waiter.Pause();
+      EmptyOwn(visit);
+    }
+    emptying_.fetch_sub(1, std::memory_order_release);
+    return is_alone;
+  }
+  template <typename Visit>
+  void EmptyOwn(Visit visit) noexcept {
     for (std::atomic<Block*>& slot : slot_) {
       if (slot.load(std::memory_order_relaxed) == nullptr) continue;
       Block* const block = slot.exchange(nullptr, std::memory_order_acquire);
@@ -131,7 +152,17 @@ class alignas(64) Magazine {
   Block* TakeAt(unsigned i) noexcept {
     last_ = i;
     key_[i] = 0;
-    Block* const block = slot_[i].exchange(nullptr, std::memory_order_acquire);
+    Block* block = nullptr;
+    is_taking_.store(true, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // the processor is kept to that order by the barrier of EmptyOthers
+    if (emptying_.load(std::memory_order_acquire) == 0) [[likely]] {
+      block = slot_[i].load(std::memory_order_acquire);
+      slot_[i].store(nullptr, std::memory_order_relaxed);
+      is_taking_.store(false, std::memory_order_release);
+    } else {
+      is_taking_.store(false, std::memory_order_release);
+      block = slot_[i].exchange(nullptr, std::memory_order_acquire);
+    }
     if (block == nullptr) return nullptr;
     bytes_ -= block->size;
     misses_ = 0;
@@ -160,6 +191,8 @@ class alignas(64) Magazine {
   unsigned last_ = 0;  // the slot that was last used
   unsigned misses_ = 0, would_hit_ = 0;
   bool is_passed_by_ = false;
+  std::atomic<bool> is_taking_{false};      // the owner is between asking whether it must exchange a slot and having emptied it
+  std::atomic<std::uint32_t> emptying_{0};  // threads that empty it; while there are any each slot is exchanged
   std::array<std::size_t, kSlots> size_{};
 };
 
@@ -168,7 +201,7 @@ class ThreadCache {
   static constexpr std::size_t kPageBits = 6;
   static constexpr std::size_t kPages = 64;  // 4096 arenas; more go without
 
-  explicit ThreadCache(std::uint64_t allocator) noexcept : serial(allocator) {}
+  ThreadCache(std::uint64_t allocator, bool is_exchanged) noexcept : serial(allocator), is_exchanged_(is_exchanged) {}
   ThreadCache(const ThreadCache&) = delete;
   ThreadCache& operator=(const ThreadCache&) = delete;
   ~ThreadCache();
@@ -219,6 +252,7 @@ class ThreadCache {
   std::atomic<std::uint64_t> uses_merged{0};
 
  private:
+  const bool is_exchanged_;  // see Magazine
   static constexpr std::size_t kPerPage = std::size_t{1} << kPageBits;
   struct Page {
     std::array<std::atomic<Magazine*>, kPerPage> magazine{};

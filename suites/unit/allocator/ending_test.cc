@@ -84,7 +84,9 @@ TEST(ThreadOfTwoAllocators, TakesTurnsWithoutADetour) {
       CUdeviceptr address = 0;
       EXPECT_OK((*one)->Allocate(4096, ref, &address));
       one->Drop(address);
-      if (turn == 5) EXPECT_OK(one->d.StreamBeginCapture(ref.handle(), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+      if (turn == 5) {
+        EXPECT_OK(one->d.StreamBeginCapture(ref.handle(), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+      }
     }
   }
   for (const auto& [one, ref] : both) {
