@@ -25,7 +25,6 @@ class Report {
   Report& Lost(std::size_t trial, Kind kind, std::uint64_t place, const std::string& blamed) {
     return Add(Rule::Leak, trial, kind, place, blamed);
   }
-  // The program released it, and the driver declined.
   Report& Declined(std::size_t trial, Kind kind, std::uint64_t place, const std::string& blamed) {
     Lost(trial, kind, place, blamed);
     run_.findings.back().where = "cuMemAddressFree";
