@@ -33,7 +33,7 @@ using faults::Record;
 constexpr std::uint64_t kLeastHostBytes = 4096;
 constexpr std::uint64_t kMostHostBytes = std::uint64_t{1} << 32U;
 
-// The n-th call of an entry point.
+// The n-th call of an entry point, in the process or, where NameOf is asked, as the gate counted it.
 using CallName = std::pair<BaseId, std::uint32_t>;
 CallName NameOf(const Record& record) { return {BaseOf(record), record.occurrence}; }
 
@@ -107,7 +107,9 @@ class Lifter {
     }
   }
 
-  Step Lift(const Record& record) {
+  // `name` is the same for the same call of two runs.
+  Step Lift(const Record& record, const CallName& name) {
+    name_ = name;
     Step step;
     step.call = CallOf(record);
     step.succeeded = record.result == CUDA_SUCCESS;
@@ -167,7 +169,7 @@ class Lifter {
     made.type = type;
     made.family = driver::ShapeOf(CallOf(record)).parameter[index].family;
     if (acquires && effect.object == static_cast<int>(index)) made.kind = effect.kind;
-    const int variable = variables_->Of(NameOf(record), index, std::move(made));
+    const int variable = variables_->Of(name_, index, std::move(made));
     const CallValue value{CallValue::Is::Output, 0, variable};
     if (word == 0 || record.result != CUDA_SUCCESS) return value;
     const bool address = IsAddress(type, driver::ShapeOf(CallOf(record)).parameter[index].family);
@@ -199,7 +201,7 @@ class Lifter {
       CallVariable host;
       host.type = "void *";
       host.host_bytes = HostBytes(record);
-      memory = memory_.insert_or_assign(word, Memory{variables_->Of(NameOf(record), index, host), host.host_bytes}).first;
+      memory = memory_.insert_or_assign(word, Memory{variables_->Of(name_, index, host), host.host_bytes}).first;
     }
     return {CallValue::Is::Variable, word - memory->first, memory->second.variable};
   }
@@ -248,6 +250,7 @@ class Lifter {
   Shared* const shared_;
   Variables* const variables_;
   SiteTexts* const places_;
+  CallName name_;                                    // of the call that is lifted
   std::map<std::uint64_t, const Record*> standing_;  // by the call that they belong to
   std::map<std::uint64_t, int> handles_;
   std::map<std::uint64_t, Memory> memory_;
@@ -319,10 +322,13 @@ std::vector<Lifted> LiftRun(const Observation& run, std::uint32_t process, Share
   const Evidence evidence = run.evidence();
   Lifter lifter(run, shared, places);
   std::vector<Lifted> calls;
+  // The gate counts anew in each cycle of a lifecycle in C++, and the calls of all processes together.
+  std::map<BaseId, std::uint32_t> made;
   for (const std::uint32_t index : evidence.facts().calls) {
     const Record& record = evidence.record(index);
     if (record.pid != process || record.end == 0) continue;
-    calls.push_back({NameOf(record), record.fault, lifter.Lift(record)});
+    const CallName name(BaseOf(record), ++made[BaseOf(record)]);
+    calls.push_back({name, record.fault, lifter.Lift(record, name)});
   }
   return calls;
 }

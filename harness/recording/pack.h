@@ -15,6 +15,9 @@ namespace cuaudit::harness {
 // The bytes of the packed journal of a run, which keeps all its modules. No process may write `journal` any more.
 std::string PackJournal(const faults::JournalView& journal);
 
+// The same, without arguments that are data of the program (faults::IsData): for people who send it.
+std::string PackWithoutData(const faults::JournalView& journal);
+
 // The bytes of the packed recording. `recording` was read from `journal`.
 std::string PackRecording(const faults::JournalView& journal, const Recording& recording);
 
