@@ -183,8 +183,8 @@ Exit ReduceCommand(const Options& options) {
   const std::vector<std::string> heading = HeadingOf(defect, reduction.list);
   KitCheck check;
   // Where places matter, it depends on the stacks of the program whether calls of one instruction must stay one.
-  for (const bool by_place : {true, false}) {
-    if (check.same || (by_place && !IsByPlace(defect))) continue;
+  for (const bool by_place : {IsByPlace(defect), !IsByPlace(defect)}) {
+    if (check.same) continue;
     write("reducer.c", ReducerText(reduction.list, heading, by_place));
     if (!status.ok()) return Refuse(status);
     check = Check(options, defect, reduction.list, directory, *work, &command);

@@ -21,6 +21,7 @@
 #include "harness/cli/session.h"
 #include "harness/compare/result_files.h"
 #include "harness/kit/lift_calls.h"
+#include "harness/kit/recorded_runs.h"
 #include "harness/options/report_files.h"
 #include "harness/options/sweep_settings.h"
 #include "harness/process/files.h"
@@ -137,7 +138,7 @@ Result<Reduction> ReduceTrial(const Trial& trial, const SweepOptions& how, Wante
     if (!counted.ok()) return counted;
   }
   SiteTexts places;
-  Result<CallList> list = LiftCalls(trial.runs, faults, defect->wanted, &places);
+  Result<CallList> list = LiftCalls(trial.runs, faults, defect->wanted, &places, defect->lost);
   if (!list.ok()) return list.status();
   JudgeOptions judge = how.judge;
   judge.abandoned_is_leak = true;  // the reducer goes on with its next lifecycle
@@ -301,7 +302,7 @@ Result<Reduced> ReduceFromRecording(const Options& options) {
   audit.cases.emplace_back().runs.push_back(ReportOfRecording(runs.front(), path, &sites));
   Result<WantedDefect> defect = FindDefect(audit, options.operands.front(), path);
   if (!defect.ok()) return defect.status();
-  Result<CallList> list = LiftCalls(runs, {}, defect->wanted, &sites);
+  Result<CallList> list = LiftCalls(runs, {}, defect->wanted, &sites, defect->lost);
   if (!list.ok()) return list.status();
   DefectJudge look{JudgeOptions()};
   const bool grows = defect->root.rule == Rule::Growth;

@@ -136,16 +136,24 @@ CallReplay::~CallReplay() {
 CUresult CallReplay::Run(driver::DriverRef driver) {
   if (room_ == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   values_ = homes_;
+  // One instruction makes all calls: the call stack must not tell whether an earlier call failed, because what a trial leaves is compared
+  // with what the run without faults leaves at the same place.
   CUresult failed = CUDA_SUCCESS;
-  for (const Stage& stage : list_.stages) {
-    for (const Step& step : stage.steps) (void)Make(driver, step);
-    if (!stage.failing) break;
-    const CUresult result = Make(driver, stage.failing->step);
-    if (result == CUDA_SUCCESS) {
-      for (const Step& step : stage.rest) (void)Make(driver, step);
-      return failed;
-    }
+  bool in_rest = false;
+  std::size_t next = 0;
+  for (std::size_t stage = 0; stage < list_.stages.size();) {
+    const Stage& here = list_.stages[stage];
+    const std::vector<Step>& steps = in_rest ? here.rest : here.steps;
+    const bool may_fail = next == steps.size() && !in_rest && here.failing.has_value();
+    if (next == steps.size() && !may_fail) break;
+    const CUresult result = Make(driver, may_fail ? here.failing->step : steps[next]);
+    ++next;
+    if (!may_fail) continue;
+    next = 0;
+    in_rest = result == CUDA_SUCCESS;
+    if (in_rest) continue;
     failed = result;
+    ++stage;
   }
   return failed;
 }

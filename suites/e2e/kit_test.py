@@ -3,6 +3,7 @@
 """`cuaudit reduce` as a user runs it: the committed kit comes out again byte by byte, its script shows the defect, and bad input is refused.
 
     kit_test.py --tool build/dev/bin/cuaudit --root . --cuda /usr/local/cuda --lifecycles build/dev/bin/replay_subject
+    kit_test.py ... --only committed         a part: committed, others, kept, lifecycle or refused
     kit_test.py ... --write                  writes examples/issues anew
 
 Exit status: 0 all is well, 1 it is not, 77 the headers are not those of the committed kit.
@@ -253,6 +254,8 @@ class Test:
 
     def refused(self, report):
         fingerprint = report["defects"][NUMBER]["fingerprint"]
+        if not (self.directory / "kit").exists():
+            self.run(self.tool, "reduce", fingerprint, "report.json", "--kit", "kit", "--cuda", self.cuda)
         text = (self.directory / "report.json").read_text()
         (self.directory / "cut.json").write_text(text[:len(text) // 2])
         evil = json.loads(text)
@@ -310,6 +313,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name in ("tool", "root", "cuda", "lifecycles"):
         parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--only", action="append", choices=("committed", "others", "kept", "lifecycle", "refused"))
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
@@ -319,13 +323,11 @@ def main():
         if not arguments.write and f"CUDA {report['driver']['version']}." not in page.read_text():
             print("the committed kit was made with other headers")
             return 77
-        test.committed(report, arguments.write)
-        test.of_another_program()
-        test.of_a_recording()
-        test.of_a_kept_trial(report)
-        test.of_a_lifecycle()
-        test.refused(report)
-        test.not_confirmed(report)
+        parts = {"committed": lambda: test.committed(report, arguments.write), "others": lambda: (test.of_another_program(), test.of_a_recording()),
+                 "kept": lambda: test.of_a_kept_trial(report), "lifecycle": test.of_a_lifecycle,
+                 "refused": lambda: (test.refused(report), test.not_confirmed(report))}
+        for name in arguments.only or parts:
+            parts[name]()
         return 1 if test.failures else 0
 
 

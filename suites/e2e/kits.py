@@ -106,7 +106,7 @@ class Rows:
         page = (kit / "ISSUE.md").read_text()
         if shown.returncode != 1:
             return before, calls, f"run.sh ends with {shown.returncode}"
-        if "**Not confirmed.**" in page or re.search(r"\b0x[0-9a-f]{6,}", (kit / "reducer.c").read_text() + page):
+        if "**Not confirmed.**" in page or re.search(r"(?<![\w+])0x[0-9a-f]{6,}", (kit / "reducer.c").read_text() + page):
             return before, calls, "the page is not confirmed, or names an address"
         missing = [line for line in re.findall(r"- <code>(\w+)</code>: \d+ <code>(\w+)</code>", page)
                    if not (re.search(line[0].replace("_", "[_ ]"), shown.stdout) and line[1] in shown.stdout)]
