@@ -7,7 +7,7 @@
 #include <functional>
 #include <map>
 
-#include "faults/driver/effects.h"
+#include "harness/ledger/arguments.h"
 #include "harness/ledger/ledger.h"
 #include "harness/verdict/judge.h"
 
