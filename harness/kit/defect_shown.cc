@@ -61,7 +61,7 @@ Result<DefectShown> DefectJudge::Look(const CallList& list) {
 }
 
 Result<DefectShown> DefectJudge::LookAtTrial(const CallList& list) {
-  CallReplay replay(list);
+  CallReplay replay(list, one_place_);
   if (!replay.roomy()) return Status(Exit::Environment, "no address space for the memory of the program");
   const Lifecycle lifecycle = AsLifecycle(&replay);
   cuaudit::SweepOptions how;
@@ -102,7 +102,7 @@ Result<DefectShown> DefectJudge::LookAtTrial(const CallList& list) {
 
 // One cycle in a world of its own. What it leaves is wrong, and so is what the ledger objects to.
 Result<DefectShown> DefectJudge::LookWithoutFaults(const CallList& list) {
-  CallReplay replay(list);
+  CallReplay replay(list, one_place_);
   if (!replay.roomy()) return Status(Exit::Environment, "no address space for the memory of the program");
   const Lifecycle lifecycle = AsLifecycle(&replay);
   Result<TrialWorld::Pointer> world = TrialWorld::Open(AuditedDriver::Simulated, false);

@@ -47,6 +47,8 @@ class DefectJudge {
   explicit DefectJudge(const JudgeOptions& options) : options_(options) {}
 
   Result<DefectShown> Look(const CallList& list);
+  // What a trial leaves is compared with what the run without faults leaves at the same place. See CallReplay for `one_place`.
+  void CallFrom(bool one_place) noexcept { one_place_ = one_place; }
   std::size_t looks() const noexcept { return looks_; }
 
  private:
@@ -54,6 +56,7 @@ class DefectJudge {
   Result<DefectShown> LookWithoutFaults(const CallList& list);
 
   const JudgeOptions options_;
+  bool one_place_ = false;
   SiteTexts sites_;
   std::size_t looks_ = 0;
 };

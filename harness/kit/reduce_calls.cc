@@ -52,6 +52,16 @@ class Reducer {
   // Looks at the whole list; where it does not show the defect, at the list without calls that the replay makes differently; each time also
   // without what other defects lose.
   Status Begin() {
+    judge_->CallFrom(false);
+    const Status first = LookForWanted();
+    if (first.ok() || !list_.has_faults()) return first;
+    // A program may keep objects of one place whether or not a call failed before.
+    judge_->CallFrom(true);
+    kept_.assign(steps_.size(), true);
+    return LookForWanted().ok() ? Status() : first;
+  }
+
+  Status LookForWanted() {
     const Result<DefectShown> whole = judge_->Look(list_);
     if (!whole.ok()) return whole.status();
     using Drop = void (Reducer::*)(const DefectShown&);

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -254,9 +255,13 @@ TEST(DefectJudge, ACallHasOnePlaceWhetherOrNotACallFailedBefore) {
   list.stages[0].rest = {Call(CallId::StreamDestroy_v2, {Of(1)}), keeps};
   list.stages[1].steps = {Call(CallId::StreamDestroy_v2, {Of(1)}), keeps};
   DefectJudge judge(Options());
-  const Result<DefectShown> shown = judge.Look(list);
-  ASSERT_TRUE(shown.ok()) << shown.status().message();
-  for (const Wrong& one : shown->wrong) EXPECT_NE(one.kind, Kind::Stream);
+  for (const bool one_place : {true, false}) {
+    judge.CallFrom(one_place);
+    const Result<DefectShown> shown = judge.Look(list);
+    ASSERT_TRUE(shown.ok()) << shown.status().message();
+    const bool wrong = std::any_of(shown->wrong.begin(), shown->wrong.end(), [](const Wrong& one) { return one.kind == Kind::Stream; });
+    EXPECT_EQ(wrong, !one_place);
+  }
 }
 
 TEST(Together, AddsWhatHasOneRuleAndKind) {
