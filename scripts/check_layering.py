@@ -23,7 +23,7 @@ SUFFIXES = (".h", ".cc", ".c", ".def")
 # Headers of other projects: the pattern, and the folders (with what lies below them) or files that may include them. Each must.
 THIRD_PARTY = {
     r"^CLI/": ["harness/options", "suites"],
-    r"^fmt/": ["harness/cli", "harness/project", "reports"],
+    r"^fmt/": ["harness/cli", "harness/kit", "harness/project", "reports"],
     r"^archive(_entry)?\.h$": ["harness/compare"],
     r"^nlohmann/": ["harness/cli", "harness/compare", "harness/project", "harness/shards", "harness/sweep", "reports", "suites"],
     r"^pugixml": ["reports", "suites"],

@@ -1,37 +1,24 @@
 // SPDX-License-Identifier: MIT
 // `reduce`: makes an issue kit of one defect and checks it.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 
-#include "faults/journal/layout.h"
-#include "harness/cli/carry_out.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/driver_choice.h"
-#include "harness/cli/recording_report.h"
+#include "harness/cli/reduced_defect.h"
 #include "harness/cli/session.h"
 #include "harness/compare/result_files.h"
 #include "harness/kit/defect_shown.h"
 #include "harness/kit/issue_text.h"
-#include "harness/kit/lift_calls.h"
-#include "harness/kit/reduce_calls.h"
 #include "harness/kit/reducer_text.h"
-#include "harness/options/sweep_settings.h"
 #include "harness/process/files.h"
 #include "harness/process/process.h"
 #include "harness/process/program.h"
-#include "harness/process/shell.h"
-#include "harness/recording/recording.h"
-#include "harness/sweep/run/site_text.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -40,77 +27,6 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kCompileMs = 120000;
 
-// The defect, the options under which it was seen, and the fewest calls that show it.
-struct Reduced {
-  WantedDefect defect;
-  Options recorded;
-  Reduction reduction;
-};
-
-// The result that was named, or that of a sweep of the program.
-Result<report::Audit> ResultOf(const Options& options) {
-  if (options.operands.size() == 2) return ReadResult(options.operands[1]);
-  Options sweep = options;
-  sweep.command = kSweep;
-  const Result<SweepOptions> how = SweepOptionsOf(sweep);
-  if (!how.ok()) return how.status();
-  const Result<Session> session = Session::Open(sweep);
-  if (!session.ok()) return session.status();
-  Progress progress(Options().progress);
-  CarriedOut carried = CarryOutSweep(*session, *how, {}, &progress);
-  if (carried.progressed.signal != 0) return Status(static_cast<Exit>(kSignalled + carried.progressed.signal), "ended by a signal");
-  if (!carried.status.ok()) return carried.status;
-  report::Audit audit;
-  audit.cases.emplace_back();
-  audit.cases.front().runs.push_back(std::move(carried.run));
-  return audit;
-}
-
-// The options under which the defect was seen, from the line that shows it again; a program on the command line takes the place of its own.
-Result<Options> OptionsOf(const WantedDefect& defect, const Options& given) {
-  const auto& ran = defect.run.totals.isolation;
-  if (std::any_of(ran.begin(), ran.end(), [](const auto& one) { return one.first.in == words::Isolation::InProcess; })) {
-    return Status(Exit::Environment,
-                  defect.defect.fingerprint +
-                      ": no kit: the defect is of a lifecycle in C++, whose trials run inside its test: cuaudit cannot " +
-                      "record them again. Expected a defect of a program, or of a recording");
-  }
-  const std::optional<std::vector<std::string>> line = ShellSplit(defect.root.reproduce);
-  if (!line || line->size() < 2) {
-    return Status(Exit::Usage, "the defect has no line that shows it again: expected one that begins with cuaudit replay, run or cycles");
-  }
-  Result<Options> options = ParseOptions(std::span(*line).subspan(1));
-  if (!options.ok()) return Status(Exit::Usage, "the line that shows the defect again: " + options.status().message());
-  if ((options->command & kAudit) == 0) {
-    return Status(Exit::Usage, "the line that shows the defect again: expected cuaudit replay, run or cycles");
-  }
-  if (!given.program.empty()) {
-    // The line of another machine must not choose what is loaded into the user's own program.
-    options->program = given.program;
-    options->environment = given.environment;
-    options->kernels = given.kernels;
-    options->real_driver = given.real_driver;
-  }
-  options->tool = given.tool;
-  options->command = kReplay;
-  const std::string count = std::to_string(defect.run.cycle_counts.empty() ? 1 : defect.run.cycle_counts.front());
-  for (std::string& word : options->program) {
-    if (defect.root.rule != Rule::Growth) break;
-    for (std::size_t at = word.find("{n}"); at != std::string::npos; at = word.find("{n}", at + count.size())) word.replace(at, 3, count);
-  }
-  return options;
-}
-
-// The line that is run, for whoever did not make the result.
-std::string CommandLine(const WantedDefect& defect, const Options& recorded) {
-  std::vector<std::string> words = {"cuaudit", "replay", "--driver=" + recorded.driver};
-  for (std::string& flag : EchoOptions(recorded, kReplay)) words.push_back(std::move(flag));
-  for (const std::string& fault : defect.faults) words.insert(words.end(), {"--fault", fault});
-  words.emplace_back("--");
-  words.insert(words.end(), recorded.program.begin(), recorded.program.end());
-  return ShellJoin(words);
-}
-
 // What of the options the reducer is audited with, too.
 std::vector<std::string> KeptOptions(const Options& recorded) {
   std::vector<std::string> kept;
@@ -118,96 +34,6 @@ std::vector<std::string> KeptOptions(const Options& recorded) {
     if (flag.starts_with("--orphans=") || flag.starts_with("--scope=")) kept.push_back(flag);
   }
   return kept;
-}
-
-Result<Reduction> ReduceDefect(const Options& recorded, WantedDefect* wanted) {
-  const WantedDefect& defect = *wanted;
-  const Result<SweepOptions> how = SweepOptionsOf(recorded);
-  if (!how.ok()) return how.status();
-  std::vector<faults::Fault> faults;
-  for (const std::string& text : defect.faults) {
-    faults.emplace_back();
-    const faults::ParseError error = faults::ParseFault(text, &faults.back());
-    if (error.expected != nullptr) return Status(Exit::Usage, "fault '" + text + "': expected " + error.expected);
-  }
-  const Result<Session> session = Session::Open(recorded);
-  if (!session.ok()) return session.status();
-  if (!defect.faults.empty()) {
-    const CarriedOut replayed = CarryOutReplay(*session, *how, defect.faults);
-    if (replayed.progressed.signal != 0) return Status(static_cast<Exit>(kSignalled + replayed.progressed.signal), "ended by a signal");
-    if (!replayed.status.ok()) return replayed.status;
-    const Status counted = TakeCounts(replayed.run, wanted);
-    if (!counted.ok()) return counted;
-  }
-  int interrupted = 0;
-  const Result<std::vector<Observation>> runs = RecordTrial(session->subject(), session->dir(), defect.faults, &interrupted);
-  if (interrupted != 0) return Status(static_cast<Exit>(kSignalled + interrupted), "ended by a signal");
-  if (!runs.ok()) return runs.status();
-  SiteTexts places;
-  Result<CallList> list = LiftCalls(*runs, faults, defect.wanted, &places);
-  if (!list.ok()) return list.status();
-  JudgeOptions judge = how->judge;
-  judge.abandoned_is_leak = true;  // the reducer goes on with its next lifecycle
-  DefectJudge look(judge);
-  Result<Reduction> reduction = ReduceCalls(std::move(*list), defect.wanted, &look);
-  const std::size_t processes = CallingProcesses(runs->back());
-  if (reduction.ok() || processes < 2) return reduction;
-  return Status(reduction.status().exit(),
-                reduction.status().message() + "; they are those of one process, and " + std::to_string(processes) + " call the driver");
-}
-
-// Runs the trial of the result again.
-Result<Reduced> ReduceFromResult(const Options& options) {
-  const Result<report::Audit> audit = ResultOf(options);
-  if (!audit.ok()) return audit.status();
-  const std::string source = options.operands.size() == 2 ? options.operands[1] : "the sweep";
-  Result<WantedDefect> defect = FindDefect(*audit, options.operands.front(), source);
-  if (!defect.ok()) return defect.status();
-  Result<Options> recorded = OptionsOf(*defect, options);
-  if (!recorded.ok()) return recorded.status();
-  if (options.operands.size() == 2) Say("runs " + CommandLine(*defect, *recorded));
-  Result<Reduction> reduction = ReduceDefect(*recorded, &*defect);
-  if (!reduction.ok()) return reduction.status();
-  return Reduced{std::move(*defect), std::move(*recorded), std::move(*reduction)};
-}
-
-bool IsJournal(const std::string& path) {
-  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  char magic[sizeof(faults::kJournalMagic)];
-  return file.valid() && read(file.get(), magic, sizeof(magic)) == static_cast<ssize_t>(sizeof(magic)) &&
-         std::memcmp(magic, faults::kJournalMagic, sizeof(magic)) == 0;
-}
-
-// A recording holds the calls, so nothing is run, and what `explain` says of it is the result.
-Result<Reduced> ReduceFromRecording(const Options& options) {
-  const std::string& path = options.operands[1];
-  if (!options.program.empty()) return Status(Exit::Usage, path + ": the calls of a recording are reduced: expected no program");
-  std::vector<Observation> runs(1);
-  Result<Observation> seen = ReadObservation(path, Ending());
-  if (!seen.ok()) return seen.status();
-  if (seen->recording == nullptr) {
-    return Status(Exit::Usage, path + ": expected a result, or a recording that cuaudit record made; this is the journal of one run");
-  }
-  Status whole = CheckWhole(*seen);
-  if (!whole.ok()) return whole;
-  runs.front() = std::move(*seen);
-  SiteTexts sites;
-  sites.MarkRuntimeOwned(runs.front().journal, &runs.front().ledger);
-  report::Audit audit;
-  audit.cases.emplace_back().runs.push_back(ReportOfRecording(runs.front(), path, &sites));
-  Result<WantedDefect> defect = FindDefect(audit, options.operands.front(), path);
-  if (!defect.ok()) return defect.status();
-  Result<CallList> list = LiftCalls(runs, {}, defect->wanted, &sites);
-  if (!list.ok()) return list.status();
-  DefectJudge look{JudgeOptions()};
-  const bool grows = defect->root.rule == Rule::Growth;
-  Result<Reduction> reduction =
-      grows ? ReduceToOneCycle(*list, defect->wanted, &look) : ReduceCalls(std::move(*list), defect->wanted, &look);
-  if (!reduction.ok()) {
-    const bool gap = !runs.front().recording->Whole();
-    return Status(reduction.status().exit(), reduction.status().message() + (gap ? "; a part of the recording is missing" : ""));
-  }
-  return Reduced{std::move(*defect), Options(), std::move(*reduction)};
 }
 
 constexpr const char* kKitFiles[] = {"ISSUE.md", "reducer.c", "run.sh"};
@@ -339,8 +165,7 @@ Exit ReduceCommand(const Options& options) {
   if (fingerprint.find('/') != std::string::npos) return Refuse({Exit::Usage, "'" + fingerprint + "': expected a fingerprint"});
   Status status = CheckDirectory(directory, fingerprint);
   if (!status.ok()) return Refuse(status);
-  const bool recording = options.operands.size() == 2 && IsJournal(options.operands[1]);
-  const Result<Reduced> reduced = recording ? ReduceFromRecording(options) : ReduceFromResult(options);
+  const Result<Reduced> reduced = ReduceDefect(options);
   if (!reduced.ok()) {
     SayFailure(reduced.status());
     return reduced.status().exit();
@@ -358,8 +183,8 @@ Exit ReduceCommand(const Options& options) {
   const std::vector<std::string> heading = HeadingOf(defect, reduction.list);
   KitCheck check;
   // Where places matter, it depends on the stacks of the program whether calls of one instruction must stay one.
-  for (const bool by_place : {true, false}) {
-    if (check.same || (by_place && !IsByPlace(defect))) continue;
+  for (const bool by_place : {IsByPlace(defect), !IsByPlace(defect)}) {
+    if (check.same) continue;
     write("reducer.c", ReducerText(reduction.list, heading, by_place));
     if (!status.ok()) return Refuse(status);
     check = Check(options, defect, reduction.list, directory, *work, &command);

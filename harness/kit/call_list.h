@@ -57,13 +57,14 @@ struct CallVariable {
 struct Step {
   driver::CallId call{};
   std::vector<CallValue> values;
-  std::string place;      // "open_pair, blame.c:42"; empty: unknown
+  std::string place;      // "open_pair, blame.c:42" or "libnorth.so+0x1234"; empty: unknown
   bool succeeded = true;  // in the recorded run
   // The calling instruction, and the whole call stack, numbered in the order in which they were met: some rules compare places.
   std::uint32_t caller = 0;
   std::uint32_t stack = 0;
   std::uint32_t cycle = 0;
   std::uint32_t thread = 0;  // of the recorded process, counted from 0
+  bool of_defect = false;    // acquires what the defect loses, at the place that the report names
 };
 
 struct FailingStep {

@@ -61,7 +61,7 @@ Result<DefectShown> DefectJudge::Look(const CallList& list) {
 }
 
 Result<DefectShown> DefectJudge::LookAtTrial(const CallList& list) {
-  CallReplay replay(list);
+  CallReplay replay(list, one_place_);
   if (!replay.roomy()) return Status(Exit::Environment, "no address space for the memory of the program");
   const Lifecycle lifecycle = AsLifecycle(&replay);
   cuaudit::SweepOptions how;
@@ -70,7 +70,14 @@ Result<DefectShown> DefectJudge::LookAtTrial(const CallList& list) {
   InProcessRunner runner(lifecycle, how, {}, false, &sites_);
   Result<Rehearsal> rehearsal = runner.Rehearse();
   DefectShown shown;
-  if (!rehearsal.ok()) return shown;  // the call fails without a fault, too: nothing is shown
+  if (!rehearsal.ok()) {  // a call that is to fail does so without a fault, too
+    for (const Step* const step : replay.unlike()) {
+      if (IsFailing(list, step))
+        shown.why_nothing = std::string(driver::Name(step->call)) + ", which is to fail, fails without the fault, too";
+    }
+    if (shown.why_nothing.empty()) shown.why_nothing = rehearsal.status().message();
+    return shown;
+  }
   CountLeft(rehearsal->run.ledger, &shown);
   const std::vector<Rehearsed> tables = Tables(*rehearsal);
   const std::vector<std::string> faults = FaultsOf(list);
@@ -84,7 +91,10 @@ Result<DefectShown> DefectJudge::LookAtTrial(const CallList& list) {
   if (seen->settled) return shown;
   const std::vector<std::uint64_t> anywhere(faults.size());
   const TrialResult result = JudgeTrial(0, faults, anywhere, tables.front(), seen->seen, options_, &sites_);
-  if (!result.fired) return shown;
+  if (!result.fired) {
+    shown.why_nothing = "the fault does not fire";
+    return shown;
+  }
   for (const TrialFindingText& finding : result.findings) shown.wrong.push_back({finding.rule, finding.kind, finding.count});
   shown.wrong = Together(std::move(shown.wrong));
   return shown;
@@ -92,7 +102,7 @@ Result<DefectShown> DefectJudge::LookAtTrial(const CallList& list) {
 
 // One cycle in a world of its own. What it leaves is wrong, and so is what the ledger objects to.
 Result<DefectShown> DefectJudge::LookWithoutFaults(const CallList& list) {
-  CallReplay replay(list);
+  CallReplay replay(list, one_place_);
   if (!replay.roomy()) return Status(Exit::Environment, "no address space for the memory of the program");
   const Lifecycle lifecycle = AsLifecycle(&replay);
   Result<TrialWorld::Pointer> world = TrialWorld::Open(AuditedDriver::Simulated, false);
@@ -177,10 +187,39 @@ std::vector<Wrong> WrongIn(const report::Run& run, const std::vector<std::string
   return Together(std::move(wrong));
 }
 
+bool IsSamePlace(const report::Acquired& a, const report::Acquired& b) {
+  const auto same = [](const report::Frame& one, const report::Frame& other) {
+    return one.module == other.module && one.offset == other.offset && one.function == other.function && one.line == other.line;
+  };
+  return a.call == b.call && std::equal(a.stack.begin(), a.stack.end(), b.stack.begin(), b.stack.end(), same);
+}
+
+namespace {
+
+// What the trial shows of objects that were acquired where the defect acquires them.
+std::vector<Wrong> WrongAt(const report::Run& replayed, const WantedDefect& defect) {
+  std::vector<Wrong> wrong;
+  for (const report::Finding& finding : replayed.findings) {
+    const auto same = [&](const report::Acquired& one) { return IsSamePlace(one, finding.acquired); };
+    if (FaultsOfFinding(finding) == defect.faults && std::any_of(defect.lost.begin(), defect.lost.end(), same)) {
+      wrong.push_back(WrongOf(replayed, finding));
+    }
+  }
+  return Together(std::move(wrong));
+}
+
+}  // namespace
+
 Status TakeCounts(const report::Run& replayed, WantedDefect* defect) {
   const std::vector<Wrong> shown = WrongIn(replayed, defect->faults);
+  const std::vector<Wrong> of_defect = WrongAt(replayed, *defect);
   for (Wrong& one : defect->wanted) {
     const auto same = [&](const Wrong& other) { return other.rule == one.rule && other.kind == one.kind; };
+    const auto here = std::find_if(of_defect.begin(), of_defect.end(), same);
+    if (here != of_defect.end()) {
+      one.count = here->count;
+      continue;
+    }
     const auto found = std::find_if(shown.begin(), shown.end(), same);
     if (found == shown.end()) {
       return {Exit::Environment, "the program does not show the defect any more: expected " + InWords(*defect, defect->wanted) +
@@ -232,6 +271,7 @@ Result<WantedDefect> FindDefect(const report::Audit& audit, const std::string& f
             wanted.left_out.push_back(name + ": a resource of the host, which driver calls do not make");
           } else {
             wanted.wanted.push_back(wrong);
+            if (!finding.acquired.stack.empty()) wanted.lost.push_back(finding.acquired);
           }
         }
       }

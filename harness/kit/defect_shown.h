@@ -36,6 +36,7 @@ struct DefectShown {
   std::vector<Wrong> wrong;                                 // each rule and kind once, in the order of rule and kind
   std::array<std::uint64_t, driver::kKindCount> left = {};  // objects that the run without faults leaves
   std::vector<const Step*> unlike;  // calls that fail, without a fault of their own, and did not when they were recorded
+  std::string why_nothing;          // why the trial shows nothing at all; empty: the faults fired
 };
 
 // Puts together what has the same rule and kind.
@@ -46,6 +47,8 @@ class DefectJudge {
   explicit DefectJudge(const JudgeOptions& options) : options_(options) {}
 
   Result<DefectShown> Look(const CallList& list);
+  // What a trial leaves is compared with what the run without faults leaves at the same place. See CallReplay for `one_place`.
+  void CallFrom(bool one_place) noexcept { one_place_ = one_place; }
   std::size_t looks() const noexcept { return looks_; }
 
  private:
@@ -53,6 +56,7 @@ class DefectJudge {
   Result<DefectShown> LookWithoutFaults(const CallList& list);
 
   const JudgeOptions options_;
+  bool one_place_ = false;
   SiteTexts sites_;
   std::size_t looks_ = 0;
 };
@@ -67,13 +71,18 @@ struct WantedDefect {
   report::Defect defect;
   report::Finding root;  // the finding that shows it with the fewest faults
   std::vector<std::string> faults;
-  std::vector<Wrong> wanted;          // Together, with counts of one trial; what a run without faults leaves is LeftAtExit
-  std::vector<std::string> left_out;  // "host_heap 2: ..."
+  std::vector<Wrong> wanted;           // Together, with counts of one trial; what a run without faults leaves is LeftAtExit
+  std::vector<report::Acquired> lost;  // where what is wanted was acquired; empty: the rules name no such place
+  std::vector<std::string> left_out;   // "host_heap 2: ..."
 };
 
 Result<WantedDefect> FindDefect(const report::Audit& audit, const std::string& fingerprint, const std::string& source);
 
-// Takes the counts of this one trial: a finding of a sweep has the most of all its trials. An error when `replayed` lacks one.
+// Whether two places are the same call below the same call stack.
+bool IsSamePlace(const report::Acquired& a, const report::Acquired& b);
+
+// Takes the counts of this one trial: a finding of a sweep has the most of all its trials, and other defects of the trial may lose objects
+// of the same kind. An error when `replayed` lacks one.
 Status TakeCounts(const report::Run& replayed, WantedDefect* defect);
 
 // What a report shows under these faults, in the same form.

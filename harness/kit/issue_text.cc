@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "harness/kit/issue_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <functional>
@@ -26,11 +28,13 @@ std::string Plain(std::string text) {
   return report::ForMarkdown(text);
 }
 
-// "pair_open  blame.c:42 (libnorth.so)"
+// "pair_open  blame.c:42  (libnorth.so)", or "libnorth.so+0x1234" where the function has no name.
 std::string FrameText(const report::Frame& frame) {
+  const std::string module = std::filesystem::path(frame.module).filename().string();
+  if (frame.function.empty() && !module.empty()) return CommentText(fmt::format("{}+{:#x}", module, frame.offset));
   std::string text = frame.function.empty() ? "?" : frame.function;
   if (!frame.file.empty()) text += "  " + std::filesystem::path(frame.file).filename().string() + ":" + std::to_string(frame.line);
-  return CommentText(text + "  (" + std::filesystem::path(frame.module).filename().string() + ")");
+  return CommentText(text + "  (" + module + ")");
 }
 
 void AddStack(const std::string& what, const std::string& call, const std::vector<report::Frame>& stack, std::string* text) {

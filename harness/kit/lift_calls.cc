@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "harness/kit/lift_calls.h"
 
-#include <unistd.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +18,7 @@
 #include "faults/journal/recording.h"
 #include "harness/defect/defects.h"
 #include "harness/kit/parameters.h"
+#include "harness/kit/recorded_runs.h"
 #include "harness/ledger/arguments.h"
 #include "harness/verdict/judge.h"
 
@@ -33,9 +34,8 @@ using faults::Record;
 constexpr std::uint64_t kLeastHostBytes = 4096;
 constexpr std::uint64_t kMostHostBytes = std::uint64_t{1} << 32U;
 
-// The n-th call of an entry point.
+// The n-th call of an entry point in the process.
 using CallName = std::pair<BaseId, std::uint32_t>;
-CallName NameOf(const Record& record) { return {BaseOf(record), record.occurrence}; }
 
 // Variables by the call and parameter that write them first, the same in all runs.
 class Variables {
@@ -80,6 +80,9 @@ bool TakesImage(BaseId base, const std::string& name) {
   }
 }
 
+// A call that follows an array of pointers.
+bool AsksForAttributes(BaseId base) { return base == BaseId::PointerGetAttributes; }
+
 bool WaitsForValue(BaseId base) { return base == BaseId::StreamWaitValue32 || base == BaseId::StreamWaitValue64; }
 
 // Numbers of places, the same in all runs.
@@ -100,14 +103,16 @@ struct Shared {
 // Reads one run, call by call.
 class Lifter {
  public:
-  Lifter(const Observation& run, Shared* shared, SiteTexts* places)
-      : run_(run), shared_(shared), variables_(&shared->variables), places_(places) {
+  Lifter(const Observation& run, Shared* shared, SiteTexts* places, std::span<const report::Acquired> lost)
+      : run_(run), shared_(shared), variables_(&shared->variables), places_(places), lost_(lost) {
     for (const Record& record : run.journal.records()) {
       if (record.kind == faults::RecordKind::Argument && (record.flags & faults::kStandsOn) != 0) standing_[record.context] = &record;
     }
   }
 
-  Step Lift(const Record& record) {
+  // `name` is the same for the same call of two runs.
+  Step Lift(const Record& record, const CallName& name) {
+    name_ = name;
     Step step;
     step.call = CallOf(record);
     step.succeeded = record.result == CUDA_SUCCESS;
@@ -116,11 +121,15 @@ class Lifter {
     step.caller = shared_->callers.Of(CallerKey(run_.journal, SiteOf(record)));
     step.stack = shared_->stacks.Of(SiteKey(run_.journal, SiteOf(record)));
     step.place = PlaceOf(record);
+    step.of_defect = IsOfDefect(record, step.stack);
     const std::span<const ParameterText> parameters = ParametersOf(step.call);
     for (std::size_t i = 0; i < parameters.size(); ++i) step.values.push_back(Value(record, parameters[i], i));
     DropCounts(parameters, &step);
     return step;
   }
+
+  // Whether a call that was lifted has answered this handle.
+  bool Knows(std::uint64_t handle) const { return handles_.count(handle) != 0; }
 
  private:
   struct Memory {
@@ -137,6 +146,8 @@ class Lifter {
     if (WaitsForValue(BaseOf(record)) && index == 3) {
       return {CallValue::Is::Number, word & CU_STREAM_WAIT_VALUE_FLUSH};
     }
+    // One attribute stands for all that the program asks for.
+    if (AsksForAttributes(BaseOf(record)) && index == 0) return {CallValue::Is::Number, std::min<std::uint64_t>(word, 1)};
     if (shape.output) return Output(record, parameter, index, word);
     const std::string pointee = parameter.pointee();
     if (NothingFunction(parameter.type) != nullptr) return {word == 0 ? CallValue::Is::Nothing : CallValue::Is::Function};
@@ -147,6 +158,7 @@ class Lifter {
     if (!parameter.pointer()) return number ? CallValue{CallValue::Is::Number, word} : Handle(word);
     if (word == 0 || IsHandleArray(pointee)) return {CallValue::Is::Nothing};
     if (pointee == "char") return {parameter.constant() ? CallValue::Is::Text : CallValue::Is::Room};
+    if (pointee == "void *" && !AsksForAttributes(BaseOf(record))) return {CallValue::Is::Room};
     const auto standing = standing_.find(record.begin);
     if (standing != standing_.end()) {
       const auto kind = static_cast<Kind>(standing->second->argument[0]);
@@ -167,7 +179,7 @@ class Lifter {
     made.type = type;
     made.family = driver::ShapeOf(CallOf(record)).parameter[index].family;
     if (acquires && effect.object == static_cast<int>(index)) made.kind = effect.kind;
-    const int variable = variables_->Of(NameOf(record), index, std::move(made));
+    const int variable = variables_->Of(name_, index, std::move(made));
     const CallValue value{CallValue::Is::Output, 0, variable};
     if (word == 0 || record.result != CUDA_SUCCESS) return value;
     const bool address = IsAddress(type, driver::ShapeOf(CallOf(record)).parameter[index].family);
@@ -199,7 +211,7 @@ class Lifter {
       CallVariable host;
       host.type = "void *";
       host.host_bytes = HostBytes(record);
-      memory = memory_.insert_or_assign(word, Memory{variables_->Of(NameOf(record), index, host), host.host_bytes}).first;
+      memory = memory_.insert_or_assign(word, Memory{variables_->Of(name_, index, host), host.host_bytes}).first;
     }
     return {CallValue::Is::Variable, word - memory->first, memory->second.variable};
   }
@@ -231,7 +243,7 @@ class Lifter {
     }
   }
 
-  // "open_pair, blame.c:42"
+  // "open_pair, blame.c:42"; "libnorth.so+0x1234" where no function has a name.
   std::string PlaceOf(const Record& record) {
     const Site site = SiteOf(record);
     const report::Acquired& place = places_->Text(run_.journal, site, SiteKey(run_.journal, site));
@@ -241,13 +253,28 @@ class Lifter {
       if (!frame.file.empty()) text += ", " + std::filesystem::path(frame.file).filename().string() + ":" + std::to_string(frame.line);
       return text;
     }
-    return place.stack.empty() ? std::string() : place.stack.front().module;
+    if (place.stack.empty() || place.stack.front().module.empty()) return {};
+    return fmt::format("{}+{:#x}", place.stack.front().module, place.stack.front().offset);
+  }
+
+  bool IsOfDefect(const Record& record, std::uint32_t stack) {
+    if (lost_.empty() || !driver::IsAcquire(driver::EffectOf(BaseOf(record)).effect)) return false;
+    const auto [known, asked] = of_defect_.try_emplace(stack, false);
+    if (asked) {
+      const Site site = SiteOf(record);
+      const report::Acquired& place = places_->Text(run_.journal, site, SiteKey(run_.journal, site));
+      known->second = std::any_of(lost_.begin(), lost_.end(), [&](const report::Acquired& one) { return IsSamePlace(one, place); });
+    }
+    return known->second;
   }
 
   const Observation& run_;
   Shared* const shared_;
   Variables* const variables_;
   SiteTexts* const places_;
+  const std::span<const report::Acquired> lost_;
+  std::map<std::uint32_t, bool> of_defect_;          // by the number of the call stack
+  CallName name_;                                    // of the call that is lifted
   std::map<std::uint64_t, const Record*> standing_;  // by the call that they belong to
   std::map<std::uint64_t, int> handles_;
   std::map<std::uint64_t, Memory> memory_;
@@ -260,83 +287,79 @@ struct Lifted {
   Step step;
 };
 
-using Counts = std::map<std::uint32_t, std::size_t>;  // by process
+struct NamedCall {
+  const Record* record = nullptr;
+  CallName name;
+};
 
-Counts CallsMade(const Observation& run) {
+std::vector<NamedCall> CallsOf(const Observation& run, std::uint32_t process) {
   const Evidence evidence = run.evidence();
-  Counts made;
-  for (const std::uint32_t index : evidence.facts().calls) ++made[evidence.record(index).pid];
-  return made;
-}
-
-std::uint32_t MostOf(const Counts& counts) {
-  const auto most = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == counts.end() ? 0 : most->first;
-}
-
-// How much of what is wanted each process shows in a run without faults.
-Counts WrongByProcess(const Observation& run, std::span<const Wrong> wanted) {
-  Counts wrong;
-  const auto is_wanted = [&](Rule rule, Kind kind) {
-    return std::any_of(wanted.begin(), wanted.end(), [&](const Wrong& one) { return one.rule == rule && one.kind == kind; });
-  };
-  for (const Violation& violation : run.ledger.violations) {
-    if (is_wanted(violation.rule, violation.kind)) ++wrong[violation.pid];
-  }
-  for (const Object& object : run.ledger.objects) {
-    if (object.state != State::Released && is_wanted(Rule::LeftAtExit, object.kind)) ++wrong[object.pid];
-  }
-  return wrong;
-}
-
-const Record* FindCall(const Observation& run, const std::function<bool(const Record&)>& matches) {
-  const Evidence evidence = run.evidence();
-  for (const std::uint32_t index : evidence.facts().calls) {
-    if (matches(evidence.record(index))) return &evidence.record(index);
-  }
-  return nullptr;
-}
-
-// The process that has the defect, in each run: the one whose call is made to fail, or the one that shows what is wrong. Where neither
-// tells, the one that makes most calls.
-std::vector<std::uint32_t> ProcessesOf(std::span<const Observation> runs, std::span<const Wrong> wanted) {
-  std::vector<std::uint32_t> processes;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const Observation& run = runs[i];
-    const Counts wrong = runs.size() == 1 ? WrongByProcess(run, wanted) : Counts();
-    processes.push_back(MostOf(wrong.empty() ? CallsMade(run) : wrong));
-    // The first fault of the last run, and in a run before the call that fails next.
-    const std::size_t fault = i + 1 == runs.size() ? 1 : i + 1;
-    const Record* const failing = FindCall(runs.back(), [&](const Record& record) { return record.fault == fault; });
-    if (failing == nullptr) continue;
-    const Record* const same = FindCall(run, [&](const Record& record) { return NameOf(record) == NameOf(*failing); });
-    if (same != nullptr) processes.back() = same->pid;
-  }
-  return processes;
-}
-
-std::vector<Lifted> LiftRun(const Observation& run, std::uint32_t process, Shared* shared, SiteTexts* places) {
-  const Evidence evidence = run.evidence();
-  Lifter lifter(run, shared, places);
-  std::vector<Lifted> calls;
+  std::vector<NamedCall> calls;
+  // The gate counts anew in each cycle of a lifecycle in C++, and the calls of all processes together.
+  std::map<BaseId, std::uint32_t> made;
   for (const std::uint32_t index : evidence.facts().calls) {
     const Record& record = evidence.record(index);
     if (record.pid != process || record.end == 0) continue;
-    calls.push_back({NameOf(record), record.fault, lifter.Lift(record)});
+    calls.push_back({&record, CallName(BaseOf(record), ++made[BaseOf(record)])});
+  }
+  return calls;
+}
+
+// Calls that make a context current which a later call retains, by the context.
+using EarlyCalls = std::map<std::uint64_t, std::vector<NamedCall>>;
+
+// The calls that are hit by a fault have these names, and stay where they are in all runs.
+std::set<CallName> NamesOfFailing(const std::vector<NamedCall>& calls) {
+  std::set<CallName> names;
+  for (const NamedCall& call : calls) {
+    if (call.record->fault != 0) names.insert(call.name);
+  }
+  return names;
+}
+
+// The context that a successful call retains; 0: the call retains none.
+std::uint64_t RetainedBy(const Record& record) {
+  return BaseOf(record) == BaseId::DevicePrimaryCtxRetain && record.result == CUDA_SUCCESS ? record.argument[0] : 0;
+}
+
+bool ChoosesContext(const Record& record) {
+  const driver::Effect effect = driver::EffectOf(BaseOf(record)).effect;
+  return effect == driver::Effect::SetsContext || effect == driver::Effect::PushesContext;
+}
+
+std::vector<Lifted> LiftRun(const Observation& run, const std::vector<NamedCall>& made, const std::set<CallName>& failing, Shared* shared,
+                            SiteTexts* places, std::span<const report::Acquired> lost) {
+  Lifter lifter(run, shared, places, lost);
+  std::set<std::uint64_t> retained;
+  for (const NamedCall& call : made) retained.insert(RetainedBy(*call.record));
+  EarlyCalls early;
+  std::vector<Lifted> calls;
+  const auto lift = [&](const NamedCall& call) { calls.push_back({call.name, call.record->fault, lifter.Lift(*call.record, call.name)}); };
+  for (const NamedCall& call : made) {
+    const std::uint64_t context = call.record->argument[0];
+    const bool is_early = ChoosesContext(*call.record) && context != 0 && !lifter.Knows(context) && retained.count(context) != 0;
+    if (is_early && failing.count(call.name) == 0) {
+      early[context].push_back(call);
+      continue;
+    }
+    lift(call);
+    for (const NamedCall& waits : early[RetainedBy(*call.record)]) lift(waits);
+    early.erase(RetainedBy(*call.record));
   }
   return calls;
 }
 
 }  // namespace
 
-std::size_t CallingProcesses(const Observation& run) { return CallsMade(run).size(); }
-
 Result<CallList> LiftCalls(std::span<const Observation> runs, std::span<const faults::Fault> faults, std::span<const Wrong> wanted,
-                           SiteTexts* places) {
+                           SiteTexts* places, std::span<const report::Acquired> lost) {
   Shared shared;
   std::vector<std::vector<Lifted>> lifted;
   const std::vector<std::uint32_t> processes = ProcessesOf(runs, wanted);
-  for (std::size_t i = 0; i < runs.size(); ++i) lifted.push_back(LiftRun(runs[i], processes[i], &shared, places));
+  const auto stay = NamesOfFailing(CallsOf(runs.back(), processes.back()));
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    lifted.push_back(LiftRun(runs[i], CallsOf(runs[i], processes[i]), stay, &shared, places, lost));
+  }
   std::vector<Lifted>& path = lifted.back();
   CallList list;
   list.stages.emplace_back();
@@ -361,29 +384,6 @@ Result<CallList> LiftCalls(std::span<const Observation> runs, std::span<const fa
   if (list.stages.size() != faults.size() + 1) return Status(Exit::Environment, "a fault did not fire in the recorded trial");
   list.variables = shared.variables.Take();
   return list;
-}
-
-Result<std::vector<Observation>> RecordTrial(const Subject& subject, const WorkDir& dir, const std::vector<std::string>& faults,
-                                             int* interrupted) {
-  Subject quiet = subject;
-  quiet.launch.host_probes = HostProbes::None;
-  quiet.launch.stacks_of_objects_only = false;
-  std::vector<Observation> runs;
-  for (std::size_t count = 0; count <= faults.size(); ++count) {
-    const std::string journal = dir.Journal("reduce-" + std::to_string(count) + ".journal");
-    const std::span<const std::string> some(faults.data(), count);
-    const Result<Launch> launch = PrepareRun(quiet, journal, quiet.record_capacity, some, "/dev/null");
-    if (!launch.ok()) return launch.status();
-    const Result<Ending> ending = RunToEnd(*launch, interrupted);
-    if (!ending.ok()) return ending.status();
-    Result<Observation> run = ReadRun(quiet, journal, *ending);
-    unlink(journal.c_str());
-    if (!run.ok()) return run.status();
-    const Status fit = count == 0 ? CheckFaultFree(quiet, *run) : CheckExercised(quiet, *run);
-    if (!fit.ok()) return fit;
-    runs.push_back(std::move(*run));
-  }
-  return runs;
 }
 
 }  // namespace cuaudit::harness

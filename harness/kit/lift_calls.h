@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// lift_calls.h: the driver calls of recorded runs as a CallList, and how a run is recorded.
+// lift_calls.h: the driver calls of recorded runs as a CallList.
 //
 //   Owns      plain values; the runs may go away afterwards.
 //   Threads   one thread.
@@ -13,6 +13,9 @@
 //
 // A handle becomes the variable that the call which made it wrote, and an address an offset in the memory that it lies in. No address and
 // no content of memory remains, nor what a call writes there (faults::IsData): it is 0, and a wait for a value is one for at least 0.
+//
+// The CUDA runtime learns the handle of a primary context through private tables of the driver and makes the context current before it
+// retains it. That cuCtxSetCurrent is moved right behind the cuDevicePrimaryCtxRetain, because only then does a variable hold the context.
 #pragma once
 
 #include <span>
@@ -22,26 +25,14 @@
 #include "harness/kit/call_list.h"
 #include "harness/kit/defect_shown.h"
 #include "harness/process/status.h"
-#include "harness/process/work_dir.h"
 #include "harness/sweep/run/observation.h"
 #include "harness/sweep/run/site_text.h"
 
 namespace cuaudit::harness {
 
-// `faults` are those of the last run, one fewer than there are runs. `places` names where the calls came from.
+// `faults` are those of the last run, one fewer than there are runs. `places` names where the calls came from. `lost` are the places at
+// which the defect acquires what it loses (Step::of_defect).
 Result<CallList> LiftCalls(std::span<const Observation> runs, std::span<const faults::Fault> faults, std::span<const Wrong> wanted,
-                           SiteTexts* places);
-
-// Number of processes that call the driver.
-std::size_t CallingProcesses(const Observation& run);
-
-// Runs a program under the faults of one trial, one more each time, and keeps what was seen.
-//
-//   Owns      the observations; the journals are removed.
-//   Errors    Status: the program cannot be run, or a run is unfit (observation.h).
-
-// The first run has no faults, the last one all of them. Host resources are not watched. `interrupted` is the signal that ended it, or 0.
-Result<std::vector<Observation>> RecordTrial(const Subject& subject, const WorkDir& dir, const std::vector<std::string>& faults,
-                                             int* interrupted);
+                           SiteTexts* places, std::span<const report::Acquired> lost = {});
 
 }  // namespace cuaudit::harness

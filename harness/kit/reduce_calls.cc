@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "faults/driver/effects.h"
@@ -47,17 +49,43 @@ class Reducer {
     }
   }
 
-  // Looks at the whole list; where it does not show the defect, at the list without calls that the replay makes differently.
+  // Looks at the whole list; where it does not show the defect, at the list without calls that the replay makes differently; each time also
+  // without what other defects lose.
   Status Begin() {
-    Result<DefectShown> shown = judge_->Look(list_);
-    for (const auto drop : {&Reducer::DropUnlike, &Reducer::DropContextsOfThreads}) {
-      if (!shown.ok()) return shown.status();
+    judge_->CallFrom(false);
+    const Status first = LookForWanted();
+    if (first.ok() || !list_.has_faults()) return first;
+    // A program may keep objects of one place whether or not a call failed before.
+    judge_->CallFrom(true);
+    kept_.assign(steps_.size(), true);
+    return LookForWanted().ok() ? Status() : first;
+  }
+
+  Status LookForWanted() {
+    const Result<DefectShown> whole = judge_->Look(list_);
+    if (!whole.ok()) return whole.status();
+    using Drop = void (Reducer::*)(const DefectShown&);
+    Result<DefectShown> shown = whole;
+    for (const Drop drop : {Drop(nullptr), &Reducer::DropFailed, &Reducer::DropUnlike, &Reducer::DropContextsOfThreads}) {
+      if (drop != nullptr) {
+        (this->*drop)(*whole);
+        shown = judge_->Look(Build(kept_));
+        if (!shown.ok()) return shown.status();
+      }
       if (HasWanted(*shown)) break;
-      (this->*drop)(*shown);
-      shown = judge_->Look(Build(kept_));
+      const Kept all = kept_;
+      if (!DropOtherPlaces()) continue;
+      Result<DefectShown> chosen = judge_->Look(Build(kept_));
+      if (!chosen.ok()) return chosen.status();
+      if (HasWanted(*chosen)) {
+        shown = std::move(chosen);
+        break;
+      }
+      kept_ = all;
     }
-    if (!shown.ok()) return shown.status();
-    if (!HasWanted(*shown)) return {Exit::Environment, "the recorded calls, made again one after the other, show " + InWords(*shown)};
+    if (!HasWanted(*shown)) {
+      return {Exit::Environment, "the recorded calls, made again one after the other, show " + InWords(*shown) + WhatIsMissing(*whole)};
+    }
     first_ = std::move(*shown);
     most_unlike_ = first_.unlike.size();
     return {};
@@ -182,6 +210,41 @@ class Reducer {
     return true;
   }
 
+  // What a list that does not show the defect lacks.
+  static std::string WhatIsMissing(const DefectShown& shown) {
+    if (!shown.why_nothing.empty()) return ": " + shown.why_nothing;
+    std::map<std::string_view, std::size_t> failed;
+    for (const Step* const step : shown.unlike) ++failed[driver::Name(driver::BaseOf(step->call))];
+    std::string text;
+    for (const auto& [name, count] : failed) text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + std::string(name);
+    return text.empty() ? text : "; calls that succeeded in the program and fail here: " + text;
+  }
+
+  // Another defect may lose objects of the same kind, which it acquires at another place. False when nothing tells the places apart, or
+  // when the call that fails needs such an object.
+  bool DropOtherPlaces() {
+    std::set<driver::Kind> kinds;
+    for (const Step* const step : steps_) {
+      if (step->of_defect) kinds.insert(driver::EffectOf(driver::BaseOf(step->call)).kind);
+    }
+    const std::vector<std::size_t> others = Where([&](const Step& step) {
+      const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(step.call));
+      return driver::IsAcquire(row.effect) && !step.of_defect && kinds.count(row.kind) != 0;
+    });
+    Kept less = kept_;
+    for (const std::size_t one : others) less[one] = false;
+    if (others.empty() || !Close(&less)) return false;
+    kept_ = std::move(less);
+    return true;
+  }
+
+  // What failed in the program did nothing there, and may succeed here: cuDevicePrimaryCtxRelease when the driver was shut down already.
+  void DropFailed(const DefectShown&) {
+    kept_.assign(steps_.size(), true);
+    for (std::size_t i = 0; i < steps_.size(); ++i) kept_[i] = steps_[i]->succeeded;
+    (void)Close(&kept_);
+  }
+
   void DropUnlike(const DefectShown& shown) {
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       if (std::find(shown.unlike.begin(), shown.unlike.end(), steps_[i]) != shown.unlike.end()) kept_[i] = false;
@@ -190,9 +253,9 @@ class Reducer {
   }
 
   // The current context is a thread's own, and one thread makes all calls: only the thread whose call fails may choose it.
-  void DropContextsOfThreads(const DefectShown&) {
+  void DropContextsOfThreads(const DefectShown& shown) {
     if (!list_.has_faults()) return;
-    kept_.assign(steps_.size(), true);
+    DropFailed(shown);
     const std::uint32_t chooses = list_.stages.front().failing->step.thread;
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const driver::Effect effect = driver::EffectOf(driver::BaseOf(steps_[i]->call)).effect;

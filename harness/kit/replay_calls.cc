@@ -114,7 +114,8 @@ bool NamesAVariable(driver::CallId call) {
 
 }  // namespace
 
-CallReplay::CallReplay(const CallList& list) : list_(list), values_(list.variables.size()), homes_(list.variables.size()) {
+CallReplay::CallReplay(const CallList& list, bool one_place)
+    : list_(list), one_place_(one_place), values_(list.variables.size()), homes_(list.variables.size()) {
   room_bytes_ = kScratch;
   for (const CallVariable& variable : list.variables) room_bytes_ += WholePages(variable.host_bytes);
   // Pages that nobody touches take no memory.
@@ -137,17 +138,31 @@ CUresult CallReplay::Run(driver::DriverRef driver) {
   if (room_ == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   values_ = homes_;
   CUresult failed = CUDA_SUCCESS;
-  for (const Stage& stage : list_.stages) {
-    for (const Step& step : stage.steps) (void)Make(driver, step);
-    if (!stage.failing) break;
-    const CUresult result = Make(driver, stage.failing->step);
-    if (result == CUDA_SUCCESS) {
-      for (const Step& step : stage.rest) (void)Make(driver, step);
-      return failed;
-    }
+  bool in_rest = false;
+  std::size_t next = 0;
+  for (std::size_t stage = 0; stage < list_.stages.size();) {
+    const Stage& here = list_.stages[stage];
+    const std::vector<Step>& steps = in_rest ? here.rest : here.steps;
+    const bool may_fail = next == steps.size() && !in_rest && here.failing.has_value();
+    if (next == steps.size() && !may_fail) break;
+    const Step& step = may_fail ? here.failing->step : steps[next];
+    const CUresult result = in_rest && !one_place_ ? MakeElsewhere(driver, step) : Make(driver, step);
+    ++next;
+    if (!may_fail) continue;
+    next = 0;
+    in_rest = result == CUDA_SUCCESS;
+    if (in_rest) continue;
     failed = result;
+    ++stage;
   }
   return failed;
+}
+
+// The empty instruction keeps the function on the stack.
+[[gnu::noinline]] CUresult CallReplay::MakeElsewhere(driver::DriverRef driver, const Step& step) {
+  const CUresult result = Make(driver, step);
+  asm volatile("" ::: "memory");
+  return result;
 }
 
 CUresult CallReplay::Make(driver::DriverRef driver, const Step& step) {

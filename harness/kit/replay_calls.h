@@ -25,8 +25,9 @@ CUresult MakeCall(driver::DriverRef driver, driver::CallId call, const std::uint
 
 class CallReplay {
  public:
-  // Borrows the list.
-  explicit CallReplay(const CallList& list);
+  // Borrows the list. `one_place`: what follows when a call succeeds comes from the same function as what follows when it fails. Otherwise
+  // it comes from another one, as in a reducer.
+  explicit CallReplay(const CallList& list, bool one_place = false);
   CallReplay(const CallReplay&) = delete;
   CallReplay& operator=(const CallReplay&) = delete;
   ~CallReplay();
@@ -41,8 +42,10 @@ class CallReplay {
 
  private:
   CUresult Make(driver::DriverRef driver, const Step& step);
+  CUresult MakeElsewhere(driver::DriverRef driver, const Step& step);
 
   const CallList& list_;
+  const bool one_place_;
   std::vector<std::uint64_t> values_;  // of the variables
   std::vector<std::uint64_t> homes_;   // of variables that are host memory: where it lies
   char* room_ = nullptr;

@@ -117,23 +117,37 @@ Status InProcessRunner::Give(std::vector<TrialOrder> orders) {
   return {};
 }
 
+Status InProcessRunner::SetFaults(const std::vector<std::string>& faults) {
+  faults_.clear();
+  plan_ = faults::Plan();
+  for (const std::string& text : faults) {
+    faults::Fault fault;
+    const faults::ParseError error = faults::ParseFault(text, &fault);
+    if (error.expected != nullptr)
+      return {Exit::Usage, "fault '" + text + "': column " + std::to_string(error.column) + ": expected " + error.expected};
+    if (!plan_.Add(fault)) return {Exit::Usage, "expected at most " + std::to_string(faults::kMaxFaults) + " faults in one trial"};
+    faults_.push_back(fault);
+  }
+  return {};
+}
+
+Result<faults::JournalView> InProcessRunner::Record(const std::vector<std::string>& faults) {
+  const Status fit = SetFaults(faults);
+  if (!fit.ok()) return fit;
+  const Result<Ending> ending = Execute(plan_, Stacks::All);
+  if (!ending.ok()) return ending.status();
+  const faults::JournalView journal = world_->Journal();
+  return trace_.cycle[0].finished ? journal.Part(0, trace_.cycle[0].end_record) : journal;
+}
+
 Result<TrialSeen> InProcessRunner::Next() {
   const Status stopped(Exit::Failure, "stopped by a signal");
   if (interrupted() != 0) return stopped;
   const TrialOrder order = std::move(orders_.front());
   orders_.pop_front();
-  faults_.clear();
-  plan_ = faults::Plan();
-  bool by_site = false;
-  for (const std::string& text : order.faults) {
-    faults::Fault fault;
-    const faults::ParseError error = faults::ParseFault(text, &fault);
-    if (error.expected != nullptr)
-      return Status(Exit::Usage, "fault '" + text + "': column " + std::to_string(error.column) + ": expected " + error.expected);
-    if (!plan_.Add(fault)) return Status(Exit::Usage, "expected at most " + std::to_string(faults::kMaxFaults) + " faults in one trial");
-    faults_.push_back(fault);
-    by_site = by_site || fault.site != 0;
-  }
+  const Status fit = SetFaults(order.faults);
+  if (!fit.ok()) return fit;
+  const bool by_site = std::any_of(faults_.begin(), faults_.end(), [](const faults::Fault& fault) { return fault.site != 0; });
   if (shared_trace_ == nullptr) LastWords::Set(WordsFor(lifecycle_.name(), order.faults));
 
   TrialSeen one;

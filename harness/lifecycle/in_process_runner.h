@@ -45,10 +45,14 @@ class InProcessRunner final : public Runner {
   bool genuine() const { return genuine_; }
   // An error once the genuine driver's context is lost, because no later trial of this process would be valid. `left`: trials not yet run.
   Status WhyLost(std::size_t left) const;
+  // Runs the lifecycle once more under these faults, for whoever keeps the trial: its calls, with their call stacks, until the end of the
+  // faulted cycle. The journal is valid until the next run.
+  Result<faults::JournalView> Record(const std::vector<std::string>& faults);
   const Counted& skipped() const { return skipped_; }
   std::vector<Because> unmetered() const;
 
  private:
+  Status SetFaults(const std::vector<std::string>& faults);
   Status CheckHostFaults() const;
   Result<Observation> RunFaultFree(TrialWorld* world, bool first);
   Metering MeteringOfRuns() const;

@@ -19,6 +19,7 @@
 #include "harness/process/work_dir.h"
 #include "harness/sweep/plan/plan_file.h"
 #include "harness/sweep/report_rows.h"
+#include "harness/sweep/run/kept_trial.h"
 #include "harness/sweep/run/rehearsal.h"
 #include "harness/sweep/sweep_engine.h"
 #include "reports/defect_words.h"
@@ -70,6 +71,7 @@ Status ReadSettings(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
     if (status.ok()) status = CheckOutput(output.file, "--format");
   }
   name(&settings->trials);
+  name(&settings->keep_trial);
   return status.ok() ? CheckOutput(settings->trials, "--trials") : status;
 }
 
@@ -175,6 +177,17 @@ void CompleteReport(const Audit& audit, const std::vector<std::string>& only, co
   if (told || audit.outcome == AuditOutcome::Error) run->message.told = audit.message;
 }
 
+// Keeps what `cuaudit reduce` needs of the trial. The faults that its report names are those of `only`.
+Status KeepTrial(const std::string& directory, const std::vector<std::string>& only, const report::Run& run, InProcessRunner* runner) {
+  for (std::size_t count = 0; count <= only.size(); ++count) {
+    const Result<faults::JournalView> journal = runner->Record({only.begin(), only.begin() + static_cast<std::ptrdiff_t>(count)});
+    if (!journal.ok()) return journal.status();
+    const Status kept = KeepRun(directory, count, *journal);
+    if (!kept.ok()) return kept;
+  }
+  return WriteReport(run, {Format::Json, ResultOfTrial(directory)});
+}
+
 }  // namespace
 
 void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& options, const std::vector<std::string>& only, Audit* audit) {
@@ -242,6 +255,10 @@ void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
   }
   if (!settings.trials.empty()) {
     status = WriteTrialRows(TrialRows(engine), run, settings.trials);
+    if (!status.ok()) Fail(status, audit);
+  }
+  if (!settings.keep_trial.empty() && audit->outcome != AuditOutcome::Error) {
+    status = KeepTrial(settings.keep_trial, only, run, &runner);
     if (!status.ok()) Fail(status, audit);
   }
   stop_signals.reset();

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "faults/driver/call_id.h"
 #include "faults/journal/recording.h"
 #include "faults/journal/stack_key.h"
 #include "harness/recording/recording.h"
@@ -162,9 +163,15 @@ std::vector<std::uint32_t> StacksOf(std::span<const faults::Record> records, Tab
   return stacks;
 }
 
-}  // namespace
+void DropData(faults::Record* record) {
+  if (record->kind != faults::RecordKind::Call || record->call >= driver::kCallCount) return;
+  const driver::BaseId base = driver::BaseOf(static_cast<driver::CallId>(record->call));
+  for (std::size_t i = 0; i < faults::kRecordArguments; ++i) {
+    if (faults::IsData(base, i)) record->argument[i] = 0;
+  }
+}
 
-std::string PackJournal(const faults::JournalView& journal) {
+std::string PackRun(const faults::JournalView& journal, bool with_data) {
   const std::span<const faults::Record> records = journal.records();
   Tables tables(journal);
   tables.KeepModules();
@@ -176,9 +183,15 @@ std::string PackJournal(const faults::JournalView& journal) {
   for (std::size_t i = 0; i < records.size(); ++i) {
     faults::Record* const made = ::new (static_cast<void*>(row++)) faults::Record(records[i]);
     made->stack = stacks[i];
+    if (!with_data) DropData(made);
   }
   return packed.Text();
 }
+
+}  // namespace
+
+std::string PackJournal(const faults::JournalView& journal) { return PackRun(journal, true); }
+std::string PackWithoutData(const faults::JournalView& journal) { return PackRun(journal, false); }
 
 std::string PackRecording(const faults::JournalView& journal, const Recording& recording) {
   Tables tables(journal);

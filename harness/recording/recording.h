@@ -72,6 +72,9 @@ std::optional<pid_t> WriterOf(const std::string& path, const Recording& recordin
 // The bytes of the packed journal of a run, which keeps all its modules. No process may write `journal` any more.
 std::string PackJournal(const faults::JournalView& journal);
 
+// The same, without arguments that are data of the program (faults::IsData): for people who send it.
+std::string PackWithoutData(const faults::JournalView& journal);
+
 // The bytes of the packed recording. `recording` was read from `journal`.
 std::string PackRecording(const faults::JournalView& journal, const Recording& recording);
 

@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: MIT
 """Parts of scripts/gpu_check about code that no one here wrote: what grows when PyTorch, CuPy, JAX, Numba, cuda.core or NVIDIA's own libraries
-make, use and destroy an object ten times, how many defects a sweep of NVIDIA's libraries finds, and whether PyTorch's own viewer reads our
-allocator's snapshot."""
+make, use and destroy an object ten times, how many defects a sweep of NVIDIA's libraries finds and which have an issue kit, and whether PyTorch's
+own viewer reads our allocator's snapshot."""
+import argparse
 import glob
 import json
 import os
 import re
+import shutil
 import sys
 import sysconfig
 import time
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e/users"))
+import kits  # noqa: E402
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 FRAMEWORKS = ("torch", "cupy", "jax", "numba")
@@ -114,14 +119,27 @@ def memory_viz(check, python, snapshot):
 
 
 # What is swept, and the file name of its library behind "lib".
-SUBJECTS = {"cublas": "cublas", "cufft": "cufft", "cudnn": "cudnn", "cublasLt": "cublasLt", "cusolver": "cusolver", "cusparse": "cusparse"}
+SUBJECTS = {"cublas": "cublas", "cufft": "cufft", "cudnn": "cudnn", "cublasLt": "cublasLt", "cusolver": "cusolver", "cusparse": "cusparse",
+            "nvjpeg": "nvjpeg"}
+
+
+def wheels():
+    """Where Python's packages of NVIDIA's libraries are."""
+    return [f"{place}/nvidia/*" for place in dict.fromkeys([*sys.path, sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]) if place]
 
 
 def library_file(name):
-    wheels = dict.fromkeys([*sys.path, sysconfig.get_path("purelib"), sysconfig.get_path("platlib")])
-    places = [f"{place}/nvidia/*/lib" for place in wheels if place] + ["/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib"]
+    places = [f"{place}/lib" for place in wheels()] + ["/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib"]
     files = [file for place in places for file in sorted(glob.glob(f"{place}/lib{name}.so.*"), reverse=True)]
     return files[0] if files else None
+
+
+def toolkit():
+    """A directory with include/cuda.h."""
+    compiler = shutil.which("nvcc")
+    places = [os.environ.get("CUDA_HOME", ""), "/usr/local/cuda", str(Path(compiler).resolve().parent.parent) if compiler else "", *wheels()]
+    found = [str(Path(header).parent.parent) for place in places if place for header in sorted(glob.glob(f"{place}/include/cuda.h"))]
+    return found[0] if found else None
 
 
 def in_short(defect):
@@ -132,24 +150,64 @@ def in_short(defect):
             "trials": defect["trials"], "acquired": acquired["call"], "by": where(acquired["stack"])[:3]}
 
 
+def sweep(check, name, jobs, bound, file=None):
+    """Every driver call of making and destroying one object of the library fails in turn. The library, the path of the report, how long it took
+    and how it ended; None where the library or the report is missing, which is noted."""
+    file = file or library_file(SUBJECTS[name])
+    if file is None:
+        check.skip(f"sweep of {name}", f"lib{SUBJECTS[name]} is not here")
+        return None
+    report = check.out / f"sweep_{name}.json"
+    started = time.monotonic()
+    done = check.run(["timeout", "--signal=TERM", str(bound), check.tool, "sweep", f"--driver={check.driver}", "--depth=1", "--isolation=spawn", f"--jobs={jobs}",
+                      "--format", "json", "--output", report, "--", check.build / "bin/library_subject", file, name, "2"], timeout=bound + 60,
+                     env=dict(os.environ, LD_LIBRARY_PATH=f"{Path(file).parent}:{os.environ.get('LD_LIBRARY_PATH', '')}"))
+    seconds = round(time.monotonic() - started, 1)
+    if report.is_file():
+        return file, report, seconds, done
+    check.note(f"sweep of {name}", False, exit=done.returncode, seconds=seconds, stderr=done.stderr[-400:])
+    return None
+
+
 def library_sweeps(check, names, jobs, bound):
-    """Every driver call of making and destroying one object of each of NVIDIA's libraries fails in turn: how many defects that is."""
-    program = check.build / "bin/library_subject"
+    """How many defects a sweep of each of NVIDIA's libraries finds."""
     for name in names:
-        file = library_file(SUBJECTS[name])
-        if file is None:
-            check.skip(f"sweep of {name}", f"lib{SUBJECTS[name]} is not here")
+        swept = sweep(check, name, jobs, bound)
+        if swept is None:
             continue
-        report = check.out / f"sweep_{name}.json"
-        started = time.monotonic()
-        done = check.run(["timeout", "--signal=TERM", str(bound), check.tool, "sweep", f"--driver={check.driver}", "--depth=1", "--isolation=spawn", f"--jobs={jobs}",
-                          "--format", "json", "--output", report, "--", program, file, name, "2"], timeout=bound + 60,
-                         env=dict(os.environ, LD_LIBRARY_PATH=f"{Path(file).parent}:{os.environ.get('LD_LIBRARY_PATH', '')}"))
-        seconds = round(time.monotonic() - started, 1)
-        if not report.is_file():
-            check.note(f"sweep of {name}", False, exit=done.returncode, seconds=seconds, stderr=done.stderr[-400:])
-            continue
+        file, report, seconds, done = swept
         data = json.loads(report.read_text())
         report.unlink()
         check.note(f"sweep of {name}", data["totals"]["fired"] > 0, file=os.path.basename(file), seconds=seconds, outcome=data["outcome"], calls=data["totals"]["calls"],
                    trials=data["totals"]["trials"], findings=len(data["findings"]), defects=len(data["defects"]), what=[in_short(one) for one in data["defects"]], why="" if data["totals"]["fired"] else done.stderr.strip()[-300:])
+
+
+def library_kits(check, names, jobs, bound, file, until):
+    """An issue kit of each defect of NVIDIA's libraries that driver calls show, compiled and audited on the simulated driver, in kits/ of the
+    results. Beside it, in trials/, the recorded runs: `cuaudit reduce FINGERPRINT trials/NAME` makes the kit again on a machine without a GPU."""
+    cuda = toolkit()
+    if cuda is None:
+        return check.skip("library kits", "cuda.h is not here")
+    made = kits.Rows(argparse.Namespace(tool=str(check.tool), cuda=cuda), check.out)
+    for name in names:
+        if time.monotonic() > until:
+            check.skip(f"kits of {name}", "the time is over")
+            continue
+        swept = sweep(check, name, jobs, bound, file)
+        if swept is None:
+            continue
+        library, report, seconds, _ = swept
+        made.environment["LD_LIBRARY_PATH"] = f"{Path(library).parent}:{os.environ.get('LD_LIBRARY_PATH', '')}"
+        data = json.loads(report.read_text())
+        rows, others = [], {}
+        for defect in data["defects"]:
+            place = f"{name}-{defect['fingerprint']}"
+            started = time.monotonic()
+            before, calls, why = made.reduce(report, defect["fingerprint"], check.out / "kits" / place, ("--keep-trial", str(check.out / "trials" / place)))
+            if ": no kit: " in why:
+                others[defect["rule"]] = others.get(defect["rule"], 0) + 1
+                continue
+            rows.append({**in_short(defect), "kit": place, "before": before, "calls": calls, "why": why, "seconds": round(time.monotonic() - started, 1)})
+        report.unlink()
+        check.note(f"kits of {name}", all(not row["why"] for row in rows), file=os.path.basename(library), seconds=seconds, trials=data["totals"]["trials"],
+                   calls=data["totals"]["calls"], defects=len(data["defects"]), kits=sum(not row["why"] for row in rows), rows=rows, not_shown_by_calls=others)

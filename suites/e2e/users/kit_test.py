@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """`cuaudit reduce` as a user runs it: the committed kit comes out again byte by byte, its script shows the defect, and bad input is refused.
 
-    kit_test.py --tool build/dev/bin/cuaudit --root . --cuda /usr/local/cuda
+    kit_test.py --tool build/dev/bin/cuaudit --root . --cuda /usr/local/cuda --lifecycles build/dev/bin/replay_subject
+    kit_test.py ... --only committed         a part: committed, others, kept, lifecycle or refused
     kit_test.py ... --write                  writes examples/issues anew
 
 Exit status: 0 all is well, 1 it is not, 77 the headers are not those of the committed kit.
@@ -79,6 +80,7 @@ int main(int argc, char **argv) {{
 class Test:
     def __init__(self, arguments, directory):
         self.tool, self.root, self.cuda = arguments.tool, Path(arguments.root), arguments.cuda
+        self.lifecycles = arguments.lifecycles
         self.directory = Path(directory)
         self.environment = dict(os.environ, CUDA_HOME=arguments.cuda, CUAUDIT=arguments.tool)
         for name in ("CUAUDIT_OPTIONS", "CC"):
@@ -140,11 +142,14 @@ class Test:
             self.expect(f"{words} finds something", status == 1, err)
             texts = ""
             for defect in json.loads((self.directory / "other.json").read_text())["defects"]:
-                shutil.rmtree(self.directory / "made", ignore_errors=True)
-                status, out, err = self.run(self.tool, "reduce", defect["fingerprint"], "other.json", "--kit", "made", "--cuda", self.cuda)
+                for place in ("made", "made_of"):
+                    shutil.rmtree(self.directory / place, ignore_errors=True)
+                status, out, err = self.run(self.tool, "reduce", defect["fingerprint"], "other.json", "--kit", "made", "--keep-trial", "made_of", "--cuda", self.cuda)
                 self.expect(f"the kit of {words} {defect['fingerprint']} is confirmed", status == 0, f"{status} {out}{err}")
                 if status == 0:
                     texts += "".join((self.directory / "made" / name).read_text() for name in FILES)
+                kept = b"".join(path.read_bytes() for path in (self.directory / "made_of").iterdir())
+                self.expect("a kept trial has no data of the program", kept and SECRET.to_bytes(4, "little") not in kept)
             for call in calls:
                 self.expect(f"{call} is in a kit", f"{call}(" in texts, texts)
             for form in (f"{SECRET}", f"{SECRET:x}"):
@@ -185,8 +190,72 @@ class Test:
             self.expect(f"reduce {words}", status == 2 and told in err and err.count("\n") == 1 and out == "", f"{status} {out}{err}")
         self.expect("no kit was begun", not (self.directory / "no_kit").exists())
 
+    def of_a_kept_trial(self, report):
+        """From the recorded runs alone: the program is somewhere else."""
+        fingerprint = report["defects"][NUMBER]["fingerprint"]
+        status, out, err = self.run(self.tool, "reduce", fingerprint, "report.json", "--keep-trial", "trial", "--kit", "first", "--cuda", self.cuda)
+        self.expect("the trial is kept", status == 0 and sorted(os.listdir(self.directory / "trial")) == ["replay.json", "result.json", "run-0.journal", "run-1.journal"],
+                    f"{status} {out}{err}")
+        (self.directory / "picture_pool").rename(self.directory / "elsewhere")
+        status, out, err = self.run(self.tool, "reduce", fingerprint, "trial", "--kit", "second", "--cuda", self.cuda)
+        self.expect("the kit of a kept trial", status == 0 and "runs" not in err, f"{status} {out}{err}")
+        calls = [[line.split("//")[0] for line in (self.directory / kit / "reducer.c").read_text().splitlines() if line.startswith("  ")]
+                 for kit in ("first", "second") if (self.directory / kit).exists()]
+        self.expect("both have the same calls", len(calls) == 2 and calls[0] == calls[1] and calls[0], calls)
+        (self.directory / "elsewhere").rename(self.directory / "picture_pool")
+        whole = (self.directory / "trial/run-1.journal").read_bytes()
+        broken = {"run-1.journal": (whole[:len(whole) // 2], b"", b"cuauditJ" + b"\xff" * 5000, whole[:200]),
+                  "run-0.journal": (b"no journal \x1b[31m" * 1000,), "result.json": (b"{", b"\xff\xfe"), "replay.json": (b"{}", b"[" * 5000)}
+        for name, wrongs in broken.items():
+            for wrong in wrongs:
+                shutil.rmtree(self.directory / "bad", ignore_errors=True)
+                shutil.copytree(self.directory / "trial", self.directory / "bad")
+                (self.directory / "bad" / name).write_bytes(wrong)
+                status, out, err = self.run(self.tool, "reduce", fingerprint, "bad", "--kit", "no_kit", "--cuda", self.cuda)
+                self.expect(f"{name} with {wrong[:20]}", status == 2 and f"bad/{name}" in err and err.count("\n") == 1 and out == "", f"{status} {out}{err}")
+        (self.directory / "bad/run-1.journal").unlink()
+        shutil.copy(self.directory / "trial/replay.json", self.directory / "bad/replay.json")
+        for words, told in (((fingerprint, "bad"), "bad/run-1.journal"), ((fingerprint, "trial", "--", "./picture_pool"), "expected no program"),
+                            (("v2-0", "trial"), "expected a defect with the fingerprint 'v2-0'"),
+                            ((fingerprint, "trial", "--keep-trial", "new"), "expected a result whose trial is run"),
+                            ((fingerprint, "report.json", "--keep-trial", "trial"), "expected a directory that is new or empty")):
+            status, out, err = self.run(self.tool, "reduce", *words, "--kit", "no_kit", "--cuda", self.cuda)
+            self.expect(f"reduce {words}", status == 2 and told in err and err.count("\n") == 1 and out == "", f"{status} {out}{err}")
+        self.expect("no kit of a broken trial was begun", not (self.directory / "no_kit").exists() and not (self.directory / "new").exists())
+
+    def of_a_lifecycle(self):
+        """A test in GoogleTest sweeps it in its own process, and keeps the trial there when it is run by the line of the defect."""
+        self.environment["CUAUDIT_SWEEP"] = "--format json=lifecycle.json"
+        status, out, err = self.run(self.lifecycles, "--gtest_filter=Sizes/Pool.UnwindsCleanly/0")
+        del self.environment["CUAUDIT_SWEEP"]
+        self.expect("the lifecycle has a defect", status == 1 and (self.directory / "lifecycle.json").is_file(), f"{status} {out}{err}")
+        (defect,) = json.loads((self.directory / "lifecycle.json").read_text())["defects"]
+        for way, words in (("of_test", ()), ("kept", ("--keep-trial", "kept_lifecycle", "--", self.lifecycles))):
+            status, out, err = self.run(self.tool, "reduce", defect["fingerprint"], "lifecycle.json", "--kit", way, "--cuda", self.cuda, *words)
+            self.expect(f"the kit {way}", status == 0 and "runs CUAUDIT_CASE=" in err, f"{status} {out}{err}")
+        status, out, err = self.run(self.tool, "reduce", defect["fingerprint"], "kept_lifecycle", "--kit", "of_kept", "--cuda", self.cuda)
+        self.expect("the kit of the kept lifecycle", status == 0 and "runs" not in err, f"{status} {out}{err}")
+        for way in ("of_test", "kept", "of_kept"):
+            text = (self.directory / way / "reducer.c").read_text() if (self.directory / way).exists() else ""
+            self.expect(f"{way} has its calls and its place", "cuStreamCreate(" in text and "cuEventCreate(" in text and "Loses::Init" in text, text)
+            status, out, err = self.run("sh", f"{way}/run.sh")
+            self.expect(f"run.sh of {way} shows it", status == 1 and defect["rule"] in out, f"{status} {out}{err}")
+        text = (self.directory / "lifecycle.json").read_text()
+        for name, change, expected, told in (("evil", lambda line: "CUAUDIT_OPTIONS=kernels=/x " + line, 2, "expected CUAUDIT_CASE or CUAUDIT_FAULT"),
+                                             ("empty", lambda line: "CUAUDIT_CASE=x", 2, "expected a test behind the variables"),
+                                             ("other", lambda line: "CUAUDIT_CASE=x /bin/true", 3, "the test kept no trial"),
+                                             ("gone", lambda line: "CUAUDIT_CASE=x /nonexistent/test", 2, "/nonexistent/test")):
+            changed = json.loads(text)
+            for finding in changed["findings"]:
+                finding["reproduce"] = change(finding["reproduce"])
+            (self.directory / f"{name}.json").write_text(json.dumps(changed))
+            status, out, err = self.run(self.tool, "reduce", defect["fingerprint"], f"{name}.json", "--kit", "no_kit", "--cuda", self.cuda)
+            self.expect(f"the line is {name}", status == expected and told in err and out == "" and not (self.directory / "no_kit").exists(), f"{status} {out}{err}")
+
     def refused(self, report):
         fingerprint = report["defects"][NUMBER]["fingerprint"]
+        if not (self.directory / "kit").exists():
+            self.run(self.tool, "reduce", fingerprint, "report.json", "--kit", "kit", "--cuda", self.cuda)
         text = (self.directory / "report.json").read_text()
         (self.directory / "cut.json").write_text(text[:len(text) // 2])
         evil = json.loads(text)
@@ -197,9 +266,6 @@ class Test:
         for finding in other["findings"]:
             finding["reproduce"] = "cuaudit doctor"
         (self.directory / "other.json").write_text(json.dumps(other))
-        inside = json.loads(text)
-        inside["totals"]["isolation_by_id"] = [dict(row, **{"in": "in_process"}) for row in inside["totals"]["isolation_by_id"]]
-        (self.directory / "inside.json").write_text(json.dumps(inside))
         foreign = json.loads(text)
         for finding in foreign["findings"]:
             finding["reproduce"] = finding["reproduce"].replace(" -- ", " --real-driver=/nonexistent/x --kernels=/nonexistent/k --environment=LD_PRELOAD=x -- ")
@@ -216,7 +282,6 @@ class Test:
                 (("../v2-0", "report.json"), 2, "expected a fingerprint"), ((fingerprint, "nothing.json"), 2, "nothing.json"),
                 ((fingerprint, "cut.json"), 2, "cut.json"), ((fingerprint, "evil.json"), 2, "has no line that shows it again"),
                 ((fingerprint, "other.json"), 2, "expected cuaudit replay, run or cycles"),
-                ((fingerprint, "inside.json"), 3, "no kit: the defect is of a lifecycle in C++"),
                 ((fingerprint, "report.json", "--kit", "kit"), 2, "kit: expected a directory that is new or empty"),
                 ((fingerprint, "nothing.json", "--kit", "kit"), 2, "kit: expected a directory that is new or empty"),
                 ((fingerprint, "report.json", "--kit", "report.json"), 2, "report.json: expected a directory that is new or empty"),
@@ -246,8 +311,9 @@ class Test:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name in ("tool", "root", "cuda"):
+    for name in ("tool", "root", "cuda", "lifecycles"):
         parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--only", action="append", choices=("committed", "others", "kept", "lifecycle", "refused"))
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
@@ -257,11 +323,11 @@ def main():
         if not arguments.write and f"CUDA {report['driver']['version']}." not in page.read_text():
             print("the committed kit was made with other headers")
             return 77
-        test.committed(report, arguments.write)
-        test.of_another_program()
-        test.of_a_recording()
-        test.refused(report)
-        test.not_confirmed(report)
+        parts = {"committed": lambda: test.committed(report, arguments.write), "others": lambda: (test.of_another_program(), test.of_a_recording()),
+                 "kept": lambda: test.of_a_kept_trial(report), "lifecycle": test.of_a_lifecycle,
+                 "refused": lambda: (test.refused(report), test.not_confirmed(report))}
+        for name in arguments.only or parts:
+            parts[name]()
         return 1 if test.failures else 0
 
 

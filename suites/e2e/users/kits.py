@@ -23,6 +23,7 @@ from pathlib import Path
 
 MOST_CALLS = 60
 ENOUGH = 0.9
+MOST_SECONDS = 180  # that a reduction may take
 
 BLAMED = {
     "blame": "early_return wrong_label nested_helper nested_caller half_close loop_inside loop_around lost_together context_children swallowed "
@@ -89,19 +90,23 @@ class Rows:
             title = name if len(found) == 1 else f"{name} ({number + 1})"
             self.rows.append((title, defect["rule"], *self.reduce(report, defect["fingerprint"])))
 
-    def reduce(self, report, fingerprint):
-        kit = self.directory / "kit"
+    def reduce(self, report, fingerprint, kit=None, more=()):
+        """Calls before and after, and why there is no kit; empty: there is one, in the directory `kit`."""
+        kit = kit or self.directory / "kit"
         shutil.rmtree(kit, ignore_errors=True)
-        made = self.run([self.arguments.tool, "reduce", fingerprint, str(report), "--kit", str(kit), "--cuda", self.arguments.cuda])
+        try:
+            made = self.run([self.arguments.tool, "reduce", fingerprint, str(report), "--kit", str(kit), "--cuda", self.arguments.cuda, *more], timeout=MOST_SECONDS)
+        except subprocess.TimeoutExpired:
+            return 0, 0, f"no end after {MOST_SECONDS} s"
         sizes = re.search(r"(\d+) of (\d+) calls", made.stdout + made.stderr)
         calls, before = (int(sizes[1]), int(sizes[2])) if sizes else (0, 0)
         if made.returncode != 0:
-            return before, calls, made.stderr.strip().splitlines()[-1]
+            return before, calls, (made.stderr.strip().splitlines() or [f"reduce ends with {made.returncode}"])[-1]
         shown = self.run(["sh", str(kit / "run.sh")])
         page = (kit / "ISSUE.md").read_text()
         if shown.returncode != 1:
             return before, calls, f"run.sh ends with {shown.returncode}"
-        if "**Not confirmed.**" in page or re.search(r"\b0x[0-9a-f]{6,}", (kit / "reducer.c").read_text() + page):
+        if "**Not confirmed.**" in page or re.search(r"(?<![\w+])0x[0-9a-f]{6,}", (kit / "reducer.c").read_text() + page):
             return before, calls, "the page is not confirmed, or names an address"
         missing = [line for line in re.findall(r"- <code>(\w+)</code>: \d+ <code>(\w+)</code>", page)
                    if not (re.search(line[0].replace("_", "[_ ]"), shown.stdout) and line[1] in shown.stdout)]

@@ -22,6 +22,7 @@ static const struct {
               {"cusolver", "cusolverDnCreate", "cusolverDnDestroy"},
               {"cusparse", "cusparseCreate", "cusparseDestroy"},
               {"cudnn", "cudnnCreate", "cudnnDestroy"},
+              {"nvjpeg", "nvjpegCreateSimple", "nvjpegDestroy"},
               {"cufft", "cufftPlan1d", "cufftDestroy"}};
 
 static int run_cycle(void *make, void *destroy, int is_plan) {
@@ -41,7 +42,7 @@ int main(int argc, char **argv) {
   size_t kind = 0;
   while (argc >= 3 && kind < sizeof(kKinds) / sizeof(kKinds[0]) && strcmp(kKinds[kind].kind, argv[2]) != 0) ++kind;
   if (argc < 3 || kind == sizeof(kKinds) / sizeof(kKinds[0]) || cycles < 1) {
-    fprintf(stderr, "usage: library_subject FILE cublas|cublasLt|cusolver|cusparse|cudnn|cufft [CYCLES]\n");
+    fprintf(stderr, "usage: library_subject FILE cublas|cublasLt|cusolver|cusparse|cudnn|nvjpeg|cufft [CYCLES]\n");
     return 2;
   }
   void *library = dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL);

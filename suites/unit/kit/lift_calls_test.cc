@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "faults/journal/recording.h"
 #include "harness/kit/issue_text.h"
 #include "harness/kit/parameters.h"
+#include "harness/kit/recorded_runs.h"
 #include "harness/kit/reducer_text.h"
 #include "suites/support/temporary_dir.h"
 #include "suites/unit/kit/kit_lists.h"
@@ -118,6 +120,90 @@ TEST(LiftCalls, TheProcessIsTheOneWhoseCallFails) {
   ASSERT_TRUE(list.ok()) << list.status().message();
   EXPECT_EQ(CountCalls(*list), 1U);
   EXPECT_EQ(list->stages.front().failing->step.call, CallId::EventCreate);
+}
+
+constexpr std::uint64_t kContext = 0xc1;
+
+// As the CUDA runtime begins: it knows the handle from a private table.
+void BeginAsTheRuntime(JournalBuilder* journal, bool fails) {
+  faults::Record& sets = journal->Call(CallId::CtxSetCurrent);
+  sets.argument[0] = kContext;
+  if (fails) {
+    sets.fault = 1;
+    sets.result = CUDA_ERROR_INVALID_CONTEXT;
+    return;
+  }
+  journal->Call(CallId::DevicePrimaryCtxRetain).argument[0] = kContext;
+  journal->Call(CallId::StreamCreate).argument[0] = 0x51;
+}
+
+TEST(LiftCalls, AContextIsMadeCurrentAfterItIsRetained) {
+  const TemporaryDir dir;
+  JournalBuilder journal(dir.path() + "/journal");
+  BeginAsTheRuntime(&journal, false);
+  const CallList list = Lift(journal.Read(), {});
+  EXPECT_EQ(CallsOf(list), (std::vector<CallId>{CallId::DevicePrimaryCtxRetain, CallId::CtxSetCurrent, CallId::StreamCreate}));
+  const std::vector<Step>& steps = list.stages.front().steps;
+  EXPECT_EQ(steps.at(1).values.at(0).is, CallValue::Is::Variable);
+  EXPECT_EQ(steps.at(1).values.at(0).variable, steps.at(0).values.at(0).variable);
+}
+
+TEST(LiftCalls, ACallThatFailsStaysBeforeTheContextIsRetained) {
+  const TemporaryDir dir;
+  std::vector<Observation> runs;
+  for (const bool fails : {false, true}) {
+    JournalBuilder journal(dir.path() + (fails ? "/second" : "/first"));
+    BeginAsTheRuntime(&journal, fails);
+    runs.push_back(journal.Read());
+  }
+  faults::Fault fault;
+  fault.base = BaseId::CtxSetCurrent;
+  fault.code = CUDA_ERROR_INVALID_CONTEXT;
+  SiteTexts places;
+  const Result<CallList> list = LiftCalls(runs, {&fault, 1}, {}, &places);
+  ASSERT_TRUE(list.ok()) << list.status().message();
+  EXPECT_EQ(list->stages.front().failing->step.call, CallId::CtxSetCurrent);
+  ASSERT_EQ(list->stages.front().rest.size(), 2U);
+  EXPECT_EQ(list->stages.front().rest.front().call, CallId::DevicePrimaryCtxRetain);
+}
+
+TEST(LiftCalls, WhatTheDefectAcquiresIsToldByItsPlace) {
+  const TemporaryDir dir;
+  JournalBuilder journal(dir.path() + "/journal");
+  journal.StackIn(1, dir.path() + "/libnorth.so");
+  for (const std::uint32_t stack : {1U, 0U}) {
+    faults::Record& made = journal.Call(CallId::StreamCreate);
+    made.stack = stack;
+    made.argument[0] = 0x50 + stack;
+  }
+  const Observation run = journal.Read();
+  SiteTexts places;
+  std::vector<report::Acquired> all;
+  for (const std::uint32_t index : run.evidence().facts().calls) {
+    const Site site = SiteOf(run.evidence().record(index));
+    all.push_back(*places.Text(run.journal, site, SiteKey(run.journal, site)));
+  }
+  ASSERT_EQ(all.size(), 2U);
+  ASSERT_FALSE(IsSamePlace(all[0], all[1]));
+  const Result<CallList> list = LiftCalls({&run, 1}, {}, {}, &places, std::span(all).first(1));
+  ASSERT_TRUE(list.ok());
+  EXPECT_TRUE(list->stages.front().steps.at(0).of_defect);
+  EXPECT_FALSE(list->stages.front().steps.at(1).of_defect);
+}
+
+TEST(LiftCalls, ArraysOfAttributesHoldOne) {
+  const TemporaryDir dir;
+  JournalBuilder journal(dir.path() + "/journal");
+  faults::Record& asks = journal.Call(CallId::PointerGetAttributes);
+  asks.argument[0] = 7;
+  asks.argument[1] = asks.argument[2] = kSecret;
+  const CallList list = Lift(journal.Read(), {});
+  const Step& step = list.stages.front().steps.at(0);
+  EXPECT_EQ(step.values.at(0).number, 1U);
+  for (const std::size_t i : {1U, 2U}) EXPECT_EQ(step.values.at(i).is, CallValue::Is::Structure);
+  Reduction reduction;
+  reduction.list = list;
+  EXPECT_THAT(ReducerText(list, {}, false), HasSubstr("(1, &(CUpointer_attribute){CU_POINTER_ATTRIBUTE_MEMORY_TYPE}, &(void *){room}, "));
 }
 
 TEST(Parameters, AreThoseOfTheHeaders) {

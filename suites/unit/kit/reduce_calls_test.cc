@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -134,6 +135,45 @@ TEST(ReduceCalls, TheContextsOfOtherThreadsAreLeftOutWhereTheyAreInTheWay) {
   EXPECT_EQ(CountCalls(reduction->list), 9U);
 }
 
+// The event's failure loses a second stream, which another function made.
+TEST(ReduceCalls, WhatAnotherDefectLosesIsLeftOut) {
+  CallList list = LosesAStream();
+  list.variables.push_back({"CUstream"});
+  const int second = static_cast<int>(list.variables.size()) - 1;
+  list.stages[0].steps.push_back(Call(CallId::StreamCreate, {To(second), Number(0)}, "elsewhere, b.c:1"));
+  list.stages[0].rest.insert(list.stages[0].rest.begin(), Call(CallId::StreamDestroy_v2, {Of(second)}));
+  DefectJudge judge(Options());
+  EXPECT_THAT(ReduceCalls(list, kLostStream, &judge).status().message(), HasSubstr("show orphaned stream 2"));
+  list.stages[0].steps.back().of_defect = true;
+  const Result<Reduction> reduction = ReduceCalls(list, kLostStream, &judge);
+  ASSERT_TRUE(reduction.ok()) << reduction.status().message();
+  EXPECT_THAT(CallsOf(reduction->list.stages[0].steps),
+              ElementsAre(CallId::Init, CallId::DevicePrimaryCtxRetain, CallId::CtxSetCurrent, CallId::StreamCreate));
+  EXPECT_EQ(reduction->list.stages[0].steps.back().place, "elsewhere, b.c:1");
+}
+
+// At its exit the program releases the context, and the driver is shut down already.
+TEST(ReduceCalls, WhatFailedInTheProgramMayNotSucceedHere) {
+  CallList list = LosesAStream();
+  list.stages[0].rest.back().succeeded = list.stages[1].steps.back().succeeded = false;
+  DefectJudge judge(Options());
+  const Result<Reduction> reduction = ReduceCalls(list, {{Rule::Leak, Kind::Stream, 1}}, &judge);
+  ASSERT_TRUE(reduction.ok()) << reduction.status().message();
+  EXPECT_TRUE(reduction->list.stages[1].steps.empty());
+}
+
+TEST(ReduceCalls, SaysWhatIsMissing) {
+  DefectJudge judge(Options());
+  CallList fails = LosesAStream();
+  fails.stages[0].failing->step.values[1] = Number(0xffff);
+  EXPECT_THAT(ReduceCalls(fails, kLostStream, &judge).status().message(),
+              HasSubstr("show nothing wrong: cuEventCreate, which is to fail, fails without the fault, too"));
+  CallList lacks = LosesAStream();
+  lacks.stages[0].steps[3].values[1] = Number(0xffff);
+  EXPECT_THAT(ReduceCalls(lacks, kLostStream, &judge).status().message(),
+              HasSubstr("calls that succeeded in the program and fail here: 1 cuStreamCreate"));
+}
+
 TEST(ReduceCalls, WithoutAFaultWhatIsLeftIsKept) {
   CallList list;
   list.variables = {{"CUcontext"}, {"CUstream"}, {"CUevent"}};
@@ -207,6 +247,23 @@ TEST(DefectJudge, CallsOfOneEntryPointComeFromAsManyInstructionsAsInTheProgram) 
   EXPECT_THAT(too_many->wrong, ElementsAre(Wrong{Rule::Deficit, Kind::ContextStackEntry, 1}));
 }
 
+// Both keep the stream that one instruction makes.
+TEST(DefectJudge, ACallHasOnePlaceWhetherOrNotACallFailedBefore) {
+  CallList list = LosesAStream();
+  list.variables.push_back({"CUstream"});
+  const Step keeps = Call(CallId::StreamCreate, {To(static_cast<int>(list.variables.size()) - 1), Number(0)});
+  list.stages[0].rest = {Call(CallId::StreamDestroy_v2, {Of(1)}), keeps};
+  list.stages[1].steps = {Call(CallId::StreamDestroy_v2, {Of(1)}), keeps};
+  DefectJudge judge(Options());
+  for (const bool one_place : {true, false}) {
+    judge.CallFrom(one_place);
+    const Result<DefectShown> shown = judge.Look(list);
+    ASSERT_TRUE(shown.ok()) << shown.status().message();
+    const bool wrong = std::any_of(shown->wrong.begin(), shown->wrong.end(), [](const Wrong& one) { return one.kind == Kind::Stream; });
+    EXPECT_EQ(wrong, !one_place);
+  }
+}
+
 TEST(Together, AddsWhatHasOneRuleAndKind) {
   EXPECT_THAT(Together({{Rule::Leak, Kind::Stream, 1}, {Rule::Leak, Kind::Event, 1}, {Rule::Leak, Kind::Stream, 2}}),
               ElementsAre(Wrong{Rule::Leak, Kind::Stream, 3}, Wrong{Rule::Leak, Kind::Event, 1}));
@@ -272,6 +329,22 @@ TEST(FindDefect, TheCountsAreThoseOfOneTrial) {
   replayed.findings = {Lost(Rule::Leak, "event", 3)};
   EXPECT_THAT(TakeCounts(replayed, &*found).message(),
               HasSubstr("does not show the defect any more: expected leak 3 stream, found leak 3 event"));
+}
+
+TEST(FindDefect, OtherDefectsOfTheTrialAreNotCounted) {
+  report::Finding one = Lost(Rule::Leak, "stream", 9);
+  one.acquired = {"cuStreamCreate", {{"libnorth.so", "", "", 0, 0x1234}}};
+  report::Finding other = one;
+  other.acquired.stack.front().offset = 0x4321;
+  auto found = FindDefect(AuditOf({one}), "v2-1", "r.json");
+  ASSERT_TRUE(found.ok());
+  report::Run replayed;
+  one.count = 3;
+  other.count = 4;
+  replayed.findings = {other, one};
+  EXPECT_TRUE(TakeCounts(replayed, &*found).ok());
+  EXPECT_THAT(found->wanted, ElementsAre(Wrong{Rule::Leak, driver::Kind::Stream, 3}));
+  EXPECT_THAT(IssueText(*found, {}, {}, {}), HasSubstr("\nlibnorth.so+0x1234\n"));
 }
 
 // People send these files: no directory, no argument of the program, and no markup of its names.
