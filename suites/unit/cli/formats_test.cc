@@ -153,7 +153,7 @@ TEST(Formats, SourcesLieBelowTheFolderOfTheProjectFileThatAResultNames) {
     const Json location = Json::parse(said.out, nullptr, false)["runs"][0]["results"][0]["locations"][0];
     return location.contains("physicalLocation") ? location["physicalLocation"]["artifactLocation"]["uri"].get<std::string>() : "";
   };
-  EXPECT_EQ(place(kSourceRoot + "/CMakeLists.txt"), "subject.c");
+  EXPECT_EQ(place(kSourceRoot + "/formats_test.cc"), "subject.c");
   EXPECT_EQ(place(kSourceRoot + "/none.toml"), "") << "a result cannot make a folder known by naming it";
   EXPECT_EQ(place(kSourceRoot), "");
   EXPECT_EQ(place("CMakeLists.txt"), "");
