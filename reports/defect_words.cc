@@ -132,8 +132,9 @@ bool IsOwed(const Finding& root) {
 }  // namespace
 
 std::string BlameOf(const Run& run, const Defect& defect) {
+  if (!defect.blame) return {};
   const Finding& root = RootOf(run, defect);
-  if (!defect.blame || !IsOwed(root)) return {};
+  if (!IsOwed(root)) return {};
   if (!WasLost(root.rule) && defect.blame->because == BlamedBecause::MadeTheCall) return {};
   const std::string function = FunctionOf(defect.blame->function);
   const std::string release = Owed(root.rule, defect);
