@@ -96,31 +96,32 @@ void ExpectFfmpegLosesItsDevice(const nlohmann::json& defects) {
   if (!IsInstalled(program)) GTEST_SKIP() << program << " is not installed: scripts/install_packages --all"
 #endif
 
+// With FFmpeg's threads and without.
+void ExpectTheSameOfFfmpegInThreeRuns(const std::string& filters, const std::vector<std::string>& options,
+                                      const std::vector<std::string>& pop_without_push) {
+  const nlohmann::json first = Defects(Ffmpeg(filters), options);
+  ExpectFfmpegLosesItsDevice(first);
+  ExpectPopsWithoutPush(first, pop_without_push);
+  EXPECT_EQ(Defects(Ffmpeg(filters), options), first);
+  EXPECT_EQ(Defects(Ffmpeg(filters, {"-threads", "1", "-filter_threads", "1"}), options), first) << "without threads of its own";
+}
+
 TEST_F(RealPrograms, FfmpegUploadsAFrame) {
   CUAUDIT_SKIP_WITHOUT("ffmpeg");
-  const nlohmann::json defects = Defects(Ffmpeg("hwupload_cuda"), {"--host"});
-  ExpectFfmpegLosesItsDevice(defects);
-  ExpectPopsWithoutPush(defects, {"libavutil.so"});
+  ExpectTheSameOfFfmpegInThreeRuns("hwupload_cuda", {"--host"}, {"libavutil.so"});
 }
 
 TEST_F(RealPrograms, FfmpegScalesAFrame) {
   CUAUDIT_SKIP_WITHOUT("ffmpeg");
-  const nlohmann::json defects = Defects(Ffmpeg("hwupload_cuda,scale_cuda=w=32:h=32"), {"--host"});
-  ExpectFfmpegLosesItsDevice(defects);
-  ExpectPopsWithoutPush(defects, {"libavfilter.so", "libavutil.so"});
+  ExpectTheSameOfFfmpegInThreeRuns("hwupload_cuda,scale_cuda=w=32:h=32", {"--host"}, {"libavfilter.so", "libavutil.so"});
 }
 
-TEST_F(RealPrograms, FfmpegPicksAThumbnailWithTheSameDefectInThreeRuns) {
+TEST_F(RealPrograms, FfmpegPicksAThumbnail) {
   CUAUDIT_SKIP_WITHOUT("ffmpeg");
-  const std::string filters = "hwupload_cuda,thumbnail_cuda=n=2";
-  const nlohmann::json first = Defects(Ffmpeg(filters));
-  ExpectFfmpegLosesItsDevice(first);
-  ExpectPopsWithoutPush(first, {"libavutil.so"});
-  EXPECT_EQ(Defects(Ffmpeg(filters)), first);
-  EXPECT_EQ(Defects(Ffmpeg(filters, {"-threads", "1", "-filter_threads", "1"})), first) << "without threads of its own";
+  ExpectTheSameOfFfmpegInThreeRuns("hwupload_cuda,thumbnail_cuda=n=2", {}, {"libavutil.so"});
 }
 
-TEST_F(RealPrograms, HashcatListsItsDevicesWithTheSameDefectInThreeRuns) {
+TEST_F(RealPrograms, HashcatListsItsDevices) {
   CUAUDIT_SKIP_WITHOUT("hashcat");
   const std::vector<std::string> program = {"hashcat", "-I"};
   const nlohmann::json first = Defects(program);
