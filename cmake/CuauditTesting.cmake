@@ -32,17 +32,20 @@ function(cuaudit_reserve_gpus test count)
   set_tests_properties("${test}" PROPERTIES RESOURCE_GROUPS "${count},gpus:1")
 endfunction()
 
-# cuaudit_add_audit(NAME name [CONFIG file] [CASES case...] [TAGS tag...] [OUT directory] [OPTIONS option...] [LABELS label...] [TIMEOUT seconds]
-#                   [GPUS n])
-# A ctest that audits cases of a project file, by default all of cuaudit.toml beside this CMakeLists.txt:
+# cuaudit_add_audit([NAME name] [CONFIG file] [CASES case...] [TAGS tag...] [OUT directory] [OPTIONS option...] [LABELS label...]
+#                   [TIMEOUT seconds] [GPUS n])
+# A ctest, named cuaudit_audit by default, that audits cases of a project file, by default all of cuaudit.toml beside this CMakeLists.txt:
 # `cuaudit audit case... --tag tag... --config file --out directory`. A file that ends in .in may name what CMake knows, as
 # command = ["$<TARGET_FILE:pool_test>", "2"]: file(GENERATE) writes it, and its cases run, in the binary directory. The result directory is
 # name.audit there by default. GPUS as above.
 function(cuaudit_add_audit)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;CONFIG;OUT;TIMEOUT;GPUS" "CASES;TAGS;OPTIONS;LABELS")
-  if(NOT arg_NAME OR arg_UNPARSED_ARGUMENTS OR arg_KEYWORDS_MISSING_VALUES)
-    message(FATAL_ERROR "cuaudit_add_audit(${ARGV}): expected NAME name [CONFIG file] [CASES case...] [TAGS tag...] [OUT directory] [OPTIONS ...] "
+  if(arg_UNPARSED_ARGUMENTS OR arg_KEYWORDS_MISSING_VALUES)
+    message(FATAL_ERROR "cuaudit_add_audit(${ARGV}): expected [NAME name] [CONFIG file] [CASES case...] [TAGS tag...] [OUT directory] [OPTIONS ...] "
       "[LABELS ...] [TIMEOUT ...] [GPUS ...]")
+  endif()
+  if(NOT arg_NAME)
+    set(arg_NAME cuaudit_audit)
   endif()
   if(NOT arg_CONFIG)
     set(arg_CONFIG cuaudit.toml)

@@ -22,8 +22,8 @@ bool IsAt(const Block* block, CUdeviceptr address, std::uint64_t* state) noexcep
 // The path without locks is one straight way, with all that is rarer in functions that it ends with: so it keeps nothing across a call, and
 // saves no registers. Each store counts as well, since the next locked instruction waits for it.
 
-// From what this thread keeps, if that is for this stream's arena. False: it is not, or has none of that size, or the stream has to be
-// asked whether it is being captured.
+// Serves from the thread's cache. Returns false when the cache is for another allocator or arena, has no such size, or a capture check is
+// due.
 [[gnu::always_inline]] inline bool Core::TakeKept(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept {
   if (known_cache.serial != environment.fast_serial() || bytes - 1 >= kMostFast || stream == nullptr) [[unlikely]]
     return false;
@@ -51,7 +51,7 @@ bool IsAt(const Block* block, CUdeviceptr address, std::uint64_t* state) noexcep
   Arena* const arena = stream->fast_arena.load(std::memory_order_acquire);
   if (arena != latest.passed_by) [[unlikely]] {
     if (!known_cache.cache->TurnTo(arena)) return false;
-    if (arena == latest.arena) return TakeKept(bytes, stream, out);  // if it was so before, that is in vain again
+    if (arena == latest.arena) return TakeKept(bytes, stream, out);  // fails the same way if the cache was at this arena before
   }
   if (arena == nullptr || !latest.magazine->MayServeUnasked()) [[unlikely]]
     return false;

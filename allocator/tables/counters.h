@@ -72,15 +72,15 @@ struct alignas(64) Counters {
     // Each kind's own code, so that nothing is computed to find its places.
     large ? Raise<1>(bytes, requested) : Raise<0>(bytes, requested);
   }
-  // Of a block that the thread kept, `before` of which were requested the last time. Freed just now, and no more of it requested, it makes
-  // what there is no more than it was then: so that need not be compared with the most there was.
+  // Allocates a block from the thread's cache. `before`: bytes requested of it last time. When it was freed just now and no more is asked
+  // for, no peak can rise.
   [[gnu::always_inline]] void AllocatedKept(const void* block, bool large, std::size_t bytes, std::size_t requested,
                                             std::size_t before) noexcept {
     if (just_freed.load(std::memory_order_relaxed) != block || requested > before) [[unlikely]]
       return AllocatedOther(large, bytes, requested);
     large ? Add<1>(bytes, requested) : Add<0>(bytes, requested);
   }
-  // Told of the block first: who folds in what it is less by, forgets the block after that.
+  // Sets `just_freed` before it lowers the counters: a reader clears it after reading them.
   void Freed(const void* block, bool large, std::size_t bytes, std::size_t requested) noexcept {
     just_freed.store(block, std::memory_order_relaxed);
     large ? Lower<1>(bytes, requested) : Lower<0>(bytes, requested);

@@ -61,7 +61,7 @@ class alignas(64) Magazine {
     key_.fill(0);
     misses_ = would_hit_ = 0;
   }
-  // While it is passed by: what it would have been asked for and given. True: it keeps blocks again.
+  // Records a request while the magazine is passed by. Returns true when it keeps blocks again.
   bool NoteRequest(std::uint32_t key) noexcept {
     const unsigned hits = Match(key);
     if (hits == 0) {
@@ -81,7 +81,7 @@ class alignas(64) Magazine {
     last_ = (last_ + 1) % kSlots;
   }
 
-  // Where the last one was taken. False: another is there by now, or it is too much; then Put may have room.
+  // Puts a block into the slot used last. Returns false if it is taken or the limit is exceeded; call Put then.
   bool PutAtOnce(Block* block, std::size_t limit) noexcept {
     const std::size_t bytes = bytes_ + block->size;
     if (key_[last_] != 0 || bytes > limit) [[unlikely]]

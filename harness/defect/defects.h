@@ -44,7 +44,7 @@ struct Shown {
   // What relates it to what other trials show; 0: unknown.
   std::uint64_t ended = 0;        // key of the acquisition and the release of an object that was gone
   std::size_t faults = 0;         // number of calls that the trial made fail
-  std::uint64_t first_fault = 0;  // key of the first of them, told from the same call at another time
+  std::uint64_t first_fault = 0;  // key of the first failing call, with its occurrence
   std::uint64_t failed_at = 0;    // key of the place where all of them were made; 0: at several places
   std::uint64_t acquirer = 0;     // key of the function that acquired the object
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// other_call.h: what the other call of a violation (Violation::other) is good for, by its rule.
+// other_call.h: which rules use the other call of a violation (Violation::other) to tell violations apart, and for which it was the
+// release.
 #pragma once
 
 #include "harness/ledger/rules.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gate_bench.cc: nanoseconds per driver call, directly and through the gate in each of its states; the counter `over_direct_ns` is the
-// difference to the direct call of the same run, the number that the budget speaks of.
+// gate_bench.cc: nanoseconds per driver call, directly and through the gate in each of its states; the counter `over_direct_ns`, the
+// difference to the direct call of the same run, is the gate's cost.
 #define __CUDA_API_VERSION_INTERNAL
 #include <benchmark/benchmark.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // lifecycle_bench.cc: in-process trials of a lifecycle of twenty driver calls on the simulated driver, first and second order: trials a
-// second on one core, and their ratio to the 20,000 that the design asks for. With the host drop-in linked, so all probes are on; host:0
-// has none of them, and blocks:20 makes and frees as many heap blocks in each cycle.
+// second on one core, and their ratio to 20,000, the goal. With the host drop-in linked, so all probes are on; host:0 has none of them,
+// and blocks:20 makes and frees as many heap blocks in each cycle.
 #include <benchmark/benchmark.h>
 #include <stdlib.h>
 

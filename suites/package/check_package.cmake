@@ -49,7 +49,7 @@ endif()
 run("build" "${CMAKE_COMMAND}" --build "${project}")
 # What a project may write wrong is said while it configures.
 set(wrong "${BUILD}/package/wrong")
-foreach(case "NAME audit CONFIG none.toml|none.toml: not found" "CASES one|expected NAME name" "NAME audit TAGS|expected NAME name" "NAME audit one|expected NAME name")
+foreach(case "CONFIG none.toml|none.toml: not found" "CASES one|cuaudit.toml: not found" "NAME|expected .NAME name." "TAGS|expected .NAME name." "one|expected .NAME name.")
   string(REPLACE "|" ";" case "${case}")
   list(GET case 0 arguments)
   list(GET case 1 expected)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // early_returns.c: five small lifecycles that return too early: after the step that failed, before the ones that give back.
 //
-// Story   Of the findings of review round 26 and the ones before it, those of the shape "return the error, forget what there is".
+// Story   Of the findings of the documents below, those of the shape "return the error, forget what there is".
 //           B3  state release: the pop or the release of the primary context fails, and the table of functions is never freed. The first
 //               repair freed it and so made stream and context unreachable; the later policy keeps the handles and lets the caller try
 //               again. Both are here: the caller of the repaired form calls twice

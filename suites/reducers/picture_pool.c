@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // picture_pool.c: a drain stream made on demand, a single picture, and a pool of pictures: three inits that each take several steps.
 //
-// Story   Review round 26 found six inits of one shape: a step fails, the error is returned, what the earlier steps made is forgotten.
+// Story   The document below has six inits of one shape: a step fails, the error is returned, what the earlier steps made is forgotten.
 //           B1  drain stream: the context cannot be popped right after the stream was made; the handle is cleared, the stream stays
 //           B2  picture: an event, a record, a plane or the final pop fails; stream, events and planes so far stay
 //           B4  pool: slots are filled in a loop that ORs results; slot k fails, earlier slots, slot array and mutex stay. (There, the

@@ -12,7 +12,7 @@
 // Story   A4: init retains the primary context, then makes it current, asks for the range of stream priorities, makes a stream and pops.
 //         Each of these may fail, and the reference stays. State and table of functions, which stay too, are host memory:
 //         preallocation.c.
-// Source  https://github.com/Netflix/vmaf/issues/1300, docs/adr/0157, fix fd1b22c2; written anew from the facts.
+// Source  https://github.com/Netflix/vmaf/issues/1300 and https://github.com/lusoris/vmaf, docs/adr/0157; written anew from the facts.
 namespace cuaudit::reducers::vmaf_a4_primary_context {
 namespace {
 
@@ -81,8 +81,8 @@ TEST(VmafA4, RepairedIsSilent) { ExpectSilent(Lifecycle::Of<State<true>>("vmaf_a
 //
 // Story   A5: the caller frees the state and closes the context afterwards. Close still has the state's stream: it waits on it and
 //         destroys the picture's event there, after the stream is gone. Right is to close first.
-// Source  https://github.com/Netflix/vmaf/issues/1300, docs/adr/0157, fix fd1b22c2; written anew from the facts. The state's own memory
-//         is host memory and outlives the mistake here, so that it is seen by what the driver is handed.
+// Source  https://github.com/Netflix/vmaf/issues/1300 and https://github.com/lusoris/vmaf, docs/adr/0157; written anew from the facts.
+//         The state's own memory is host memory and outlives the mistake here, so that it is seen by what the driver is handed.
 namespace cuaudit::reducers::vmaf_a5_wrong_order {
 namespace {
 
@@ -154,7 +154,7 @@ TEST(VmafA5, RepairedIsSilent) { ExpectSilent(Lifecycle::Of<Session<Order::Close
 // Story   B3: the pop or the release of the context fails, and release returns: the table is never freed. The first repair freed it before
 //         returning, and so made stream and context unreachable for anybody. The later policy keeps the handles, returns the error and lets
 //         the caller try again.
-// Source  https://github.com/lusoris/vmaf, docs/adr/0982, review round 26, and 1336; written anew from the facts. The table is host memory,
+// Source  https://github.com/lusoris/vmaf, docs/adr/0982 and 1336; written anew from the facts. The table is host memory,
 //         which the C program early_returns.c shows; here it is what makes the handles reachable.
 namespace cuaudit::reducers::vmaf_b3_state_release {
 namespace {
@@ -226,7 +226,7 @@ TEST(VmafB3, KeptForAnotherTryIsSilent) {
 //
 // Story   B5: the entry is pushed into the registry before its queue is made. When that fails nothing is lost, but the entry stays
 //         without a queue, and the next use of the registry goes through null.
-// Source  https://github.com/lusoris/vmaf, docs/adr/0982, review round 26 (SYCL); written anew from the facts, on the driver API.
+// Source  https://github.com/lusoris/vmaf, docs/adr/0982 (SYCL); written anew from the facts, on the driver API.
 namespace cuaudit::reducers::vmaf_b5_published_entry {
 namespace {
 
@@ -278,7 +278,7 @@ TEST(VmafB5, RepairedIsSilent) { ExpectSilent(OneEntry<true>("vmaf_b5_repaired")
 //
 // Story   B6: submit and wait throw. The exception leaves the function in which the buffer is mapped and the image allocated, and nobody
 //         gives them back. Repaired: the two are given back on every way out.
-// Source  https://github.com/lusoris/vmaf, docs/adr/0982, review round 26 (SYCL and VA); written anew from the facts, on the driver API.
+// Source  https://github.com/lusoris/vmaf, docs/adr/0982 (SYCL and VA); written anew from the facts, on the driver API.
 namespace cuaudit::reducers::vmaf_b6_exception {
 namespace {
 

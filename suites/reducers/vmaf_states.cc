@@ -15,7 +15,7 @@ namespace vmaf_a1_state_by_value {
 //
 // Story   A1: import copies the struct and closes its own copy. The block that init made for the caller stays: there is no function that
 //         frees it. 40 bytes a cycle. Repaired: there is one.
-// Source  https://github.com/Netflix/vmaf/issues/1300, docs/adr/0157, fix fd1b22c2; written anew from the facts.
+// Source  https://github.com/Netflix/vmaf/issues/1300 and https://github.com/lusoris/vmaf, docs/adr/0157; written anew from the facts.
 // Usage   vmaf_a1_state_by_value defective|repaired CYCLES
 
 struct State {
@@ -60,7 +60,7 @@ namespace vmaf_a2_function_table {
 // vmaf_a2_function_table: the driver, loaded by name into a table of functions.
 //
 // Story   A2: release forgets the table: its block of 752 bytes and the reference of the library, a cycle.
-// Source  https://github.com/Netflix/vmaf/issues/1300, docs/adr/0157, fix fd1b22c2; written anew from the facts.
+// Source  https://github.com/Netflix/vmaf/issues/1300 and https://github.com/lusoris/vmaf, docs/adr/0157; written anew from the facts.
 // Usage   vmaf_a2_function_table defective|repaired CYCLES
 
 struct Table {
@@ -115,7 +115,7 @@ namespace vmaf_a3_ring_buffer {
 // vmaf_a3_ring_buffer: a ring of preallocated pictures under a lock.
 //
 // Story   A3: close takes the lock and frees the ring with it: the mutex is never unlocked and never destroyed.
-// Source  https://github.com/Netflix/vmaf/issues/1300, docs/adr/0157, fix fd1b22c2; written anew from the facts.
+// Source  https://github.com/Netflix/vmaf/issues/1300 and https://github.com/lusoris/vmaf, docs/adr/0157; written anew from the facts.
 // Usage   vmaf_a3_ring_buffer defective|repaired CYCLES
 
 struct Ring {
@@ -162,7 +162,7 @@ namespace vmaf_a5_free_then_close {
 //
 // Story   A5: the caller frees the state, and with it the stream, before the context of the framework that borrowed it is closed. A driver
 //         that is handed a stream which is gone reads memory of its own that it has freed.
-// Source  https://github.com/Netflix/vmaf/issues/1300, docs/adr/0157, fix fd1b22c2; written anew from the facts.
+// Source  https://github.com/Netflix/vmaf/issues/1300 and https://github.com/lusoris/vmaf, docs/adr/0157; written anew from the facts.
 // Usage   vmaf_a5_free_then_close defective|repaired
 
 struct State {
@@ -211,7 +211,7 @@ namespace vmaf_a6_double_free {
 //
 // Story   A6: before the repair of A1 nobody freed the caller's state, so careful callers did, with plain free. The repair adds a
 //         function that does; a caller who takes it up and keeps its own free frees twice. No call fails.
-// Source  https://github.com/Netflix/vmaf/issues/1300, docs/adr/0157, fix fd1b22c2; written anew from the facts.
+// Source  https://github.com/Netflix/vmaf/issues/1300 and https://github.com/lusoris/vmaf, docs/adr/0157; written anew from the facts.
 // Usage   vmaf_a6_double_free defective|repaired
 
 struct State {

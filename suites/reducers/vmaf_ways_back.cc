@@ -9,7 +9,7 @@
 //
 // Story   B1: the context is popped right after the stream was made. When that fails, the handle is cleared and the error returned; the
 //         stream stays for ever.
-// Source  https://github.com/lusoris/vmaf, docs/adr/0982, review round 26; written anew from the facts.
+// Source  https://github.com/lusoris/vmaf, docs/adr/0982; written anew from the facts.
 namespace cuaudit::reducers::vmaf_b1_drain_stream {
 namespace {
 
@@ -49,7 +49,7 @@ TEST(VmafB1, RepairedIsSilent) { ExpectSilent(Lifecycle::Of<DrainStream<true>>("
 // One picture, allocated in nine steps.
 //
 // Story   B2: an event, a record, a plane or the final pop fails; the error is returned, and what the earlier steps made stays.
-// Source  https://github.com/lusoris/vmaf, docs/adr/0982, review round 26; written anew from the facts.
+// Source  https://github.com/lusoris/vmaf, docs/adr/0982; written anew from the facts.
 namespace cuaudit::reducers::vmaf_b2_picture {
 namespace {
 
@@ -84,7 +84,7 @@ TEST(VmafB2, RepairedIsSilent) { ExpectSilent(OnePicture<true>("vmaf_b2_repaired
 //
 // Story   B4: slot k fails; its picture unwinds itself, but all earlier slots stay with their streams, events and planes, and the caller is
 //         handed the half-built pool, whose later close crashes.
-// Source  https://github.com/lusoris/vmaf, docs/adr/0982, review round 26; written anew from the facts. Slot array and mutex are host
+// Source  https://github.com/lusoris/vmaf, docs/adr/0982; written anew from the facts. Slot array and mutex are host
 //         memory, which the C program picture_pool.c shows.
 namespace cuaudit::reducers::vmaf_b4_picture_pool {
 namespace {

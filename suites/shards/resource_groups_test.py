@@ -19,7 +19,8 @@ add_executable(cuaudit::tool IMPORTED)
 set_target_properties(cuaudit::tool PROPERTIES IMPORTED_LOCATION "${{CMAKE_CURRENT_SOURCE_DIR}}/tool")
 include("{module}")
 file(WRITE cuaudit.toml "")
-cuaudit_add_audit(NAME two GPUS 2)
+cuaudit_add_audit(CONFIG cuaudit.toml GPUS 2)
+cuaudit_add_audit(NAME two)
 cuaudit_add_sweep(NAME one COMMAND ./program GPUS 1)
 cuaudit_add_sweep(NAME none COMMAND ./program)
 """
@@ -43,6 +44,8 @@ def main():
         specification.write_text(json.dumps({"version": {"major": 1, "minor": 0}, "local": [{"gpus": [{"id": "3"}, {"id": "5"}]}]}))
         subprocess.run([arguments.cmake, "-S", source, "-B", build, "-G", arguments.generator], check=True)
         subprocess.run([arguments.ctest, "--test-dir", build, "--output-on-failure", "--resource-spec-file", specification], check=True)
+        listed = subprocess.run([arguments.ctest, "--test-dir", build, "-N"], check=True, capture_output=True, text=True).stdout
+        assert ": cuaudit_audit\n" in listed and ": two\n" in listed, listed  # an audit without NAME, and one with
         seen = {path.name: path.read_text().split() for path in build.glob("seen-*")}
         print(seen)
         assert sorted(seen["seen-audit-2"]) == ["id:3,slots:1", "id:5,slots:1"], seen

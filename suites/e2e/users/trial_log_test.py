@@ -4,12 +4,14 @@
 import argparse
 import json
 import subprocess
+import sys
 import tempfile
 import unittest
 from collections import Counter
 from pathlib import Path
 
-from trial_log import trials_of
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
+from trial_log import trials_of  # noqa: E402  (its folder is known only here)
 
 
 class TrialLog(unittest.TestCase):
