@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// lock.h: a mutex for sections of some ten nanoseconds: one locked instruction, inline.
+// lock.h: a mutex for sections of some ten nanoseconds: one locked instruction, inline. And a barrier in all threads of the process.
 //
 //   Owns      nothing beyond itself.
 //   Threads   as std::mutex. Whoever finds it held spins for a moment, then sleeps ever longer, up to a millisecond: so leaving costs a

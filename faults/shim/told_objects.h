@@ -6,7 +6,7 @@
 //
 //   Threads   safe: each record is reserved and filled by one thread.
 //   Errors    when the journal is full, nothing is written.
-//   Faults    makes no driver calls.
+//   Faults    RecordAddresses alone makes driver calls: FuncGetParamInfo and KernelGetParamInfo, past the plan.
 //   Source    cuda.h of CUDA 13.0: "Ownership of the file descriptor is transferred to the CUDA driver when the handle is imported
 //             successfully" is said of OPAQUE_FD and TIMELINE_SEMAPHORE_FD, and not of DMABUF_FD.
 #pragma once
@@ -80,9 +80,7 @@ void RecordToldObjects(Journal* journal, const Passage& passage, const ToldDescr
 
 // Which device addresses a graph node is given, written as Argument records behind the call that adds it: by name, or by
 // being made on a stream under capture.
-//
-//   Threads   safe.
-//   Faults    RecordAddresses calls FuncGetParamInfo and KernelGetParamInfo, past the plan: which arguments of a kernel can be addresses.
+// The driver says which arguments of a kernel can be addresses.
 
 // Call it after a call that succeeded and has a record. `launches`: record also the arguments of a kernel launch (kLaunchWords).
 void RecordAddresses(driver::DriverRef next, Journal* journal, const Passage& passage, bool launches) noexcept;

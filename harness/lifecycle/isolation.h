@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// isolation.h: runs one trial in a forked child, so that its death is a result, and prints the last words of a process that dies otherwise.
+// isolation.h: runs one trial in a forked child, so that its death is a result, and prints the last words of a process that dies otherwise;
+// what a test asks of its own process: its command line, its filter, its signals.
 //
 //   Owns      the child until it has ended. Its process group is killed with it.
 //   Threads   RunForked: one at a time per calling thread. Fork copies only the calling thread, so no other thread should hold a lock.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The part of the engine about which trials a round gives to its runner: what is tried first when there may be no time for all, trials that
-// another machine has planned, and trials that others have finished.
+// another machine has planned, trials that others have finished, and fewer faults that show the same.
 #include <algorithm>
 #include <cstdint>
 #include <set>

@@ -8,7 +8,7 @@
 
 namespace cuaudit::sim {
 
-// Runs queued operations, one piece of work each or a launched graph. schedule.h decides which one runs next.
+// Runs one piece of work.
 //
 //   Threads   the caller holds the world's lock. Host functions and host kernels run with the lock released.
 //   Errors    ILLEGAL_ADDRESS for memory that was freed meanwhile, or outside live memory; LAUNCH_TIMEOUT for a wait that was given up.
@@ -21,7 +21,7 @@ void CallHost(World& world, Thread* thread, Inside what, CUhostFn function, void
 // Runs the kernel's host function, or counts the launch as idle. `plan` is the launched graph's plan, if the kernel is a node.
 CUresult RunKernel(World& world, Thread* thread, const Stream* stream, const Work& work, Plan* plan) noexcept;
 
-// Runs queued operations. schedule.h decides which one runs next.
+// Runs queued operations, each of them one piece of work or a launched graph.
 //
 //   Threads   the caller holds the world's lock. Host functions run with the lock released and their stream marked busy; other threads may
 //             run operations of other streams meanwhile.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// rehearsal.h: the fault-free runs of a program, what is known of it by them, and which references were settled in them.
+// rehearsal.h: the fault-free runs of a program, what is known of it by them, which references were
+// settled in them, and what tells its content from that of another program.
 #pragma once
 
 #include <cstddef>

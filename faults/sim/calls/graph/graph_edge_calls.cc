@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Edges of graphs, in all versions of the calls.
+// Edges of graphs, in all versions of the calls, and kernel nodes.
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/entry/entry.h"
 #include "faults/sim/graph/memory_node.h"

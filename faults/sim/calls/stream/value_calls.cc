@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Events.
+// Events, waits for and writes of values, external semaphores.
 #define __CUDA_API_VERSION_INTERNAL
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Arrays and mipmapped arrays.
+// Arrays, mipmapped arrays, and the texture and surface objects on them.
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/entry/entry.h"
 #include "faults/sim/memory/array.h"
