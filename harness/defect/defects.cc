@@ -76,8 +76,16 @@ std::size_t DefectFinder::Take(const Shown& shown, Rule rule) {
     things_.push_back(std::move(thing));
   }
   AddOnce(shown.finding, &things_[found->second].findings);
-  Join(by_finding_.try_emplace(shown.finding, found->second).first->second, found->second);
-  return found->second;
+  const std::size_t thing = found->second;
+  std::vector<Counts>& counts = by_finding_[shown.finding];
+  const auto at = std::find_if(counts.begin(), counts.end(), [&](const Counts& one) { return one.thing == thing; });
+  if (at == counts.end()) {
+    counts.push_back({thing, shown.count, shown.count});
+  } else {
+    at->least = std::min(at->least, shown.count);
+    at->most = std::max(at->most, shown.count);
+  }
+  return thing;
 }
 
 void DefectFinder::Add(const Shown& shown, Rule rule) {
@@ -93,8 +101,8 @@ void DefectFinder::NoteFaults(const Shown& shown, Rule rule, std::size_t thing) 
                                   ? Mix(Mix(static_cast<std::uint64_t>(shown.kind), shown.acquirer), shown.failed_at)
                                   : 0;
   if (shown.faults == 1) {
-    if (again != 0) by_first_.try_emplace(again, thing);
-    if (rule == Rule::Deficit && shown.kind == Kind::PrimaryContext) takers_.try_emplace(shown.first_fault, thing);
+    if (again != 0) AddOnce(thing, &by_first_[again]);
+    if (rule == Rule::Deficit && shown.kind == Kind::PrimaryContext) AddOnce(thing, &takers_[shown.first_fault]);
   } else if (shown.faults > 1) {
     things_[thing].again.push_back(again);
     things_[thing].taken.push_back(shown.first_fault);
@@ -119,6 +127,7 @@ void DefectFinder::AddOthers(const report::Run& run) {
     const bool lost = finding.fault.has_value() && IsLoss(finding.rule);
     Shown shown;
     shown.finding = i;
+    shown.count = finding.count;
     shown.kind = driver::KindFromName(finding.kind);
     shown.blame = lost         ? BlameForLoss({finding.acquired.stack, finding.fault->stack, {}, 0, {}})
                   : remembered ? BlameForNoRecovery(where)
@@ -151,6 +160,18 @@ void DefectFinder::Join(std::size_t a, std::size_t b) {
   a = First(a);
   b = First(b);
   things_[std::max(a, b)].joined = std::min(a, b);
+}
+
+// Of two functions that are blamed one may lose one object and the other those of all earlier turns: a finding is not told by its count.
+void DefectFinder::JoinByFinding() {
+  for (const auto& [finding, counts] : by_finding_) {
+    for (std::size_t i = 1; i < counts.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        const bool same_count = std::max(counts[i].most, counts[j].most) == std::min(counts[i].least, counts[j].least);
+        if (same_count || things_[counts[i].thing].blamed == things_[counts[j].thing].blamed) Join(counts[j].thing, counts[i].thing);
+      }
+    }
+  }
 }
 
 void DefectFinder::JoinByBlame() {
@@ -193,8 +214,15 @@ void DefectFinder::JoinConsequences() {
 
 void DefectFinder::JoinSecondTimes() {
   const auto join_all = [&](std::size_t thing, const std::vector<std::uint64_t>& keys, const auto& firsts) {
-    const bool known = std::all_of(keys.begin(), keys.end(), [&](std::uint64_t key) { return key != 0 && firsts.count(key) != 0; });
-    for (std::size_t i = 0; known && i < keys.size(); ++i) Join(firsts.at(keys[i]), thing);
+    // Of two causes nobody knows which one comes again.
+    const auto is_one = [&](const std::vector<std::size_t>& all) {
+      return std::all_of(all.begin(), all.end(), [&](std::size_t one) { return First(one) == First(all.front()); });
+    };
+    const bool known = std::all_of(keys.begin(), keys.end(), [&](std::uint64_t key) {
+      const auto found = firsts.find(key);
+      return key != 0 && found != firsts.end() && is_one(found->second);
+    });
+    for (std::size_t i = 0; known && i < keys.size(); ++i) Join(firsts.at(keys[i]).front(), thing);
   };
   for (std::size_t i = 0; i < things_.size(); ++i) {
     const Thing& thing = things_[i];
@@ -248,6 +276,7 @@ report::Defect DefectFinder::ToDefect(const std::vector<std::size_t>& things, co
 
 void DefectFinder::Find(report::Run* run) {
   AddOthers(*run);
+  JoinByFinding();
   JoinByBlame();
   JoinByTrials();
   JoinConsequences();

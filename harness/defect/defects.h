@@ -10,9 +10,10 @@
 //   - when they are lost in exactly the same trials: what the owner takes along;
 //   - when a cycle that did not recover comes only with a loss: it is the consequence;
 //   - when cycles do not recover because one function, or one function of a library, remembers a failure;
-//   - when they share a finding: one failing call that shows one loss, of which two functions could be blamed;
+//   - when they share a finding and each trial loses as much: one failing call that shows one loss, of which two functions could be blamed;
 //   - when one trial uses an object after one release of it, or releases it again: that release is the cause, whoever goes on;
-//   - when a function loses the same kind of object again as the same call fails at the same place again;
+//   - when a function loses the same kind of object again as the same call fails at the same place again, and only one
+//     loss of one such failure is known;
 //   - when a primary context is released too often, and only after faults of which the first alone shows who took the reference.
 // Findings without a fault have no trials in which they could come alone: they are one defect when one function is blamed for them. Mutexes
 // that become more and whose memory was freed are one, too.
@@ -47,6 +48,7 @@ struct Shown {
   std::uint64_t first_fault = 0;  // key of the first failing call, with its occurrence
   std::uint64_t failed_at = 0;    // key of the place where all of them were made; 0: at several places
   std::uint64_t acquirer = 0;     // key of the function that acquired the object
+  std::uint64_t count = 0;        // of objects
 };
 
 class DefectFinder {
@@ -73,10 +75,18 @@ class DefectFinder {
     std::vector<std::uint64_t> taken;   // first fault of each such trial
   };
 
+  // Of how many objects the trials that show a thing by one finding tell.
+  struct Counts {
+    std::size_t thing = 0;
+    std::uint64_t least = 0;
+    std::uint64_t most = 0;
+  };
+
   std::size_t Take(const Shown& shown, report::Rule rule);
   void AddOthers(const report::Run& run);
   std::size_t First(std::size_t thing);
   void Join(std::size_t a, std::size_t b);
+  void JoinByFinding();
   void JoinByBlame();
   void JoinByTrials();
   void JoinConsequences();
@@ -86,10 +96,10 @@ class DefectFinder {
 
   std::vector<Thing> things_;
   std::unordered_map<std::uint64_t, std::size_t> by_key_;
-  std::unordered_map<std::size_t, std::size_t> by_finding_;              // the first thing that each finding shows
-  std::map<std::pair<std::size_t, std::uint64_t>, std::size_t> by_end_;  // by trial and Shown::ended
-  std::unordered_map<std::uint64_t, std::size_t> by_first_;              // losses after one fault: by kind, acquirer and place
-  std::unordered_map<std::uint64_t, std::size_t> takers_;                // who takes a primary reference, by the only fault
+  std::map<std::size_t, std::vector<Counts>> by_finding_;                 // the things that each finding shows
+  std::map<std::pair<std::size_t, std::uint64_t>, std::size_t> by_end_;   // by trial and Shown::ended
+  std::unordered_map<std::uint64_t, std::vector<std::size_t>> by_first_;  // losses after one fault: by kind, acquirer and place
+  std::unordered_map<std::uint64_t, std::vector<std::size_t>> takers_;    // who takes a primary reference, by the only fault
 };
 
 // Of findings alone, without what their trials knew.

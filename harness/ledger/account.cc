@@ -52,7 +52,8 @@ Site EndOf(const Ledger& ledger, std::int64_t index) {
   if (!IsCounted(gone.kind)) return end;
   for (const Object& other : ledger.objects) {
     const bool same = other.kind == gone.kind && other.handle == gone.handle && other.pid == gone.pid;
-    if (same && other.released.begin > end.begin) end = other.released;
+    const bool ended = other.state == State::Released || other.state == State::Orphaned;  // else `released` only tried to
+    if (same && ended && other.released.begin > end.begin) end = other.released;
   }
   return end;
 }

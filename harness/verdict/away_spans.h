@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// away_spans.h: the parts of a thread's run in which a function works in another context than its caller's, and how deep in the calls that
+// away_spans.h: the parts of a thread's run in which a function works in another context than its caller's, and where in the calls that
 // function is.
 //
 //   Owns      plain values. Calls are numbers of the run's calls (Facts::calls).
@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -24,16 +25,14 @@ struct Away {
   std::size_t from = kNoCall;                         // the change; kNoCall: nobody knows of which function
   std::size_t until = kNoCall;                        // the first call after the one that undoes it
   bool from_none = false;                             // no context was current before
-  std::optional<std::size_t> callers = std::nullopt;  // of the function, once somebody asked
+  std::optional<std::uint64_t> frame = std::nullopt;  // that called the function, once somebody asked; 0: unknown
 };
 
 void DropBefore(std::size_t call, std::vector<Away>* all);
 
-// The number of callers of a function, by the frame of a call from which it was called; 0 when the frame is unknown.
-[[nodiscard]] std::size_t CallersFrom(const Evidence& run, std::size_t call, std::size_t level);
-
-// The number of callers of the innermost function that is away; kNoCall when that is unknown, 0 for none. Where `only_from_none`, one that
-// had a context before counts as unknown.
-[[nodiscard]] std::size_t DeepestAway(const Evidence& run, std::vector<Away>* all, bool only_from_none);
+// The innermost function of `all` that is away at a call, as the index of the frame that called it in the stack of that call: a function
+// that was called from a frame with a smaller index runs within it. 0 when that is unknown. Where `only_from_none`, one that had a context
+// before counts as unknown. The frame is looked for and not counted to, because call stacks are cut at --stacks frames.
+[[nodiscard]] std::size_t InnermostAway(const Evidence& run, std::size_t call, std::vector<Away>* all, bool only_from_none);
 
 }  // namespace cuaudit::harness

@@ -30,7 +30,9 @@ constexpr std::size_t kNoStep = std::numeric_limits<std::size_t>::max();
 std::uint64_t HomeOf(const Evidence& run, std::uint64_t stream, std::uint64_t when) {
   for (const Object& object : run.ledger->objects) {
     const bool is_it = object.kind == Kind::Stream && object.handle == stream && object.acquired.begin < when;
-    if (is_it && (object.released.record_kind == faults::RecordKind::Empty || object.released.begin > when)) return object.context;
+    const bool ended = object.state == State::Released || object.state == State::Orphaned;  // else `released` only tried to
+    if (is_it && (!ended || object.released.record_kind == faults::RecordKind::Empty || object.released.begin > when))
+      return object.context;
   }
   return 0;
 }
@@ -156,8 +158,7 @@ PutBack::PutBack(const Evidence& fault_free) {
   std::map<std::uint32_t, std::vector<Away>> away_of;  // by thread
   struct PassedOver {
     std::uint64_t site = 0;
-    std::size_t step = 0;
-    std::size_t deepest = 0;
+    std::size_t innermost = 0;  // InnermostAway
   };
   std::vector<PassedOver> passed;  // not undone while a function is away
   std::optional<RestoredEntries> entries;
@@ -172,7 +173,7 @@ PutBack::PutBack(const Evidence& fault_free) {
         change.undone != kNoStep && fault_free.record(fault_free.facts().calls[change.undone]).stack != change.record->stack;
     const std::uint64_t site = SiteKey(*fault_free.journal, SiteOf(*change.record));
     if (is_context && !is_undone && !away.empty()) {
-      passed.push_back({site, change.step, DeepestAway(fault_free, &away, false)});
+      passed.push_back({site, InnermostAway(fault_free, change.step, &away, false)});
       continue;
     }
     Undone& undone = undone_[site];
@@ -188,7 +189,7 @@ PutBack::PutBack(const Evidence& fault_free) {
   }
   for (const PassedOver& one : passed) {
     const auto found = undone_.find(one.site);
-    if (found != undone_.end() && CallersFrom(fault_free, one.step, found->second.level) > one.deepest) found->second.always = false;
+    if (found != undone_.end() && found->second.level < one.innermost) found->second.always = false;
   }
   std::set<std::uint32_t> stacks;
   for (const std::uint32_t call : fault_free.facts().calls) {
@@ -333,7 +334,7 @@ std::vector<TrialFinding> PutBack::Missing(const Evidence& trial) const {
     if (!is_known && change.TakesOff()) continue;
     const Undone undone = is_known ? known->second : Expected(trial, change);
     if (!undone.always) continue;
-    if (is_context && !away.empty() && CallersFrom(trial, change.step, undone.level) <= DeepestAway(trial, &away, !is_known)) continue;
+    if (is_context && !away.empty() && undone.level >= InnermostAway(trial, change.step, &away, !is_known)) continue;
     Outlived outlived = OutlivedAt(trial, change, undone);
     if (outlived.call == nullptr && outlived.end == nullptr) continue;
     if (!is_known && !IsWayBack(trial, change, outlived)) continue;

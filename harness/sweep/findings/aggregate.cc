@@ -211,6 +211,7 @@ class Adder {
     harness::Shown one{shows.index, *entry, text.kind, PlaceOf(text), text.blame, &*text.released};
     if (OtherReleased(text.rule) && text.acquired_key != 0 && text.other_key != 0)
       one.ended = HashNumber(text.other_key, text.acquired_key);
+    one.count = text.count;
     if ((one.faults = shows.faults.size()) != 0) one.first_fault = HashText(shows.faults.front());
     const auto at_first = std::count(shows.later_keys.begin(), shows.later_keys.end(), shows.fault_key);
     if (static_cast<std::size_t>(at_first) + 1 == shows.faults.size()) one.failed_at = shows.fault_key;

@@ -119,18 +119,24 @@ Status CheckExercised(const Subject& subject, const Observation& run) {
   return Status::NotExercised(name + ": the drop-in library never entered the program" + why);
 }
 
-std::string FirstFailure(const Observation& run) {
-  const std::vector<std::uint32_t>& calls = run.ledger.facts.calls;
-  const auto failed = std::find_if(calls.begin(), calls.end(), [&](std::uint32_t index) {
+std::string LastFailure(const Observation& run) {
+  // Many programs probe: the first calls that fail tell least.
+  const faults::Record* last = nullptr;
+  std::size_t failed = 0;
+  for (const std::uint32_t index : run.ledger.facts.calls) {
     const faults::Record& call = run.journal.records()[index];
-    return call.end != 0 && call.result != CUDA_SUCCESS && call.result != CUDA_ERROR_NOT_READY;
-  });
-  if (failed == calls.end()) return {};
-  const Site site = SiteOf(run.journal.records()[*failed]);
+    if (call.end == 0 || call.result == CUDA_SUCCESS || call.result == CUDA_ERROR_NOT_READY) continue;
+    ++failed;
+    if (last == nullptr || call.end > last->end) last = &call;
+  }
+  if (last == nullptr) return {};
+  const Site site = SiteOf(*last);
   SiteTexts texts;
   const PlaceText& place = texts.Text(run.journal, site, SiteKey(run.journal, site));
-  std::string text = "the first driver call that failed was " + place->call + "=";
-  text += driver::ShortResultName(static_cast<CUresult>(run.journal.records()[*failed].result));
+  std::string text =
+      failed == 1 ? "the only driver call that failed was " : "the last of " + std::to_string(failed) + " driver calls that failed was ";
+  text += place->call + "=";
+  text += driver::ShortResultName(static_cast<CUresult>(last->result));
   if (const std::string at = report::DescribeOrigin(place->stack); !at.empty()) text += " at " + at;
   return text;
 }
@@ -140,7 +146,7 @@ Status CheckFaultFree(const Subject& subject, const Observation& run) {
   const bool forbidden = run.ending.signal == SIGSYS && subject.launch.host_probes != HostProbes::None;
   const char* const sandbox = forbidden ? "; a sandbox of its own may forbid what the host probes do: try --no-host" : "";
   if (!as_expected && run.journal.header().refused_runtime[0] == '\0') {
-    const std::string failed = FirstFailure(run);
+    const std::string failed = LastFailure(run);
     return {Exit::Environment, ShellQuote(subject.command.front()) + ": without any fault the program " +
                                    Describe(run.ending, subject.deadline_ms) + ", expected exit status " +
                                    std::to_string(subject.expected_exit) + " (--expect-exit); its standard input was empty" + sandbox +

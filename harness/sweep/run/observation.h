@@ -89,8 +89,8 @@ std::string Describe(const Ending& ending, std::uint64_t deadline_ms);
 // or overran its journal.
 Status CheckFaultFree(const Subject& subject, const Observation& run);
 
-// "the first driver call that failed was cuMemAlloc=OUT_OF_MEMORY at open_pool pool.c:12". Empty when none did.
-std::string FirstFailure(const Observation& run);
+// "the last of 3 driver calls that failed was cuMemAlloc=OUT_OF_MEMORY at open_pool pool.c:12". Empty when none did.
+std::string LastFailure(const Observation& run);
 
 // An error when the run never called the driver, its journal was too small, or host probes that were asked for never started.
 Status CheckExercised(const Subject& subject, const Observation& run);

@@ -79,6 +79,21 @@ TEST(AggregateDefects, TellsTheSecondTimeOfAMistakeFromAnotherMistake) {
   EXPECT_EQ(DefectsOf({lost({first}, 7, 5, "refresh", {}), lost({first, "cuMemFree#1=INVALID_VALUE,refuse"}, 8, 8, "run", {10})}), 2U);
 }
 
+// run() calls frame() in a loop. A trial in whose n-th turn a call fails.
+TEST(AggregateDefects, TellsOneFunctionsLossFromThatOfTheLoopAround) {
+  const auto lost = [](std::size_t turn, std::uint64_t count, const char* blamed) {
+    TrialResult trial = Shows({"cuMemAlloc#" + std::to_string(turn) + "=OUT_OF_MEMORY,refuse"}, 9);
+    trial.index = turn;
+    trial.findings[0].acquired_key = 7;
+    trial.findings[0].acquired = PlaceText("cuStreamCreate", {Line("frame", 5), Line("run", 8)});
+    trial.findings[0].count = count;
+    trial.findings[0].blame = report::Blame{Line(blamed, 1), report::BlamedBecause::HeldIt};
+    return trial;
+  };
+  EXPECT_EQ(DefectsOf({lost(1, 1, "frame"), lost(2, 1, "run")}), 1U) << "one loss, of which two functions could be blamed";
+  EXPECT_EQ(DefectsOf({lost(1, 1, "frame"), lost(2, 2, "run"), lost(3, 3, "run")}), 2U) << "run loses those of earlier turns";
+}
+
 // A module is unloaded too early: it is then used, and unloaded again.
 TEST(AggregateDefects, PutsTogetherWhatFollowsOneRelease) {
   const auto trial = [](std::uint64_t first_release, std::uint64_t second_release) {

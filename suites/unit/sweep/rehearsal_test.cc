@@ -89,16 +89,19 @@ TEST(Rehearsal, AcceptsOnlyARunThatEndsAsExpected) {
   EXPECT_TRUE(CheckFaultFree(expecting, journal.Read({4, 0, false})).ok());
 }
 
-TEST(Rehearsal, NamesTheCallThatFailedFirst) {
+TEST(Rehearsal, NamesTheCallThatFailedLast) {
   const TemporaryDir dir;
   JournalBuilder journal(dir.File("1"));
   journal.Call(CallId::Init);
   journal.Call(CallId::StreamQuery).result = CUDA_ERROR_NOT_READY;
   EXPECT_THAT(CheckFaultFree(Sample(), journal.Read({4, 0, false})).message(), Not(HasSubstr("failed")));
   journal.Call(CallId::ImportExternalMemory).result = CUDA_ERROR_INVALID_VALUE;
-  journal.Call(CallId::MemAlloc_v2).result = CUDA_ERROR_OUT_OF_MEMORY;
   EXPECT_THAT(CheckFaultFree(Sample(), journal.Read({4, 0, false})).message(),
-              HasSubstr("; the first driver call that failed was cuImportExternalMemory=INVALID_VALUE"));
+              HasSubstr("; the only driver call that failed was cuImportExternalMemory=INVALID_VALUE"));
+  journal.Call(CallId::MemAlloc_v2).result = CUDA_ERROR_OUT_OF_MEMORY;
+  journal.Call(CallId::CtxSynchronize);
+  EXPECT_THAT(CheckFaultFree(Sample(), journal.Read({4, 0, false})).message(),
+              HasSubstr("; the last of 2 driver calls that failed was cuMemAlloc=OUT_OF_MEMORY"));
 }
 
 TEST(Rehearsal, IsNotExercisedWithoutACall) {

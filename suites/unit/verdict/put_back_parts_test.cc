@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Which function made calls (function_frames.h), and pushes that put back what was taken off (restored_entries.h).
+// Which function made calls (function_frames.h), pushes that put back what was taken off (restored_entries.h), and what hides them.
 #include <gtest/gtest.h>
 
 #include "harness/verdict/function_frames.h"
+#include "harness/verdict/put_back.h"
 #include "harness/verdict/restored_entries.h"
 #include "suites/support/journal_image.h"
 
@@ -59,6 +60,7 @@ class Contexts {
   std::uint64_t Create(std::uint64_t context, std::uint32_t stack) {
     return Done(trace_.Call(CallId::CtxCreate_v2).Out(0, context), context, stack);
   }
+  void Work(std::uint32_t stack) { (void)Done(trace_.Alloc(0x1000), current, stack); }
   void Destroy(std::uint32_t stack) { (void)Done(trace_.Call(CallId::CtxDestroy_v2).In(0, current), 0, stack); }
   Step Last() { return trace_.Last(); }
   const Trace& trace() const { return trace_; }
@@ -230,6 +232,67 @@ TEST(RestoredEntries, EachThreadHasItsStack) {
   const std::uint64_t push = c.Push(kFirst, In(1, 2));
   c.Last().Thread(kThread + 1);
   EXPECT_EQ(Seen(c).Of(push), Restored::No);
+}
+
+// A function goes to one context by a wrapper, on to another one by itself, and then back to its caller's. Its stacks are longer than what
+// is kept of them: of all of them 16 frames.
+TEST(PutBack, AStackThatIsCutDoesNotTellHowDeepAFunctionRuns) {
+  constexpr std::uint32_t kToSecond = 50;
+  constexpr std::uint32_t kBack = 51;
+  constexpr std::uint32_t kByWrapper = 52;
+  constexpr std::uint32_t kCaller = 53;
+  const auto image = [](const Contexts& contexts) {
+    const auto stack = [](std::vector<std::uint64_t> frames, std::uint64_t next) {
+      while (frames.size() < 16) frames.push_back(JournalImage::Frame(0, next++));
+      return frames;
+    };
+    const auto at = [](std::uint64_t offset) { return JournalImage::Frame(0, offset); };
+    constexpr std::uint64_t kOuter = 0x2000;
+    Image made(contexts.trace());
+    made.Stack(kToSecond, stack({at(0xa1)}, kOuter)).Stack(kBack, stack({at(0xa2)}, kOuter));
+    made.Stack(kByWrapper, stack({at(0xb1), at(0xa3)}, kOuter)).Stack(kCaller, stack({at(0xc1)}, kOuter + 1));
+    return made;
+  };
+  Contexts good;
+  good.current = 0xe;
+  good.Set(kSecond, kToSecond);
+  good.Set(0xe, kBack);
+  good.Work(kCaller);
+  Contexts both;
+  both.current = 0xe;
+  both.Set(kFirst, kByWrapper);
+  both.Set(kSecond, kToSecond);
+  both.Set(0xe, kBack);
+  both.Work(kCaller);
+  Contexts wrong;
+  wrong.current = 0xe;
+  wrong.Set(kSecond, kToSecond);
+  wrong.Work(kCaller);
+  const Image fault_free = image(good);
+  const harness::Evidence rehearsal = fault_free.Evidence();
+  const harness::PutBack put_back(rehearsal);
+  const Image with_wrapper = image(both);
+  EXPECT_TRUE(put_back.Missing(with_wrapper.Evidence()).empty());
+  const Image forgets = image(wrong);
+  EXPECT_EQ(put_back.Missing(forgets.Evidence()).size(), 1U) << "otherwise nothing was judged";
+}
+
+// A stream that the driver declined to destroy still lies in its context: the end of another context does not drop its capture.
+TEST(PutBack, AStreamLivesOnWhenItsDestructionFailed) {
+  const auto run = [](bool ends) {
+    Trace t;
+    t.Call(CallId::StreamCreate).Out(0, 0x10).Context(kFirst).Stack(In(0, 1));
+    t.Call(CallId::StreamDestroy_v2).In(0, 0x10).Fails(CUDA_ERROR_UNKNOWN).Stack(In(0, 2));
+    t.Call(CallId::StreamBeginCapture_v2).In(0, 0x10).In(1, 2).Stack(In(1, 1));
+    if (ends) t.Call(CallId::StreamEndCapture).In(0, 0x10).Out(1, 0x90).Stack(In(1, 2));
+    t.Call(CallId::CtxDestroy_v2).In(0, kSecond).Stack(In(1, 3));
+    t.Call(CallId::StreamSynchronize).In(0, 0x10).Stack(In(0, 3));
+    return t;
+  };
+  const Image good(run(true));
+  const harness::Evidence rehearsal = good.Evidence();
+  const Image trial(run(false));
+  EXPECT_EQ(harness::PutBack(rehearsal).Missing(trial.Evidence()).size(), 1U);
 }
 
 Trace CallsAt(const std::vector<std::uint32_t>& stacks) {
