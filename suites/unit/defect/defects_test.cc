@@ -212,14 +212,6 @@ TEST(Defects, TheSameCallThatFailsAtTheSamePlaceAgainIsNoNewCause) {
   report.Add(Rule::Leak, lost(1, 1, 1, 5, 8), "refresh").Add(Rule::Leak, lost(2, 2, 2, 5, 8), "run");
   report.Add(Rule::Leak, lost(3, 2, 2, 0, 8), "run");
   EXPECT_THAT(report.Find(), SizeIs(2)) << "it shows after other faults, too";
-  Report two;
-  two.Add(Rule::Leak, lost(1, 1, 1, 5, 8), "refresh").Add(Rule::Leak, lost(2, 3, 1, 5, 8), "renew");
-  two.Add(Rule::Leak, lost(3, 2, 2, 5, 8), "run");
-  EXPECT_THAT(two.Find(), SizeIs(3)) << "nobody knows which of two comes again";
-  Report joined;
-  joined.Add(Rule::Leak, lost(1, 1, 1, 5, 8), "refresh").Add(Rule::Leak, lost(1, 3, 1, 5, 8), "refresh");
-  joined.Add(Rule::Leak, lost(3, 2, 2, 5, 8), "run");
-  EXPECT_THAT(joined.Find(), SizeIs(1)) << "two objects of one cause";
   Report alone;
   alone.Add(Rule::Leak, lost(1, 1, 1, 5, 8), "refresh").Add(Rule::Leak, lost(2, 2, 2, 5, 8), "run");
   alone.Add(Rule::Leak, lost(3, 2, 1, 6, 8), "run");

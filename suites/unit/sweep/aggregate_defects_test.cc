@@ -77,6 +77,13 @@ TEST(AggregateDefects, TellsTheSecondTimeOfAMistakeFromAnotherMistake) {
   const std::string second = "cuGraphExecUpdate#2=GRAPH_EXEC_UPDATE_FAILURE,refuse";
   EXPECT_EQ(DefectsOf({lost({first}, 7, 5, "refresh", {}), lost({first, second}, 8, 8, "run", {9})}), 1U);
   EXPECT_EQ(DefectsOf({lost({first}, 7, 5, "refresh", {}), lost({first, "cuMemFree#1=INVALID_VALUE,refuse"}, 8, 8, "run", {10})}), 2U);
+  TrialResult other = lost({first}, 6, 6, "renew", {});
+  EXPECT_EQ(DefectsOf({lost({first}, 7, 5, "refresh", {}), other, lost({first, second}, 8, 8, "run", {9})}), 3U)
+      << "nobody knows which of two comes again";
+  other = lost({first}, 6, 6, "refresh", {});
+  other.index = 7;
+  EXPECT_EQ(DefectsOf({lost({first}, 7, 5, "refresh", {}), other, lost({first, second}, 8, 8, "run", {9})}), 1U)
+      << "two objects of one cause";
 }
 
 // run() calls frame() in a loop. A trial in whose n-th turn a call fails.
