@@ -17,7 +17,10 @@
 namespace cuaudit::alloc {
 
 bool MayRunBarrier() noexcept { return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0; }
-bool RunBarrier() noexcept { return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0; }
+bool RunBarrier() noexcept {
+  const auto run = [] { return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0; };
+  return run() || (MayRunBarrier() && run());  // a process restored from an image may not be registered any more
+}
 
 void Waiter::Pause() noexcept {
   constexpr int kSpins = 128, kYields = 16;

@@ -122,6 +122,7 @@ CUresult UseRecorder::Free(CUdeviceptr address) noexcept {
   block->recorded.Clear();
   if ((state & kForeign) != 0) Owe(block, block->stream);
   ThreadCache* const cache = caches_.Mine();
+  if (cache != nullptr) cache->Heed();
   Magazine* const magazine = cache == nullptr || env_.Traced() ? nullptr : cache->Find(arena->index);
   if (magazine != nullptr && !magazine->is_passed_by() && (state & kFlagMask) == kLive && !block->used.load(std::memory_order_relaxed)) {
     block->state.store((state & ~kFlagMask) | kCached, std::memory_order_release);

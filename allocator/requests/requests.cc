@@ -26,6 +26,7 @@ CUresult Requests::Serve(std::size_t bytes, StreamRecord* stream, CUstream live,
   request.can_touch = !stream->own_thread || live == CU_STREAM_PER_THREAD;
   request.stack = env_.CaptureStack();
   ThreadCache* const cache = caches_.Mine();
+  if (cache != nullptr) cache->Heed();
   const std::uint64_t noted = streams_.captures_noted();
   Pool* const pool = pools_.RouteOf(device, stream);
   if ((error = LookAtCapture(pool, &request)) != CUDA_SUCCESS) return env_.Note(error);

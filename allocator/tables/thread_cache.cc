@@ -57,6 +57,18 @@ bool ThreadCache::TurnTo(Arena* arena) noexcept {
   return true;
 }
 
+void ThreadCache::ExchangeForGood() noexcept {
+  is_exchanged_ = true;
+  was_refused.store(false, std::memory_order_relaxed);
+  for (const std::atomic<Page*>& slot : pages_) {
+    Page* const page = slot.load(std::memory_order_relaxed);
+    if (page == nullptr) continue;
+    for (std::atomic<Magazine*>& of_page : page->magazine) {
+      if (Magazine* const magazine = of_page.load(std::memory_order_relaxed); magazine != nullptr) magazine->ExchangeForGood();
+    }
+  }
+}
+
 void Totals::Fold(Counters* counters) noexcept {
   for (std::size_t m = 0; m < kMeasures; ++m) {
     for (std::size_t k = 0; k < kPoolKinds; ++k) {
@@ -147,7 +159,7 @@ ThreadCache* ThreadCaches::FindOrMake() noexcept {
       cache = cache->next;
     }
     if (cache == nullptr) {
-      cache = new (std::nothrow) ThreadCache(env_.serial, !env_.has_barrier());
+      cache = new (std::nothrow) ThreadCache(env_.serial, !env_.has_barrier() || is_refused_.load(std::memory_order_relaxed));
       if (cache == nullptr) return nullptr;
       cache->next = first_.load(std::memory_order_relaxed);
       first_.store(cache, std::memory_order_release);
@@ -159,16 +171,34 @@ ThreadCache* ThreadCaches::FindOrMake() noexcept {
   return cache;
 }
 
+// One barrier for the magazines of many threads. A cache whose thread has ended is taken over meanwhile, as by the next thread.
 void ThreadCaches::Empty(Arena* arena) noexcept {
   const auto give_back = [arena](Block* block) { arena->Return(block); };
-  const ThreadCache* const mine = known_cache.serial == env_.serial ? known_cache.cache : nullptr;
-  for (ThreadCache* cache = First(); cache != nullptr; cache = cache->next) {
-    Magazine* const magazine = cache->Find(arena->index);
-    if (magazine == nullptr || magazine->IsEmpty()) continue;
-    if (cache == mine) {
-      magazine->EmptyOwn(give_back);
-    } else {
-      (void)magazine->EmptyOthers(!env_.has_barrier(), give_back);  // what stays is found the next time
+  ThreadCache* const mine = known_cache.serial == env_.serial ? known_cache.cache : nullptr;
+  if (mine != nullptr) mine->Heed();
+  std::array<std::pair<ThreadCache*, Magazine*>, 32> begun;
+  for (ThreadCache* cache = First(); cache != nullptr;) {
+    std::size_t count = 0;
+    for (; cache != nullptr && count < begun.size(); cache = cache->next) {
+      Magazine* const magazine = cache->Find(arena->index);
+      if (magazine == nullptr || magazine->IsEmpty()) continue;
+      bool abandoned = true;
+      if (cache == mine || magazine->IsExchanged()) {
+        magazine->EmptyOwn(give_back);
+      } else if (cache->abandoned.compare_exchange_strong(abandoned, false, std::memory_order_acq_rel)) {
+        magazine->EmptyOwn(give_back);
+        cache->abandoned.store(true, std::memory_order_release);
+      } else {
+        magazine->BeginEmptying();
+        begun[count++] = {cache, magazine};
+      }
+    }
+    if (count == 0) continue;
+    bool is_alone = RunBarrier();
+    if (env_.closed.load(std::memory_order_relaxed)) is_alone = true;  // in Close nobody else is in a call
+    if (!is_alone) is_refused_.store(true, std::memory_order_relaxed);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!begun[i].second->EndEmptying(is_alone, give_back)) begun[i].first->was_refused.store(true, std::memory_order_release);
     }
   }
 }

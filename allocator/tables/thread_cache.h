@@ -20,8 +20,8 @@ namespace cuaudit::alloc {
 // Blocks that one thread freed, of exactly the sizes it asked for, for the next such request of the same stream.
 //
 //   Owns      its magazines; the blocks are the arena's. A cache belongs to its allocator and its thread, and goes with the last of them.
-//   Threads   Put, Take, `latest`, the names and the counters by the owning thread alone; EmptyOwn too. EmptyOthers by anybody else at any
-//             time.
+//   Threads   Put, Take, Heed, ExchangeForGood, `latest`, the names and the counters by the owning thread alone, and EmptyOwn, unless
+//             IsExchanged; BeginEmptying and EndEmptying by anybody else at any time.
 //   Units     keys are rounded sizes in units of 512 bytes.
 //   Errors    none; a magazine that host memory cannot make is done without.
 //   Faults    makes no driver calls.
@@ -33,7 +33,7 @@ inline constexpr std::size_t kSlots = 16;
 class alignas(64) Magazine {
  public:
   // `is_exchanged`: no barrier runs in other threads, so each slot is taken by a locked instruction.
-  explicit Magazine(bool is_exchanged) noexcept : emptying_(is_exchanged ? 1 : 0) {}
+  explicit Magazine(bool is_exchanged) noexcept : is_exchanged_(is_exchanged), emptying_(is_exchanged ? kForGood : 0) {}
   bool is_passed_by() const noexcept { return is_passed_by_; }  // then neither Take nor Put may be called
 
   // The stream has been asked whether it is being captured, and need not be for so many requests less one.
@@ -106,18 +106,31 @@ class alignas(64) Magazine {
     }
     return true;
   }
-  // Of another thread. After the barrier whoever takes a block sees that it must exchange the slot; and who did not see it yet has shown
-  // that it is taking one, and is waited for. Where no barrier is to be had nobody takes otherwise. False: refused, and it is as it was.
+  // Another thread's is emptied between a BeginEmptying, a barrier in all threads (RunBarrier) and an EndEmptying. After the barrier
+  // whoever takes a block sees that it must exchange the slot; and who did not see it yet has shown that it is taking one, and is waited
+  // for. False: without a barrier the owner may be at any point of its take, unseen. It keeps what it has, and exchanges from now on; once
+  // it has seen so (Heed), nobody needs a barrier.
+  void BeginEmptying() noexcept { emptying_.fetch_add(1); }
   template <typename Visit>
-  bool EmptyOthers(bool is_exchanged, Visit visit) noexcept {
-    emptying_.fetch_add(1);
-    const bool is_alone = is_exchanged || RunBarrier();
-    if (is_alone) {
+  bool EndEmptying(bool had_barrier, Visit visit) noexcept {
+    if (had_barrier) {
       for (Waiter waiter; is_taking_.load(std::memory_order_acquire);) waiter.Pause();
       EmptyOwn(visit);
+    } else {
+      emptying_.fetch_or(kForGood);
     }
     emptying_.fetch_sub(1, std::memory_order_release);
-    return is_alone;
+    return had_barrier;
+  }
+  // All takes without an exchange are over and seen, and there will be none: so anybody may EmptyOwn.
+  bool IsExchanged() const noexcept { return is_exchanged_.load(std::memory_order_acquire); }
+  // Not in a take. The owner has read kForGood, which nobody takes away, so it reads it ever after.
+  void Heed() noexcept {
+    if ((emptying_.load(std::memory_order_relaxed) & kForGood) != 0) is_exchanged_.store(true, std::memory_order_release);
+  }
+  void ExchangeForGood() noexcept {  // likewise
+    emptying_.fetch_or(kForGood);
+    is_exchanged_.store(true, std::memory_order_release);
   }
   template <typename Visit>
   void EmptyOwn(Visit visit) noexcept {
@@ -129,6 +142,7 @@ class alignas(64) Magazine {
   }
 
  private:
+  static constexpr std::uint32_t kForGood = std::uint32_t{1} << 31;
   static constexpr unsigned kMostMisses = 8;    // in a row; a request that misses asks twice
   static constexpr unsigned kHitsToReturn = 8;  // likewise
 
@@ -153,15 +167,20 @@ class alignas(64) Magazine {
     last_ = i;
     key_[i] = 0;
     Block* block = nullptr;
-    is_taking_.store(true, std::memory_order_relaxed);
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // the processor is kept to that order by the barrier of EmptyOthers
-    if (emptying_.load(std::memory_order_acquire) == 0) [[likely]] {
-      block = slot_[i].load(std::memory_order_acquire);
-      slot_[i].store(nullptr, std::memory_order_relaxed);
+    bool is_alone = emptying_.load(std::memory_order_relaxed) == 0;
+    if (is_alone) [[likely]] {
+      is_taking_.store(true, std::memory_order_relaxed);
+      std::atomic_signal_fence(std::memory_order_seq_cst);  // the processor is kept to that order by the barrier of who empties
+      is_alone = emptying_.load(std::memory_order_acquire) == 0;
+      if (is_alone) [[likely]] {
+        block = slot_[i].load(std::memory_order_acquire);
+        slot_[i].store(nullptr, std::memory_order_relaxed);
+      }
       is_taking_.store(false, std::memory_order_release);
-    } else {
-      is_taking_.store(false, std::memory_order_release);
+    }
+    if (!is_alone) [[unlikely]] {
       block = slot_[i].exchange(nullptr, std::memory_order_acquire);
+      Heed();
     }
     if (block == nullptr) return nullptr;
     bytes_ -= block->size;
@@ -191,8 +210,9 @@ class alignas(64) Magazine {
   unsigned last_ = 0;  // the slot that was last used
   unsigned misses_ = 0, would_hit_ = 0;
   bool is_passed_by_ = false;
-  std::atomic<bool> is_taking_{false};      // the owner is between asking whether it must exchange a slot and having emptied it
-  std::atomic<std::uint32_t> emptying_{0};  // threads that empty it; while there are any each slot is exchanged
+  std::atomic<bool> is_taking_{false};   // the owner is between asking whether it must exchange a slot and having emptied it
+  std::atomic<bool> is_exchanged_;       // the owner knows of kForGood
+  std::atomic<std::uint32_t> emptying_;  // threads that empty it, and kForGood; unless it is 0 each slot is exchanged
   std::array<std::size_t, kSlots> size_{};
 };
 
@@ -226,6 +246,11 @@ class ThreadCache {
   };
   Latest latest;                       // by the owner alone
   bool TurnTo(Arena* arena) noexcept;  // false: the thread has no magazine or no counters for it, which a slower call makes
+  // By the owner, in a slower call: another thread was refused a barrier, so from now on all that this one keeps is to be had without.
+  void Heed() noexcept {
+    if (was_refused.load(std::memory_order_relaxed)) [[unlikely]]
+      ExchangeForGood();
+  }
   // After a magazine began to be passed by, or to keep blocks.
   void TurnToNone() noexcept { latest.arena = latest.passed_by = nullptr; }
 
@@ -245,6 +270,7 @@ class ThreadCache {
   ThreadCache* next_of_thread = nullptr;  // the thread's
   std::atomic<bool> abandoned{false};     // its thread has ended
   std::atomic<int> owners{2};
+  std::atomic<bool> was_refused{false};  // a barrier, to who would have emptied a magazine; until the owner heeds it
   // Of RecordUse, by the owner alone, read by anybody: that recorded; on the block's own stream; of a stream that had used the block
   // before.
   std::atomic<std::uint64_t> uses_recorded{0};
@@ -252,7 +278,8 @@ class ThreadCache {
   std::atomic<std::uint64_t> uses_merged{0};
 
  private:
-  const bool is_exchanged_;  // see Magazine
+  void ExchangeForGood() noexcept;
+  bool is_exchanged_;  // see Magazine; by the owner alone
   static constexpr std::size_t kPerPage = std::size_t{1} << kPageBits;
   struct Page {
     std::array<std::atomic<Magazine*>, kPerPage> magazine{};
@@ -288,7 +315,9 @@ class ThreadCaches {
   // path without locks.
   bool TurnTo() noexcept;
   ThreadCache* First() const noexcept { return first_.load(std::memory_order_acquire); }
-  void Empty(Arena* arena) noexcept;  // what all threads keep of this arena goes back to it
+  // What all threads keep of this arena goes back to it; but where the barrier is refused, not what a thread keeps that has not called
+  // since.
+  void Empty(Arena* arena) noexcept;
   void CountAllocated(Device* device, const Block* block, std::size_t requested) noexcept;
   void CountFreed(Device* device, const Block* block, std::size_t requested) noexcept;
   // By the thread whose counters they are.
@@ -302,6 +331,7 @@ class ThreadCaches {
   ThreadCache* FindOrMake() noexcept;
   static void Fold(Device* device, Counters* counters) noexcept;
   const Environment& env_;
+  std::atomic<bool> is_refused_{false};  // the barrier
   std::atomic<ThreadCache*> first_{nullptr};
   Lock lock_;  // one is made, or taken over, at a time
 };

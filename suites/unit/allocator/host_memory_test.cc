@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Each request of the allocator for host memory fails in turn, alone and with all behind it in the same call: the call says so, nothing
 // throws out of it, nothing is lost or given out too early, and the allocator serves afterwards.
-#include <linux/membarrier.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdarg>
 #include <cstdlib>
 #include <new>
-#include <semaphore>
-#include <thread>
 
 #include "suites/unit/allocator/allocating.h"
 
@@ -35,8 +30,6 @@ struct HostMemory {
 };
 HostMemory host;
 bool refuses_to_wipe = false;  // madvise, as kernels before 4.14 and some sandboxes do
-long refused_barrier = 0;      // that command of membarrier, as some sandboxes do
-int barriers = 0;              // run
 
 }  // namespace
 
@@ -53,22 +46,6 @@ int __wrap_madvise(void* address, std::size_t bytes, int advice);
 int __wrap_madvise(void* address, std::size_t bytes, int advice) {
   if (!refuses_to_wipe || advice != MADV_WIPEONFORK) return __real_madvise(address, bytes, advice);
   errno = EINVAL;
-  return -1;
-}
-long __real_syscall(long number, ...);
-long __wrap_syscall(long number, ...);
-long __wrap_syscall(long number, ...) {
-  va_list list;
-  va_start(list, number);
-  const long a = va_arg(list, long);
-  const long b = va_arg(list, long);
-  const long c = va_arg(list, long);
-  va_end(list);
-  if (number != SYS_membarrier) return __real_syscall(number, a, b, c);
-  const int command = static_cast<int>(a);
-  barriers += command == MEMBARRIER_CMD_PRIVATE_EXPEDITED;
-  if (command != refused_barrier) return __real_syscall(number, command, 0, 0);
-  errno = EPERM;
   return -1;
 }
 }
@@ -334,44 +311,6 @@ TEST(HostMemory, AChildIsKnownWhereNothingIsWiped) {
   EXPECT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 0);
   EXPECT_OK(a->Free(live));
-}
-
-// What a thread keeps is taken from it behind a barrier in that thread, or by locked instructions where the kernel has no such barrier.
-// Where it refuses one later, the thread keeps what it has.
-TEST(HostMemory, WhatAThreadKeepsIsTakenFromIt) {
-  struct Barriers {
-    long refused;
-    int runs;
-    bool is_taken;
-  };
-  for (const Barriers& each : {Barriers{0, 1, true}, Barriers{MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, true},
-                               Barriers{MEMBARRIER_CMD_PRIVATE_EXPEDITED, 1, false}}) {
-    refused_barrier = each.refused;
-    Allocating a;
-    const StreamRef ref = a.Ref(a.Stream());
-    std::binary_semaphore has_freed{0};
-    std::binary_semaphore may_go_on{0};
-    std::thread keeper([&] {
-      for (int turn = 0; turn < 2; ++turn) {
-        CUdeviceptr address = 0;
-        EXPECT_OK(a->Allocate(4 * kMiB, ref, &address));
-        EXPECT_OK(a->Free(address));
-        has_freed.release();
-        may_go_on.acquire();
-      }
-    });
-    has_freed.acquire();
-    barriers = 0;
-    EXPECT_OK(a->EmptyCache());
-    EXPECT_EQ(a.Reserved() == 0, each.is_taken) << each.refused;
-    EXPECT_EQ(barriers, each.runs) << each.refused;
-    may_go_on.release();
-    has_freed.acquire();
-    EXPECT_EQ(a.Reserved(), 20 * static_cast<std::int64_t>(kMiB));
-    refused_barrier = 0;
-    may_go_on.release();
-    keeper.join();
-  }
 }
 
 }  // namespace
