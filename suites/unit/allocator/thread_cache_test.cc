@@ -90,10 +90,13 @@ class Keeper {
     for (Act act = kTake; act != kEnd; has_done_.release()) {
       may_go_on_.acquire();
       act = act_;
-      if (act == kTake || act == kTakeAndKeep) EXPECT_OK((*a_)->Allocate(4 * kMiB, ref_, &address));
-      if (act == kKeep || act == kTakeAndKeep) EXPECT_OK((*a_)->Free(address));
-      if (act == kCallForAnotherStream) EXPECT_OK((*a_)->Allocate(kMiB / 2, other_, &other));
-      if (act == kCallForAnotherStream) EXPECT_OK((*a_)->Free(other));
+      const auto expect = [](CUresult result) { EXPECT_OK(result); };
+      if (act == kTake || act == kTakeAndKeep) expect((*a_)->Allocate(4 * kMiB, ref_, &address));
+      if (act == kKeep || act == kTakeAndKeep) expect((*a_)->Free(address));
+      if (act == kCallForAnotherStream) {
+        expect((*a_)->Allocate(kMiB / 2, other_, &other));
+        expect((*a_)->Free(other));
+      }
     }
   }
 
@@ -333,9 +336,11 @@ class StoppedTakes : public testing::Test {
       if (has_other) has_ended.acquire();  // otherwise it may wait for this thread
     };
     steps = {true, 0, first, second, begin, go_on};
-    asm volatile("int3");
+    asm volatile("int3" ::: "memory");
     const Block* const taken = magazine.Take(1);
+    asm volatile("" ::: "memory");  // the handler is no call that the compiler sees
     steps.is_on = false;
+    asm volatile("" ::: "memory");
     const long count = steps.done;
     if (!is_begun) begin();
     if (!is_released) go_on();
