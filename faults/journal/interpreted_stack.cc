@@ -31,8 +31,10 @@ std::uint64_t KeyOf(const python::Identity& identity) noexcept {
 bool PythonTable::Recall(const python::Identity& identity, std::uint64_t* frame) const noexcept {
   const std::uint64_t key = KeyOf(identity);
   const Met& met = met_[key % kMet];
-  *frame = met.frame.load(std::memory_order_relaxed);
-  return (met.mixed.load(std::memory_order_relaxed) ^ *frame) == key;
+  const std::uint64_t held = met.frame.load(std::memory_order_relaxed);
+  if ((met.mixed.load(std::memory_order_relaxed) ^ held) != key) return false;
+  *frame = held;
+  return true;
 }
 
 void PythonTable::Remember(const python::Identity& identity, std::uint64_t frame) noexcept {

@@ -22,7 +22,7 @@ class PythonTable {
   // The function and the line as a frame (layout.h).
   std::uint64_t Encode(const python::Function& function, int line) noexcept;
 
-  // What Remember was told of this place, if it is still kept. Reading a name and a line takes far longer.
+  // What Remember was told of this place, if it is still kept; false leaves *frame alone. Reading a name and a line takes far longer.
   bool Recall(const python::Identity& identity, std::uint64_t* frame) const noexcept;
   void Remember(const python::Identity& identity, std::uint64_t frame) noexcept;
 

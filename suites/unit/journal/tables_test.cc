@@ -252,6 +252,17 @@ TEST_F(Table, RecallsWhatItWasToldOfAPlaceAndOfNoOther) {
   EXPECT_EQ(frame, 0U) << "left out";
 }
 
+// Another place that is kept where this one would be.
+TEST_F(Table, APlaceThatIsNotKeptHasNoFrame) {
+  constexpr std::uintptr_t kPlaces = 8192;  // far more than are kept
+  for (std::uintptr_t i = 0; i < kPlaces; ++i) table_->Remember({0x1000, 0x1040 + 2 * i, 0x2000, 0x3000, 0x4000, 7}, PythonFrame(3, 9));
+  for (std::uintptr_t i = 0; i < kPlaces; ++i) {
+    std::uint64_t frame = 0;
+    EXPECT_FALSE(table_->Recall({0x5000, 0x5040 + 2 * i, 0x2000, 0x3000, 0x4000, 7}, &frame));
+    ASSERT_EQ(frame, 0U) << i;
+  }
+}
+
 // Modules of a forked child, which looks them up by address: one that lies where another lay, and one whose program headers lie elsewhere.
 
 constexpr int kRight = 0;
