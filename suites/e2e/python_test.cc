@@ -258,18 +258,23 @@ TEST(OtherPython, OfAnUnknownVersionHasNativeFramesAndTheReportSaysSo) {
   EXPECT_THAT(audit.report["totals"]["skipped"].dump(), HasSubstr("CPython 3.99.0 is in the process"));
 }
 
-TEST(OtherPython, BeforeVersion311HasNativeFramesAndTheReportSaysSo) {
+// Released versions, one older and one newer than those that are read.
+class UnreadPython : public ::testing::TestWithParam<int> {};
+
+TEST_P(UnreadPython, HasNativeFramesAndTheReportSaysSo) {
 #ifdef CUAUDIT_INSTRUMENTED
   GTEST_SKIP() << "an instrumented drop-in cannot enter a plain interpreter";
 #endif
-  const std::string python = FindPython(10);
-  if (python.empty()) GTEST_SKIP() << "no CPython 3.10 with ctypes on this machine";
+  const std::string python = FindPython(GetParam());
+  if (python.empty()) GTEST_SKIP() << "no CPython 3." << GetParam() << " with ctypes on this machine";
   const Audit audit = RunAudit({"sweep", "--depth", "1"}, {python, CUAUDIT_NAMED_PY, "leak"});
   EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
   EXPECT_TRUE(SaysUnread(audit));
   EXPECT_THAT(audit.report["findings"][0]["acquired"].dump(), Not(HasSubstr("Encoder.__init__")));
   EXPECT_THAT(audit.report["findings"][0]["acquired"].dump(), AnyOf(HasSubstr("_PyEval_EvalFrameDefault"), HasSubstr("libffi")));
 }
+
+INSTANTIATE_TEST_SUITE_P(CPython3, UnreadPython, ::testing::Values(10, 15), [](const auto& test) { return std::to_string(test.param); });
 
 TEST(OtherPython, NoPythonIsNotMentioned) {
   const Audit audit = RunAudit({"run"}, {Program("client_linked")});

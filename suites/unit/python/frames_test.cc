@@ -62,6 +62,37 @@ TEST(Layout, OfVersionsWithATableOfTheirOwnIsTakenFromIt) {
   EXPECT_EQ(layout.instructions, 200U);
 }
 
+// The start of _PyRuntime as CPython 3.14.8 and 3.14.10 have it.
+TEST(Layout, Of314IsTakenFromItsTable) {
+  Runtime runtime(Version(14));
+  const std::array<std::uint64_t, 50> rest = {0,   316616, 784, 808,  225864, 7280, 7272, 7344, 7360, 7408, 7688, 7672, 7680,
+                                              16,  7784,   0,   7800, 7792,   7992, 0,    832,  0,    8,    16,   72,   152,
+                                              160, 232,    32,  88,   8,      0,    56,   80,   74,   64,   0,    216,  112,
+                                              120, 128,    136, 68,   52,     96,   104,  208,  0,    16,   8};
+  std::copy(rest.begin(), rest.end(), runtime.word.begin() + 2);
+  Layout layout;
+  ASSERT_TRUE(Reads(Version(14), runtime, &layout));
+  EXPECT_EQ(layout.first_interpreter, 808U);
+  EXPECT_EQ(layout.next_interpreter, 7272U);
+  EXPECT_EQ(layout.first_thread, 7344U);
+  EXPECT_EQ(layout.next_thread, 8U);
+  EXPECT_EQ(layout.thread_interpreter, 16U);
+  EXPECT_EQ(layout.thread_id, 152U);
+  EXPECT_EQ(layout.current, 72U);
+  EXPECT_FALSE(layout.held);
+  EXPECT_EQ(layout.previous, 8U);
+  EXPECT_EQ(layout.code, 0U);
+  EXPECT_EQ(layout.instruction, 56U);
+  EXPECT_EQ(layout.owner, 74U);
+  EXPECT_EQ(layout.filename, 112U);
+  EXPECT_EQ(layout.qualname, 128U);
+  EXPECT_EQ(layout.lines, 136U);
+  EXPECT_EQ(layout.first_line, 68U);
+  EXPECT_EQ(layout.instructions, 208U);
+  runtime.word[50] = 32;
+  EXPECT_FALSE(Reads(Version(14), runtime)) << "objects with other headers";
+}
+
 TEST(Layout, OfOlderVersionsNeedsNone) {
   const Runtime runtime(0);
   EXPECT_TRUE(Reads(Version(11), runtime));
