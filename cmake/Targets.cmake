@@ -236,3 +236,13 @@ function(cuaudit_split_test name)
   set_tests_properties(${entries} ${name}_rest PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77
     ENVIRONMENT "${arg_ENVIRONMENT}")
 endfunction()
+
+# cuaudit_stand_in_headers(target header names...): `header` also answers to the names of another project's headers, for code that is compiled
+# here without that project.
+function(cuaudit_stand_in_headers target header)
+  set(names "${CMAKE_CURRENT_BINARY_DIR}/${target}_names")
+  foreach(name IN LISTS ARGN)
+    file(CONFIGURE OUTPUT "${names}/${name}" CONTENT "#include \"${header}\"\n" @ONLY)
+  endforeach()
+  target_include_directories(${target} SYSTEM PRIVATE "${names}")
+endfunction()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // audit_json.h: writes audit.json, the index of a result directory, and reads the result of a release audit, or one report, as an Audit.
 //
-// The reports themselves are beside it, each as json_writer.h writes them.
+// The reports themselves are beside it, each as WriteJson (writers.h) writes them.
 #pragma once
 
 #include <functional>

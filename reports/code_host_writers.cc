@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "reports/code_host_writers.h"
-
 #include <array>
 #include <cstddef>
 #include <optional>
@@ -18,6 +16,7 @@
 #include "reports/message.h"
 #include "reports/text_page.h"
 #include "reports/text_writer.h"
+#include "reports/writers.h"
 
 namespace cuaudit::report {
 namespace {

@@ -13,9 +13,9 @@
 
 #include "reports/defect_words.h"
 #include "reports/json_node.h"
-#include "reports/json_writer.h"
 #include "reports/message.h"
 #include "reports/reasons_json.h"
+#include "reports/writers.h"
 
 namespace cuaudit::report {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "reports/json_writer.h"
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -19,6 +17,7 @@
 #include "reports/json_text.h"
 #include "reports/message.h"
 #include "reports/reasons_json.h"
+#include "reports/writers.h"
 
 namespace cuaudit::report {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "reports/junit_writer.h"
-
 #include <array>
 #include <cstddef>
 #include <ostream>
@@ -14,6 +12,7 @@
 #include "reports/escape.h"
 #include "reports/message.h"
 #include "reports/text_writer.h"
+#include "reports/writers.h"
 
 namespace cuaudit::report {
 namespace {

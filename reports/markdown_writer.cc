@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "reports/markdown_writer.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,6 +16,7 @@
 #include "reports/message.h"
 #include "reports/text_page.h"
 #include "reports/text_writer.h"
+#include "reports/writers.h"
 
 namespace cuaudit::report {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "reports/sarif_writer.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <optional>
@@ -16,6 +14,7 @@
 #include "reports/json_text.h"
 #include "reports/message.h"
 #include "reports/sarif_places.h"
+#include "reports/writers.h"
 
 namespace cuaudit::report {
 namespace {

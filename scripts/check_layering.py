@@ -171,7 +171,8 @@ def named(text):
 def check_readmes(root):
     """Every README with a table of files: each row names files of the tree, and the README names each source below the folder.
 
-    It names a file in full, without its ending, or with a `*`; a header stands for its source file and a script for its test.
+    It names a file in full, without its ending, or with a `*`; a header stands for its source file and a script for its test. The name of a
+    folder stands for its files, unless the README has a section about that folder.
     """
     problems = []
     for readme in sorted(path for top in TOPS for path in (root / top).rglob("README.md")):
@@ -184,12 +185,14 @@ def check_readmes(root):
             if not any(True for place_of in (readme.parent, root) for _ in place_of.glob(name)) and not any(readme.parent.rglob(posixpath.basename(name))):
                 problems.append(f"{place}: a row names `{name}`, which is not there")
         stems = [posixpath.basename(name.rstrip("/")).partition(".")[0] for name in named(text) if name.strip("*/.")]
+        folder_stems = set(stems) - set(re.findall(r"^## (\w+)", text, re.M))
         for path in sorted(readme.parent.rglob("*")):
             nearest = next(folder for folder in path.parents if (folder / "README.md").is_file())
             folders = path.relative_to(readme.parent).parts[:-1]
             stem = path.name.partition(".")[0]
             if nearest == readme.parent and path.suffix in (*SUFFIXES, ".py") and not any(
-                    fnmatch.fnmatch(one, pattern) for pattern in stems for one in (stem, stem.removesuffix("_test"), *folders)):
+                    fnmatch.fnmatch(one, pattern) for patterns, names in ((stems, (stem, stem.removesuffix("_test"))), (folder_stems, folders))
+                    for pattern in patterns for one in names):
                 problems.append(f"{path.relative_to(root)}: {place} does not name it")
     return problems
 

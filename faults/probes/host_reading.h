@@ -2,7 +2,7 @@
 // host_reading.h: reads how much of the host a process holds now.
 //
 // A reading is a value for the whole process; no descriptor stays open. It allocates nothing, so that it does not measure itself. A
-// meter that this system lacks is absent from HostReading::read and never 0. host_meters.def has the units. Sources: procfs(5),
+// meter that this system lacks is absent from HostReading::read and never 0. host_probes.def has the units. Sources: procfs(5),
 // mallinfo2(3), dl_iterate_phdr(3); sanitizer/allocator_interface.h where a sanitizer owns the heap. Growth by allocation stack comes
 // from the host drop-in's journal (faults/interpose), device memory from cuMemGetInfo. harness/cycle/growth.h decides when growth is a
 // finding.
@@ -17,9 +17,11 @@
 namespace cuaudit::faults {
 
 enum class HostMeter : std::uint8_t {
-#define CUAUDIT_HOST_METER(name, json_name, unit, nature, when) name,
-#include "faults/probes/host_meters.def"
+#define CUAUDIT_HOST_PROBE(...)
+#define CUAUDIT_HOST_METER(name, ...) name,
+#include "faults/probes/host_probes.def"
 #undef CUAUDIT_HOST_METER
+#undef CUAUDIT_HOST_PROBE
 };
 
 enum class MeterUnit : std::uint8_t { Count, Bytes };
@@ -34,9 +36,11 @@ struct HostMeterRow {
 };
 
 inline constexpr HostMeterRow kHostMeters[] = {
-#define CUAUDIT_HOST_METER(name, json_name, unit, nature, when) {json_name, MeterUnit::unit, MeterNature::nature, MeterWhen::when},
-#include "faults/probes/host_meters.def"
+#define CUAUDIT_HOST_PROBE(...)
+#define CUAUDIT_HOST_METER(name, id, unit, nature, when, ...) {id, MeterUnit::unit, MeterNature::nature, MeterWhen::when},
+#include "faults/probes/host_probes.def"
 #undef CUAUDIT_HOST_METER
+#undef CUAUDIT_HOST_PROBE
 };
 inline constexpr std::size_t kHostMeterCount = sizeof(kHostMeters) / sizeof(kHostMeters[0]);
 
@@ -47,19 +51,12 @@ struct HostProbeRow {
   std::string_view cost;
 };
 inline constexpr HostProbeRow kHostProbes[] = {
-#define CUAUDIT_HOST_PROBE(name, sees, on, cost) {name, sees, on, cost},
+#define CUAUDIT_HOST_PROBE(id, sees, on, cost) {id, sees, on, cost},
+#define CUAUDIT_HOST_METER(name, id, unit, nature, when, sees, on, cost) {id, sees, on, cost},
 #include "faults/probes/host_probes.def"
+#undef CUAUDIT_HOST_METER
 #undef CUAUDIT_HOST_PROBE
 };
-constexpr bool EveryMeterStatesItsCost() {
-  for (const HostMeterRow& meter : kHostMeters) {
-    bool stated = false;
-    for (const HostProbeRow& probe : kHostProbes) stated = stated || (probe.name == meter.name && !probe.cost.empty());
-    if (!stated) return false;
-  }
-  return true;
-}
-static_assert(EveryMeterStatesItsCost());
 
 constexpr const HostMeterRow& Row(HostMeter meter) { return kHostMeters[static_cast<std::size_t>(meter)]; }
 constexpr std::string_view Name(HostMeter meter) { return Row(meter).name; }

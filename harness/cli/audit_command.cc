@@ -20,7 +20,7 @@
 #include "harness/cli/session.h"
 #include "harness/cli/test_cases.h"
 #include "harness/options/report_files.h"
-#include "harness/options/sweep_settings.h"
+#include "harness/options/sweep_options.h"
 #include "harness/process/process.h"
 #include "harness/process/program.h"
 #include "harness/project/project.h"

@@ -13,7 +13,7 @@
 
 #include "harness/cli/carry_out.h"
 #include "harness/cycle/cycles.h"
-#include "harness/options/sweep_settings.h"
+#include "harness/options/sweep_options.h"
 #include "harness/sweep/report_rows.h"
 #include "reports/audit_json.h"
 #include "reports/defect_words.h"

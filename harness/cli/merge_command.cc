@@ -16,7 +16,7 @@
 #include "harness/cli/shard_work.h"
 #include "harness/cli/side_by_side.h"
 #include "harness/options/report_files.h"
-#include "harness/options/sweep_settings.h"
+#include "harness/options/sweep_options.h"
 #include "harness/sweep/report_rows.h"
 #include "reports/audit_json.h"
 #include "reports/defect_words.h"

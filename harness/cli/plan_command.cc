@@ -13,7 +13,7 @@
 #include "harness/cli/shard_work.h"
 #include "harness/cli/side_by_side.h"
 #include "harness/cli/test_cases.h"
-#include "harness/options/sweep_settings.h"
+#include "harness/options/sweep_options.h"
 #include "harness/process/program.h"
 #include "harness/project/project.h"
 #include "harness/shards/shard_plan.h"

@@ -23,7 +23,7 @@
 #include "harness/cli/driver_choice.h"
 #include "harness/cli/session.h"
 #include "harness/ledger/facts.h"
-#include "harness/options/sweep_settings.h"
+#include "harness/options/sweep_options.h"
 #include "harness/process/files.h"
 #include "harness/process/shell.h"
 #include "harness/recording/recording.h"

@@ -23,7 +23,7 @@
 #include "harness/kit/lift_calls.h"
 #include "harness/kit/recorded_runs.h"
 #include "harness/options/report_files.h"
-#include "harness/options/sweep_settings.h"
+#include "harness/options/sweep_options.h"
 #include "harness/process/files.h"
 #include "harness/process/process.h"
 #include "harness/process/program.h"

@@ -16,7 +16,7 @@
 #include "harness/cli/recording_report.h"
 #include "harness/cli/session.h"
 #include "harness/options/report_files.h"
-#include "harness/options/sweep_settings.h"
+#include "harness/options/sweep_options.h"
 #include "harness/process/files.h"
 #include "harness/sweep/findings/benign.h"
 #include "harness/sweep/report_rows.h"

@@ -14,7 +14,7 @@
 #include "harness/cli/session.h"
 #include "harness/cli/shard_work.h"
 #include "harness/options/report_files.h"
-#include "harness/options/sweep_settings.h"
+#include "harness/options/sweep_options.h"
 #include "harness/sweep/trial_log.h"
 #include "reports/defect_words.h"
 

@@ -8,7 +8,6 @@
 
 #include "harness/cycle/growth.h"
 #include "harness/ledger/kept_contexts.h"
-#include "harness/ledger/other_call.h"
 #include "harness/ledger/rules.h"
 #include "harness/sweep/findings/aggregate.h"
 #include "reports/message.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// rules.h: the rules of reports/words/rules.def as the ledger uses them, and which of them the simulated driver proves.
+// rules.h: the rules of reports/words/rules.def as the ledger uses them: which of them the simulated driver proves, and what the other call
+// of a violation (Violation::other) is under each.
 #pragma once
 
 #include "faults/driver/misuse.h"
@@ -32,6 +33,15 @@ constexpr bool IsProved(Rule rule) {
     if (rule == RuleOf(static_cast<driver::MisuseRule>(i))) return true;
   }
   return false;
+}
+
+// True when the other call tells one violation from another: a collision is its two calls. Otherwise the object and the wrong call tell,
+// and the other call only says how the object came to be gone.
+constexpr bool OtherTellsApart(Rule rule) { return rule != Rule::DoubleRelease && rule != Rule::UseAfterRelease && rule != Rule::Deficit; }
+
+// True when the other call released the object before the program went on to use it.
+constexpr bool OtherReleased(Rule rule) {
+  return rule == Rule::DoubleRelease || rule == Rule::UseAfterRelease || rule == Rule::DestroyedUnderUser || rule == Rule::UsedAfterFree;
 }
 
 }  // namespace cuaudit::harness

@@ -105,7 +105,7 @@ class HostFold {
 // What the cycles of a lifecycle left of host resources: descriptors, threads, loaded libraries, heap.
 //
 //   Threads   the meters are those of the process. When two audits run at once, neither is metered, and both say so.
-//   Units     as faults/probes/host_meters.def says; growth per cycle.
+//   Units     as faults/probes/host_probes.def says; growth per cycle.
 //   Errors    what was not metered is reported with the reason.
 //
 // README.md says why a trial is repeated before a loss is reported.

@@ -15,7 +15,7 @@
 #include "harness/lifecycle/isolation.h"
 #include "harness/options/options.h"
 #include "harness/options/report_files.h"
-#include "harness/options/sweep_settings.h"
+#include "harness/options/sweep_options.h"
 #include "harness/process/work_dir.h"
 #include "harness/sweep/plan/plan_file.h"
 #include "harness/sweep/report_rows.h"
@@ -43,36 +43,36 @@ std::string FileNameOf(const Lifecycle& lifecycle) {
   return name;
 }
 
-// The settings from the code, in the form of a command line, and then those of CUAUDIT_SWEEP.
-Status ReadSettings(const Lifecycle& lifecycle, const cuaudit::SweepOptions& options, Options* settings) {
-  settings->how = WithCommas(options.hows);
-  settings->codes = options.all_codes ? "all" : "default";
-  settings->call = options.calls;
-  settings->limit = options.limit;
-  settings->depth = static_cast<std::uint64_t>(options.depth);
-  settings->prune = PruneWord(options.prune);
-  settings->no_prune = options.prune == cuaudit::Prune::None;
-  settings->no_shrink = !options.shrink;
-  settings->coverage_at_least = options.coverage_at_least;
-  settings->no_host = !options.host;
-  settings->deadline_ms = options.deadline_ms;
-  settings->work_dir = options.work_dir;
-  settings->format = options.formats;
-  settings->abandoned_is_leak = true;  // a step always returns to its caller, so nothing is abandoned
+// The options from the code, in the form of a command line, and then those of CUAUDIT_SWEEP.
+Status ReadOptions(const Lifecycle& lifecycle, const cuaudit::SweepOptions& options, Options* asked) {
+  asked->how = WithCommas(options.hows);
+  asked->codes = options.all_codes ? "all" : "default";
+  asked->call = options.calls;
+  asked->limit = options.limit;
+  asked->depth = static_cast<std::uint64_t>(options.depth);
+  asked->prune = PruneWord(options.prune);
+  asked->no_prune = options.prune == cuaudit::Prune::None;
+  asked->no_shrink = !options.shrink;
+  asked->coverage_at_least = options.coverage_at_least;
+  asked->no_host = !options.host;
+  asked->deadline_ms = options.deadline_ms;
+  asked->work_dir = options.work_dir;
+  asked->format = options.formats;
+  asked->abandoned_is_leak = true;  // a step always returns to its caller, so nothing is abandoned
   const char* const said = std::getenv("CUAUDIT_SWEEP");
-  Status status = ParseLifecycleOptions(said == nullptr ? "" : said, settings);
+  Status status = ParseLifecycleOptions(said == nullptr ? "" : said, asked);
   const auto name = [&](std::string* file) {
     constexpr std::string_view kCase = "{case}";
     for (std::size_t at = file->find(kCase); at != std::string::npos; at = file->find(kCase, at + 1))
       file->replace(at, kCase.size(), FileNameOf(lifecycle));
   };
-  for (Output& output : settings->outputs) {
+  for (Output& output : asked->outputs) {
     name(&output.file);
     if (status.ok()) status = CheckOutput(output.file, "--format");
   }
-  name(&settings->trials);
-  name(&settings->keep_trial);
-  return status.ok() ? CheckOutput(settings->trials, "--trials") : status;
+  name(&asked->trials);
+  name(&asked->keep_trial);
+  return status.ok() ? CheckOutput(asked->trials, "--trials") : status;
 }
 
 // A directory in the work directory, named after the lifecycle.
@@ -192,35 +192,35 @@ Status KeepTrial(const std::string& directory, const std::vector<std::string>& o
 
 void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& options, const std::vector<std::string>& only, Audit* audit) {
   audit->lifecycle = lifecycle.name();
-  Options settings;
-  Status status = ReadSettings(lifecycle, options, &settings);
+  Options asked;
+  Status status = ReadOptions(lifecycle, options, &asked);
   if (!status.ok()) return Fail(status, audit);
-  Result<harness::SweepOptions> engine_options = SweepOptionsOf(settings);
+  Result<harness::SweepOptions> engine_options = SweepOptionsOf(asked);
   if (!engine_options.ok()) return Fail(engine_options.status(), audit);
   status = AddBenign(lifecycle.benign(), kBenignSource, &engine_options->benign);
   if (!status.ok()) return Fail(status, audit);
   Suppressions suppressions;
-  if (!settings.suppressions.empty()) {
-    Result<Suppressions> read = Suppressions::Read(settings.suppressions);
+  if (!asked.suppressions.empty()) {
+    Result<Suppressions> read = Suppressions::Read(asked.suppressions);
     if (!read.ok()) return Fail(Status(Exit::Usage, "--suppressions: " + read.status().message()), audit);
     suppressions = std::move(*read);
   }
   engine_options->judge.any_code = lifecycle.any_code();
-  engine_options->tell_calls = std::any_of(settings.outputs.begin(), settings.outputs.end(), [](const Output& output) {
+  engine_options->tell_calls = std::any_of(asked.outputs.begin(), asked.outputs.end(), [](const Output& output) {
     return output.format == Format::Json || output.format == Format::Html;
   });
   cuaudit::SweepOptions how = options;
-  how.host = !settings.no_host;
-  if (settings.deadline_ms != 0) how.deadline_ms = static_cast<std::uint32_t>(settings.deadline_ms);
+  how.host = !asked.no_host;
+  if (asked.deadline_ms != 0) how.deadline_ms = static_cast<std::uint32_t>(asked.deadline_ms);
   std::optional<WorkDir> dir;
-  if (!settings.work_dir.empty() && only.empty()) {
-    Result<WorkDir> opened = OpenWorkDir(settings.work_dir, lifecycle);
+  if (!asked.work_dir.empty() && only.empty()) {
+    Result<WorkDir> opened = OpenWorkDir(asked.work_dir, lifecycle);
     if (!opened.ok()) return Fail(opened.status(), audit);
     dir = std::move(*opened);
   }
 
   std::optional<StopSignals> stop_signals;
-  if (!settings.outputs.empty()) stop_signals.emplace();
+  if (!asked.outputs.empty()) stop_signals.emplace();
   InProcessRunner runner(lifecycle, how, engine_options->benign, AsksForHost(engine_options->plan.hows, only), SitesOfThread());
   Result<Rehearsal> rehearsal = runner.Rehearse();
   audit->driver = runner.driver();
@@ -249,16 +249,16 @@ void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
     Fail(signal == 0 ? status : Status(Exit::Failure, report::Explanation(run)), audit);
   }
   CompleteReport(*audit, only, runner, &run);
-  for (const Output& output : settings.outputs) {
+  for (const Output& output : asked.outputs) {
     status = WriteReport(run, output);
     if (!status.ok()) Fail(status, audit);
   }
-  if (!settings.trials.empty()) {
-    status = WriteTrialRows(TrialRows(engine), run, settings.trials);
+  if (!asked.trials.empty()) {
+    status = WriteTrialRows(TrialRows(engine), run, asked.trials);
     if (!status.ok()) Fail(status, audit);
   }
-  if (!settings.keep_trial.empty() && audit->outcome != AuditOutcome::Error) {
-    status = KeepTrial(settings.keep_trial, only, run, &runner);
+  if (!asked.keep_trial.empty() && audit->outcome != AuditOutcome::Error) {
+    status = KeepTrial(asked.keep_trial, only, run, &runner);
     if (!status.ok()) Fail(status, audit);
   }
   stop_signals.reset();

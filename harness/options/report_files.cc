@@ -15,15 +15,11 @@
 
 #include "harness/process/files.h"
 #include "reports/audit_defects.h"
-#include "reports/code_host_writers.h"
 #include "reports/escape.h"
 #include "reports/html/html_writer.h"
-#include "reports/json_writer.h"
-#include "reports/junit_writer.h"
-#include "reports/markdown_writer.h"
-#include "reports/sarif_writer.h"
 #include "reports/source_root.h"
 #include "reports/text_writer.h"
+#include "reports/writers.h"
 
 namespace cuaudit::harness {
 

@@ -2,7 +2,7 @@
 // host_meters.h: what one cycle of a lifecycle added to the host resources of its process.
 //
 //   Threads   CycleMeters belongs to the thread that runs the cycle. The numbers include what other threads acquire or release meanwhile.
-//   Units     counts and bytes, as faults/probes/host_meters.def says.
+//   Units     counts and bytes, as faults/probes/host_probes.def says.
 //   Errors    a meter that this system does not have is absent from HostChange::read.
 //   Faults    allocates nothing, so that it does not change its own meters.
 #pragma once

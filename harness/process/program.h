@@ -43,7 +43,7 @@ enum class DriverChoice : std::uint8_t { Simulated, Genuine };
 // Host resources to watch: none, the cheap ones, or heap blocks as well.
 enum class HostProbes : std::uint8_t { None, Basic, Heap };
 
-// Settings that are the same for every run of one command.
+// What is the same for every run of one command.
 struct LaunchOptions {
   std::string drop_in_dir;  // absolute; holds libcuda.so.1, libcuda.so, libcuaudit_host.so, libcuaudit_host_basic.so
   std::string cudart_dir;   // absolute; holds cuaudit's own CUDA runtime for the simulated driver; empty: none

@@ -12,7 +12,7 @@
 
 #include "harness/cycle/cycles.h"
 #include "harness/cycle/meters.h"
-#include "harness/options/sweep_settings.h"
+#include "harness/options/sweep_options.h"
 #include "harness/process/program.h"
 #include "harness/process/shell.h"
 #include "harness/process/status.h"

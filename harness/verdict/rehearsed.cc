@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "faults/driver/effects.h"
-#include "harness/ledger/other_call.h"
+#include "harness/ledger/rules.h"
 #include "harness/verdict/counted_places.h"
 #include "harness/verdict/driver_owned.h"
 #include "harness/verdict/put_back.h"

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "faults/driver/effects.h"
-#include "harness/ledger/other_call.h"
+#include "harness/ledger/rules.h"
 #include "harness/verdict/driver_owned.h"
 #include "harness/verdict/how_left.h"
 #include "harness/verdict/own_contexts.h"

@@ -12,14 +12,10 @@
 
 #include "harness/defect/defects.h"
 #include "include/cuaudit/fuzz_input.h"
-#include "reports/code_host_writers.h"
 #include "reports/html/html_writer.h"
 #include "reports/json_reader.h"
-#include "reports/json_writer.h"
-#include "reports/junit_writer.h"
-#include "reports/markdown_writer.h"
-#include "reports/sarif_writer.h"
 #include "reports/text_writer.h"
+#include "reports/writers.h"
 #include "suites/fuzz/require.h"
 #include "suites/support/report_checks.h"
 

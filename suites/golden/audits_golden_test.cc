@@ -9,13 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "reports/code_host_writers.h"
 #include "reports/comparison_writer.h"
-#include "reports/json_writer.h"
-#include "reports/junit_writer.h"
-#include "reports/markdown_writer.h"
-#include "reports/sarif_writer.h"
 #include "reports/text_writer.h"
+#include "reports/writers.h"
 #include "suites/support/sample_runs.h"
 
 namespace cuaudit::suites::audits_golden_test {
@@ -35,7 +31,7 @@ void CompareWithGolden(const std::string& name, const std::string& written) {
   std::ifstream file(path, std::ios::binary);
   ASSERT_TRUE(file.is_open()) << path << ": golden file missing";
   const std::string golden{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  EXPECT_EQ(written, golden) << path << " differs; suites/golden/README.md tells how to renew it";
+  EXPECT_EQ(written, golden) << path << " differs; suites/README.md tells how to renew it";
 }
 
 const report::SourceRoot& Root() {

@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 
 # Left out: what depends on how threads take turns, on deadlines, or dies on purpose.
-TESTS = "-Settings.*:DeathTest.*:Hang.*:*TwoThreads*:*Drift*:*drift*:*Genuine*:*Host*:*host*:*Cycles.*:*EveryHow*:*Chosen*"
+TESTS = "-LifecycleOptions.*:DeathTest.*:Hang.*:*TwoThreads*:*Drift*:*drift*:*Genuine*:*Host*:*host*:*Cycles.*:*EveryHow*:*Chosen*"
 PROGRAMS = [
     "sweep -- defective",
     "sweep -- steps 46 leaking",

@@ -17,20 +17,7 @@ using driver::CallId;
 using driver::Kind;
 using harness::Judgement;
 using harness::Rule;
-using harness::Verdict;
 using ::testing::ElementsAre;
-
-// The one finding: the change at one stack, seen by the call at another; 0: at the end of the cycle.
-template <typename Program>
-void ExpectNotPutBack(const Program& program, Rule rule, std::uint32_t change, std::uint32_t seen) {
-  const Judgement judgement = JudgeProgram(program, false);
-  EXPECT_EQ(judgement.verdict, Verdict::Misuse);
-  ASSERT_EQ(judgement.findings.size(), 1U);
-  EXPECT_EQ(judgement.findings[0].rule, rule);
-  EXPECT_EQ(judgement.findings[0].count, 1U);
-  EXPECT_EQ(judgement.findings[0].where.stack, change);
-  EXPECT_EQ(judgement.findings[0].other.stack, seen);
-}
 
 CUAUDIT_CASE(ContextNotRestored, TheCallerGoesOn) {
   ExpectNotPutBack(WorksElsewhere<Around::Works>, Rule::ContextNotRestored, InHelper(1, 1), 103);

@@ -89,11 +89,7 @@ TEST(RecordUseD1, AnEventBehindEachReadNeedsTwoBlocks) {
   EXPECT_TRUE(FitsInto(2, lifecycle));
 }
 
-TEST(RecordUseD1, RecordUseNeedsNoMore) {
-  const auto lifecycle = OnAllocator<OurAllocator>("record_use_d1_allocator");
-  ExpectSilentOnce(lifecycle);
-  EXPECT_TRUE(FitsInto(1, lifecycle));
-}
+TEST(RecordUseD1, RecordUseNeedsNoMore) { ExpectSilentInOneSegment<OurAllocator>("record_use_d1_allocator"); }
 
 }  // namespace
 }  // namespace cuaudit::reducers::record_use_d1_event_too_late
@@ -157,11 +153,7 @@ TEST(RecordUseD2, DroppedBeforeTheReadTheReaderHasNoBlock) {
 
 TEST(RecordUseD2, DroppedBehindTheWaitIsSilent) { ExpectSilent(OnPool<FiveSteps<Dropped::BehindTheWait>>("record_use_d2_right")); }
 
-TEST(RecordUseD2, RecordUseMayBeFollowedByTheDropAtOnce) {
-  const auto lifecycle = OnAllocator<OurAllocator>("record_use_d2_allocator");
-  ExpectSilentOnce(lifecycle);
-  EXPECT_TRUE(FitsInto(1, lifecycle));
-}
+TEST(RecordUseD2, RecordUseMayBeFollowedByTheDropAtOnce) { ExpectSilentInOneSegment<OurAllocator>("record_use_d2_allocator"); }
 
 }  // namespace
 }  // namespace cuaudit::reducers::record_use_d2_dropped_early
@@ -219,11 +211,7 @@ TEST(RecordUseD3, AWaitOnAnotherStreamLeavesTheReaderUnprotected) {
 
 TEST(RecordUseD3, AWaitOnTheOwnersStreamIsSilent) { ExpectSilent(OnPool<FiveSteps<true>>("record_use_d3_right")); }
 
-TEST(RecordUseD3, WhoeverIsGivenTheMemoryWaits) {
-  const auto lifecycle = OnAllocator<OurAllocator>("record_use_d3_allocator");
-  ExpectSilentOnce(lifecycle);
-  EXPECT_TRUE(FitsInto(1, lifecycle));
-}
+TEST(RecordUseD3, WhoeverIsGivenTheMemoryWaits) { ExpectSilentInOneSegment<OurAllocator>("record_use_d3_allocator"); }
 
 }  // namespace
 }  // namespace cuaudit::reducers::record_use_d3_wrong_stream

@@ -236,4 +236,12 @@ inline void ExpectSilentOnce(const Lifecycle& repaired) {
   EXPECT_TRUE(audit.findings.empty() && audit.fired != 0 && audit.fired == audit.trials) << audit.Text();
 }
 
+// The form that uses our allocator: it is silent, and one segment is enough for it.
+template <typename State>
+void ExpectSilentInOneSegment(const char* name) {
+  const Lifecycle lifecycle = OnAllocator<State>(name);
+  ExpectSilentOnce(lifecycle);
+  EXPECT_TRUE(FitsInto(1, lifecycle));
+}
+
 }  // namespace cuaudit::reducers

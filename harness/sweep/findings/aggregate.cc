@@ -8,7 +8,7 @@
 #include "faults/plan/fault.h"
 #include "harness/defect/blame.h"
 #include "harness/defect/defects.h"
-#include "harness/ledger/other_call.h"
+#include "harness/ledger/rules.h"
 #include "harness/process/shell.h"
 #include "harness/sweep/findings/shrink.h"
 #include "harness/sweep/plan/plan_file.h"

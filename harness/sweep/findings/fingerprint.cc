@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <vector>
 
-#include "harness/ledger/other_call.h"
+#include "harness/ledger/rules.h"
 #include "harness/sweep/findings/aggregate.h"
 #include "harness/sweep/plan/plan_file.h"
 

@@ -28,7 +28,7 @@ namespace cuaudit::harness {
 
 struct Recording;
 
-// The audited program and the settings that are the same for each of its runs.
+// The audited program, and what is the same for each of its runs.
 struct Subject {
   Program program;
   std::vector<std::string> command;      // argv
@@ -71,7 +71,7 @@ Result<Observation> ReadRun(const Subject& subject, const std::string& journal, 
 // True for a status of ReadObservation that says that the file is gone or holds something else. No other failure is the program's doing.
 inline bool IsDamaged(const Status& status) { return status.exit() == Exit::Usage; }
 
-// The settings for the journals of a subject.
+// How the journals of a subject are made.
 faults::JournalOptions OptionsOf(const Subject& subject, std::size_t record_capacity);
 
 // Makes the empty journal and the launch of the program that will fill it. With `output` empty the program runs in the foreground without a

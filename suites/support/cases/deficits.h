@@ -52,6 +52,18 @@ harness::Judgement JudgeProgram(const Program& program, bool right) {
   return JudgeRuns(program(Run::FaultFree), program(right ? Run::Right : Run::Wrong));
 }
 
+// The wrong program has one finding, a misuse: the change at one stack, seen by the call at another; 0: by none.
+template <typename Program>
+void ExpectNotPutBack(const Program& program, harness::Rule rule, std::uint32_t change, std::uint32_t seen) {
+  const harness::Judgement judgement = JudgeProgram(program, false);
+  EXPECT_EQ(judgement.verdict, harness::Verdict::Misuse);
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].rule, rule);
+  EXPECT_EQ(judgement.findings[0].count, 1U);
+  EXPECT_EQ(judgement.findings[0].where.stack, change);
+  EXPECT_EQ(judgement.findings[0].other.stack, seen);
+}
+
 inline constexpr std::uint64_t kCallers = 0xcc;  // the caller's context
 
 // A library retains the primary context and releases it on every path, whether it got the reference or not. Its caller holds one, too.

@@ -40,15 +40,21 @@ TEST(Checkpoints, RestoreHowAPoolWasCutUp) {
   ASSERT_OK(a->EndAllocateToPool(0, pool));
 }
 
+// What is allocated from now on comes from a pool that cuts nothing up.
+PoolId IntoWholeBlocks(Allocating& a) {
+  PoolOptions whole;
+  whole.no_split = true;
+  PoolId pool;
+  EXPECT_OK(a->CreatePool(whole, &pool));
+  EXPECT_OK(a->BeginAllocateToPool(0, pool, {}));
+  return pool;
+}
+
 // In a pool that cuts nothing up a small block is as large as a large request.
 TEST(Checkpoints, ARestoredBlockIsCachedForWhatItWasGivenOutFor) {
   Allocating a;
   CUstream s = a.Stream();
-  PoolId pool;
-  PoolOptions whole;
-  whole.no_split = true;
-  ASSERT_OK(a->CreatePool(whole, &pool));
-  ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));
+  const PoolId pool = IntoWholeBlocks(a);
   const CUdeviceptr x = a.Get(512, s);
   Checkpoint checkpoint;
   ASSERT_OK(a->TakeCheckpoint(0, pool, &checkpoint));
@@ -69,11 +75,7 @@ TEST(Checkpoints, ARestoredBlockIsCachedForWhatItWasGivenOutFor) {
 TEST(Checkpoints, ABlockThatIsGivenOutForNothingIsNotRestored) {
   Allocating a;
   CUstream s = a.Stream();
-  PoolId pool;
-  PoolOptions whole;
-  whole.no_split = true;
-  ASSERT_OK(a->CreatePool(whole, &pool));
-  ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));
+  const PoolId pool = IntoWholeBlocks(a);
   const CUdeviceptr x = a.Get(512, s);
   const CUdeviceptr z = a.Get(512, s);
   Checkpoint taken;

@@ -31,6 +31,30 @@ class Recycled : public testing::TestWithParam<Reuse> {
     a.Destroy(recycled.means);
     recycled.means = a.Stream();
   }
+  // t's memory, used by the stream behind the handle as well.
+  CUdeviceptr GetAndUse() {
+    const CUdeviceptr x = Get(12 * kMiB, t);
+    a.Write(x, 12 * kMiB, t);
+    a.Order(t, recycled.means);
+    a.Write(x, 12 * kMiB, recycled.means);
+    return x;
+  }
+  // Nobody gets the block, whatever the handle's new stream does, before everything is synchronised.
+  void ExpectKeptUntilSynchronised(CUdeviceptr x) {
+    for (int i = 0; i < 2; ++i) {
+      const CUdeviceptr y = Get(12 * kMiB, t);
+      EXPECT_NE(y, x);
+      a.Write(y, 12 * kMiB, t);
+      EXPECT_OK(a.d.StreamSynchronize(recycled.means));
+      EXPECT_OK(allocator->Free(Get(512, handle)));
+      EXPECT_OK(allocator->Free(y));
+    }
+    EXPECT_OK(allocator->EmptyCache());
+    Statistics statistics;
+    allocator->GetStatistics(0, &statistics);
+    EXPECT_EQ(statistics.active_bytes[0].current, 0) << "synchronising settles it";
+    EXPECT_OK(allocator->Close());
+  }
   Allocating a;
   RecycledHandle recycled{a.d};
   CUstream handle = recycled.handle();
@@ -73,10 +97,7 @@ TEST_P(Recycled, AfterACaptureItTellsNothingOfWhoWasCaptured) {
   for (const bool is_replaced : {false, true}) {
     StreamRef known;
     ASSERT_OK(allocator->Identify(0, handle, &known));
-    const CUdeviceptr x = Get(12 * kMiB, t);
-    a.Write(x, 12 * kMiB, t);
-    a.Order(t, recycled.means);
-    a.Write(x, 12 * kMiB, recycled.means);
+    const CUdeviceptr x = GetAndUse();
     ASSERT_OK(a.d.StreamBeginCapture(recycled.means, CU_STREAM_CAPTURE_MODE_RELAXED));
     EXPECT_OK(allocator->RecordUse(x, handle)) << allocator->LastErrorText();
     EXPECT_OK(allocator->Free(x));
@@ -103,37 +124,19 @@ TEST_P(Recycled, AfterACaptureItTellsNothingOfWhoWasCaptured) {
 
 // RecordStream's stream is gone when the block is freed, and its handle another's, who knows nothing of the block.
 TEST_P(Recycled, RecordStreamIsNotPaidByWhoHasTheHandleAtFree) {
-  const CUdeviceptr x = Get(12 * kMiB, t);
-  a.Write(x, 12 * kMiB, t);
-  a.Order(t, recycled.means);
-  a.Write(x, 12 * kMiB, recycled.means);
+  const CUdeviceptr x = GetAndUse();
   EXPECT_OK(allocator->RecordStream(x, handle));
   Replace();
   EXPECT_EQ(allocator->Free(x), CUDA_ERROR_INVALID_HANDLE);
   EXPECT_NE(std::string(allocator->LastErrorText()).find("is not that stream's any more"), std::string::npos);
-  for (int i = 0; i < 2; ++i) {
-    const CUdeviceptr y = Get(12 * kMiB, t);
-    EXPECT_NE(y, x);
-    a.Write(y, 12 * kMiB, t);
-    EXPECT_OK(a.d.StreamSynchronize(recycled.means));
-    EXPECT_OK(allocator->Free(Get(512, handle)));  // nor later
-    EXPECT_OK(allocator->Free(y));
-  }
-  EXPECT_OK(allocator->EmptyCache());
-  Statistics statistics;
-  allocator->GetStatistics(0, &statistics);
-  EXPECT_EQ(statistics.active_bytes[0].current, 0) << "synchronising settles it";
-  EXPECT_OK(allocator->Close());
+  ExpectKeptUntilSynchronised(x);
 }
 
 // The same, and the handle's new stream is being captured: its identity cannot be asked then without ending the capture, so whether it is
 // captured must be asked first. The block is kept for that capture and for the named stream's next recording, which never comes: nobody
 // has it before everything is synchronised.
 TEST_P(Recycled, RecordStreamIsNotPaidByACaptureOfWhoHasTheHandle) {
-  const CUdeviceptr x = Get(12 * kMiB, t);
-  a.Write(x, 12 * kMiB, t);
-  a.Order(t, recycled.means);
-  a.Write(x, 12 * kMiB, recycled.means);
+  const CUdeviceptr x = GetAndUse();
   EXPECT_OK(allocator->RecordStream(x, handle));
   Replace();
   ASSERT_OK(a.d.StreamBeginCapture(recycled.means, CU_STREAM_CAPTURE_MODE_RELAXED));
@@ -141,27 +144,12 @@ TEST_P(Recycled, RecordStreamIsNotPaidByACaptureOfWhoHasTheHandle) {
   CUgraph graph = nullptr;
   ASSERT_OK(a.d.StreamEndCapture(recycled.means, &graph)) << "its capture goes on";
   ASSERT_OK(a.d.GraphDestroy(graph));
-  for (int i = 0; i < 2; ++i) {
-    const CUdeviceptr y = Get(12 * kMiB, t);
-    EXPECT_NE(y, x);
-    a.Write(y, 12 * kMiB, t);
-    EXPECT_OK(a.d.StreamSynchronize(recycled.means));
-    EXPECT_OK(allocator->Free(Get(512, handle)));
-    EXPECT_OK(allocator->Free(y));
-  }
-  EXPECT_OK(allocator->EmptyCache());
-  Statistics statistics;
-  allocator->GetStatistics(0, &statistics);
-  EXPECT_EQ(statistics.active_bytes[0].current, 0) << "synchronising settles it";
-  EXPECT_OK(allocator->Close());
+  ExpectKeptUntilSynchronised(x);
 }
 
 // Told of its end, the allocator has what it needs; the handle is not asked about at Free.
 TEST_P(Recycled, RecordStreamIsPaidByRetireStream) {
-  const CUdeviceptr x = Get(12 * kMiB, t);
-  a.Write(x, 12 * kMiB, t);
-  a.Order(t, recycled.means);
-  a.Write(x, 12 * kMiB, recycled.means);
+  const CUdeviceptr x = GetAndUse();
   EXPECT_OK(allocator->RecordStream(x, handle));
   EXPECT_OK(allocator->RetireStream(0, handle));
   StreamRef retired;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The allocator as RMM's memory resource, against the few declarations of RMM that it uses (rmm_names).
+// The allocator as RMM's memory resource, against the few declarations of RMM that it uses (rmm_names.hpp).
 #define __CUDA_API_VERSION_INTERNAL
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "harness/cli/driver_choice.h"
-#include "harness/options/sweep_settings.h"
+#include "harness/options/sweep_options.h"
 #include "harness/process/files.h"
 #include "suites/support/temporary_dir.h"
 

@@ -12,8 +12,8 @@
 #include "reports/comparison_writer.h"
 #include "reports/defect_words.h"
 #include "reports/json_reader.h"
-#include "reports/json_writer.h"
 #include "reports/message.h"
+#include "reports/writers.h"
 #include "suites/unit/compare/small_audits.h"
 
 namespace cuaudit::harness::fixed_test {

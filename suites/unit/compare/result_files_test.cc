@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "harness/compare/baseline.h"
-#include "reports/json_writer.h"
+#include "reports/writers.h"
 #include "suites/support/sample_runs.h"
 #include "suites/unit/compare/small_audits.h"
 

@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Scripts of the house: the check of includes names each file that lacks one, and nothing else; mutants chosen by chance."""
+"""Scripts of the house: the checks of the picture of the rooms and of includes name each planted mistake, and nothing else; mutants chosen by
+chance. The argument is the class to run."""
 import importlib.util
+import json
+import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -25,6 +29,114 @@ std::string NameOf(Colour colour);
 #define CUAUDIT_SHOW(x) (x)
 }  // namespace cuaudit
 """
+
+
+class Layering(unittest.TestCase):
+    """scripts/check_layering.py on a copy of the tree."""
+
+    @classmethod
+    def setUpClass(cls):
+        scratch = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(scratch.cleanup)
+        cls.root = Path(scratch.name)
+        for top in ("faults", "allocator", "harness", "reports", "include", "suites"):
+            shutil.copytree(ROOT / top, cls.root / top, ignore=cls.no_source)
+        # A build of everything that is there: half of the tree by name, half through the list of a unity build.
+        sources = [p for p in cls.root.rglob("*.c*") if p.suffix in (".c", ".cc")]
+        unity = cls.root / "Unity/unity_0_cxx.cxx"
+        unity.parent.mkdir()
+        unity.write_text("".join(f'#include "{p}"\n' for p in sources if cls.root / "harness" in p.parents))
+        built = [{"directory": str(cls.root), "file": str(p)} for p in [*sources, unity] if cls.root / "harness" not in p.parents]
+        (cls.root / "compile_commands.json").write_text(json.dumps(built))
+        cls.rows = (ROOT / "scripts/layers.txt").read_text()
+        (cls.root / "scripts").mkdir()
+        (cls.root / "scripts/layers.txt").write_text(cls.rows)
+
+    @staticmethod
+    def no_source(directory, names):
+        return [name for name in names if not Path(directory, name).is_dir() and Path(name).suffix not in (".h", ".cc", ".c", ".def")]
+
+    def named(self, plants, *expected):
+        """plants: for each file the text that it gets. Each expected text is in some line of the answer, and each line has one."""
+        before = {path: (self.root / path).read_text() if (self.root / path).exists() else None for path in plants}
+        for path, text in plants.items():
+            (self.root / path).parent.mkdir(exist_ok=True)
+            (self.root / path).write_text(text)
+        done = subprocess.run([sys.executable, ROOT / "scripts/check_layering.py", "--root", self.root, "--compile-commands", self.root / "compile_commands.json"],
+                              capture_output=True, text=True)
+        for path, text in before.items():
+            if text is None:
+                (self.root / path).unlink()
+            else:
+                (self.root / path).write_text(text)
+        with self.subTest(expected):
+            self.assertEqual(done.returncode, 1 if expected else 0, done.stdout + done.stderr)
+            lines = done.stdout.splitlines() if expected else ()
+            for text in expected:
+                self.assertTrue(any(text in line for line in lines), done.stdout)
+            for line in lines:
+                self.assertTrue(any(text in line for text in expected), line)
+
+    def with_row(self, folder, more):
+        """The rows, with more entries in that of the folder."""
+        changed = "\n".join(f"{line} {more}" if line.partition(":")[0] == folder else line for line in self.rows.splitlines())
+        self.assertNotEqual(changed, self.rows.rstrip("\n"))
+        return {"scripts/layers.txt": changed}
+
+    def test_the_tree_as_it_is(self):
+        self.named({})
+
+    def test_an_include_without_an_entry(self):
+        # A folder is not its rooms, and one file is not its folder.
+        self.named({"faults/sim/base/planted.h": '#include "faults/shim/gate.h"\n'}, "includes faults/shim/gate.h, which faults/sim/base may not see")
+        self.named({"faults/sim/order/planted.h": '#include "faults/sim/graph/graph.h"\n'}, "which faults/sim/order may not see", "circle: ")
+        self.named({"faults/plan/planted.h": '#include "faults/journal/journal.h"\n'}, "includes faults/journal/journal.h, which faults/plan may not see")
+        self.named({"reports/planted.h": "#include <cuaudit/kernel.h>\n"}, "includes include/cuaudit/kernel.h, which reports may not see")
+        self.named({"faults/shim/planted.h": '#include "../sim/world.h"\n'}, "includes faults/sim/world.h, which faults/shim may not see")
+        self.named({"faults/shim/planted.h": '#include "faults/shim/gone.h"\n'}, "includes faults/shim/gone.h, which is not there")
+        self.named({"faults/shim/planted.h": "#include <fmt/format.h>\n"}, "includes <fmt/format.h>, which faults/shim may not see")
+        self.named({"reports/planted.h": "#include <cuda.h>\n"}, "includes <cuda.h>, which reports may not see")
+
+    def test_an_allowance_that_no_file_uses(self):
+        options = (self.root / "harness/options").iterdir()
+        without_cli11 = {p.relative_to(self.root).as_posix(): p.read_text().replace("<CLI/CLI.hpp>", "<vector>") for p in options if "<CLI/" in p.read_text()}
+        self.named(self.with_row("faults/shim", "faults/probes"), "faults/shim: may see faults/probes, and no file does")
+        self.named(self.with_row("harness/verdict", "reports/run.h"), "harness/verdict: may see reports/run.h, and no file does")
+        self.named(self.with_row("faults/shim", "faults/plan/plan.h"), "faults/shim: allowed faults/plan/plan.h twice")
+        self.named(without_cli11, "harness/options: may see <^CLI/>, and no file does")
+
+    def test_circles_though_the_rows_allow_them(self):
+        self.named({"harness/ledger/planted.h": '#include "harness/verdict/judge.h"\n'} | self.with_row("harness/ledger", "harness/verdict"),
+                   "circle: harness/ledger -> harness/verdict -> harness/ledger", "harness/ledger: sees harness/verdict, whose row is not above")
+        self.named({"faults/probes/planted.h": '#include "faults/plan/plan.h"\n'} | self.with_row("faults/probes", "faults/plan"),
+                   "faults/probes: sees faults/plan, whose row is not above")
+
+    def test_folders_and_rows_belong_together(self):
+        self.named({"faults/planted/planted.h": ""}, "faults/planted: has no row")
+        self.named({"scripts/layers.txt": f"{self.rows}\nfaults/planted:\n"}, "faults/planted: has a row and no source file")
+
+    def test_a_source_file_that_no_target_builds(self):
+        self.named({"faults/plan/stray.cc": ""}, "faults/plan/stray.cc: in no target")
+        self.named({"harness/cli/stray.cc": ""}, "harness/cli/stray.cc: in no target")
+        self.named({"suites/unit/plan/stray.c": ""}, "suites/unit/plan/stray.c: in no target")
+
+    def test_a_long_file(self):
+        self.named({"harness/ledger/planted.h": "\n" * 401}, "401 lines, at most 400")
+
+    def test_a_readme_and_its_folder(self):
+        def readme(*names):
+            return {"faults/plan/README.md": "# plan\n\n| file | what it holds |\n| --- | --- |\n" + "".join(f"| `{name}` | one thing |\n" for name in names)}
+
+        plans = sorted({p.name.partition(".")[0] for p in (self.root / "faults/plan").iterdir()})
+        self.named(readme(*plans))
+        self.named(readme(*plans[1:]), f"faults/plan/{plans[0]}.")
+        self.named(readme(*plans, "gone.h"), "faults/plan/README.md: a row names `gone.h`, which is not there")
+        self.named(readme(*plans, "plan.{h,gone.cc}"), "a row names `plan.gone.cc`, which is not there")
+        # The README of the folder above names a folder, or has a section about it that names its files.
+        folders = sorted(p.name for p in (self.root / "faults").iterdir())
+        above = "# faults\n\n| folder |\n| --- |\n" + "".join(f"| `{name}` |\n" for name in folders) + "\n## plan: which calls fail\n\n| file |\n| --- |\n"
+        self.named({"faults/README.md": above + "".join(f"| `plan/{name}` |\n" for name in plans)})
+        self.named({"faults/README.md": above + "".join(f"| `plan/{name}` |\n" for name in plans[1:])}, f"faults/plan/{plans[0]}.")
 
 
 class Includes(unittest.TestCase):

@@ -265,44 +265,34 @@ TEST(ShellQuote, QuotesWhatTheShellWouldTakeApart) {
 
 TEST(ShellQuote, KeepsControlCharactersOnOneLine) { EXPECT_EQ(ShellQuote("a\nb'\\"), "$'a\\012b\\'\\\\'"); }
 
+std::vector<std::string> WordsOfEverySort() {
+  return {"plain",
+          "",
+          " ",
+          "a b",
+          "$HOME",
+          "`id`",
+          "it's",
+          "\"",
+          "\\",
+          "a\nb",
+          "\t'\\",
+          "*",
+          "ünïcode",
+          "\x01"
+          "7"};
+}
+
 TEST(ShellQuote, ShellReadsEveryWordBack) {
-  const std::vector<std::string> words = {"plain",
-                                          "",
-                                          " ",
-                                          "a b",
-                                          "$HOME",
-                                          "`id`",
-                                          "it's",
-                                          "\"",
-                                          "\\",
-                                          "a\nb",
-                                          "\t'\\",
-                                          "*",
-                                          "ünïcode",
-                                          "\x01"
-                                          "7"};
+  const std::vector<std::string> words = WordsOfEverySort();
   std::string expected;
   for (const std::string& word : words) expected += word + '\0';
   EXPECT_EQ(ThroughShell(ShellJoin(words)), expected);
 }
 
 TEST(ShellSplit, GivesBackTheWordsOfShellJoin) {
-  const std::vector<std::string> words = {"plain",
-                                          "",
-                                          " ",
-                                          "a b",
-                                          "$HOME",
-                                          "`id`",
-                                          "it's",
-                                          "\"",
-                                          "\\",
-                                          "a\nb",
-                                          "\t'\\",
-                                          "*",
-                                          "ünïcode",
-                                          "\x01"
-                                          "7",
-                                          "\xff"};
+  std::vector<std::string> words = WordsOfEverySort();
+  words.emplace_back("\xff");
   EXPECT_EQ(ShellSplit(ShellJoin(words)), words);
   EXPECT_EQ(ShellSplit(""), std::vector<std::string>());
   EXPECT_EQ(ShellSplit("  a  b "), (std::vector<std::string>{"a", "b"}));

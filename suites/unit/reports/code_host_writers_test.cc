@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // What the writers for code hosts say of an audit: which defects, where, and in which order.
-#include "reports/code_host_writers.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,9 +13,7 @@
 #include "reports/defect_words.h"
 #include "reports/escape.h"
 #include "reports/html/html_writer.h"
-#include "reports/junit_writer.h"
-#include "reports/markdown_writer.h"
-#include "reports/sarif_writer.h"
+#include "reports/writers.h"
 #include "suites/support/sample_runs.h"
 
 namespace cuaudit::report::code_host_writers_test {

@@ -10,15 +10,11 @@
 #include <utility>
 
 #include "reports/audit_defects.h"
-#include "reports/code_host_writers.h"
 #include "reports/comparison_writer.h"
 #include "reports/defect_words.h"
 #include "reports/html/html_writer.h"
 #include "reports/json_reader.h"
-#include "reports/json_writer.h"
-#include "reports/junit_writer.h"
-#include "reports/markdown_writer.h"
-#include "reports/sarif_writer.h"
+#include "reports/writers.h"
 #include "suites/support/sample_runs.h"
 
 namespace cuaudit::report::comparison_writers_test {

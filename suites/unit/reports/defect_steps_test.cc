@@ -9,9 +9,8 @@
 #include <string>
 
 #include "reports/defect_words.h"
-#include "reports/json_writer.h"
 #include "reports/reasons_json.h"
-#include "reports/sarif_writer.h"
+#include "reports/writers.h"
 #include "suites/support/sample_runs.h"
 
 namespace cuaudit::report::defect_steps_test {

@@ -14,16 +14,12 @@
 #include <string_view>
 #include <vector>
 
-#include "reports/code_host_writers.h"
 #include "reports/comparison_writer.h"
 #include "reports/escape.h"
 #include "reports/html/html_writer.h"
-#include "reports/json_writer.h"
-#include "reports/junit_writer.h"
-#include "reports/markdown_writer.h"
-#include "reports/sarif_writer.h"
 #include "reports/source_root.h"
 #include "reports/text_writer.h"
+#include "reports/writers.h"
 #include "suites/support/report_checks.h"
 #include "suites/support/sample_runs.h"
 #include "suites/support/temporary_dir.h"

@@ -13,8 +13,8 @@
 #include <string>
 
 #include "reports/audit_json.h"
-#include "reports/json_writer.h"
 #include "reports/text_writer.h"
+#include "reports/writers.h"
 #include "suites/support/sample_runs.h"
 
 namespace cuaudit::report::json_reader_test {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // JSON of a report, and of an audit of many cases.
-#include "reports/json_writer.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "reports/audit_json.h"
+#include "reports/writers.h"
 #include "suites/support/sample_runs.h"
 
 namespace cuaudit::report::json_writer_test {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Formats for other programs: JUnit, and the list of trials.
-#include "reports/junit_writer.h"
-
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -10,6 +8,7 @@
 #include <string>
 
 #include "reports/trials_writer.h"
+#include "reports/writers.h"
 #include "suites/support/sample_runs.h"
 
 namespace cuaudit::report::junit_writer_test {

@@ -13,7 +13,7 @@
 #include "faults/plan/plan.h"
 #include "harness/sweep/findings/shrink.h"
 #include "harness/sweep/runners/cycle_runner.h"
-#include "reports/json_writer.h"
+#include "reports/writers.h"
 #include "suites/unit/sweep/journal_builder.h"
 #include "suites/unit/sweep/scripted_runner.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// settings_test.cc: what `cuaudit sweep` can do for a program, its options do for a lifecycle: from the code, or in CUAUDIT_SWEEP. What
-// pruning leaves out (defects that hang on data which is in no call stack and in no ledger), and what is said of faults that were not
-// tried.
+// lifecycle_options_test.cc: what `cuaudit sweep` can do for a program, its options do for a lifecycle: from the code, or in
+// CUAUDIT_SWEEP. What pruning leaves out (defects that hang on data which is in no call stack and in no ledger), and what is said of faults
+// that were not tried.
 #include <gmock/gmock.h>
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
@@ -17,19 +17,19 @@
 #include "cuaudit/gtest.h"
 #include "suites/lifecycle/findings.h"
 
-namespace cuaudit::testing::settings_test {
+namespace cuaudit::testing::lifecycle_options_test {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class Settings : public ::testing::Test {
+class LifecycleOptions : public ::testing::Test {
  protected:
-  Settings() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "cuaudit_settings.XXXXXX").string();
+  LifecycleOptions() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "cuaudit_options.XXXXXX").string();
     folder_ = mkdtemp(pattern.data());
   }
-  ~Settings() override {
+  ~LifecycleOptions() override {
     unsetenv("CUAUDIT_SWEEP");
     std::filesystem::remove_all(folder_);
   }
@@ -64,7 +64,7 @@ struct LosesAStream {
 
 Lifecycle Losing() { return Lifecycle::Of<LosesAStream>("loses_a_stream").WithCurrentContext(); }
 
-TEST_F(Settings, TheEnvironmentGoesBeforeTheCode) {
+TEST_F(LifecycleOptions, TheEnvironmentGoesBeforeTheCode) {
   EXPECT_EQ(Sweep(Losing(), {.depth = 2}).trials, 6U);
   setenv("CUAUDIT_SWEEP", "--depth 1 --call cuEventCreate", 1);
   EXPECT_EQ(Sweep(Losing(), {.depth = 2}).trials, 1U);
@@ -72,7 +72,7 @@ TEST_F(Settings, TheEnvironmentGoesBeforeTheCode) {
   EXPECT_GT(Sweep(Losing()).trials, 1U);
 }
 
-TEST_F(Settings, AWrongOptionIsOneClearLine) {
+TEST_F(LifecycleOptions, AWrongOptionIsOneClearLine) {
   setenv("CUAUDIT_SWEEP", "--dept 1", 1);
   const Audit audit = Sweep(Losing());
   EXPECT_EQ(audit.outcome, AuditOutcome::Error);
@@ -84,7 +84,7 @@ TEST_F(Settings, AWrongOptionIsOneClearLine) {
   EXPECT_THAT(Sweep(Losing(), {.coverage_at_least = "all"}).message, HasSubstr("--coverage-at-least: 'all': expected a percentage"));
 }
 
-TEST_F(Settings, TheEnvironmentOverridesPruning) {
+TEST_F(LifecycleOptions, TheEnvironmentOverridesPruning) {
   const SweepOptions all = {.prune = Prune::None};
   setenv("CUAUDIT_SWEEP", "--prune all --no-prune", 1);
   EXPECT_THAT(Sweep(Losing(), all).message, HasSubstr("expected --prune or --no-prune, not both"));
@@ -97,12 +97,12 @@ TEST_F(Settings, TheEnvironmentOverridesPruning) {
   EXPECT_THAT(Sweep(Losing()).message, HasSubstr("expected each quote to be closed"));
 }
 
-TEST_F(Settings, ADeadlineOfZeroIsTheDefault) {
+TEST_F(LifecycleOptions, ADeadlineOfZeroIsTheDefault) {
   setenv("CUAUDIT_SWEEP", "--deadline-ms 0 --depth 1", 1);
   EXPECT_EQ(Sweep(Losing(), {.isolate = true}).verdicts.count("hang"), 0U);
 }
 
-TEST_F(Settings, TwoReportsHaveTwoFiles) {
+TEST_F(LifecycleOptions, TwoReportsHaveTwoFiles) {
   const std::string file = Path("both");
   EXPECT_THAT(Sweep(Losing(), {.formats = {"json=" + file, "junit=" + file}}).message, HasSubstr("--format: two results for "));
   const auto named = Lifecycle::Of<LosesAStream>("Suite/Name").WithCurrentContext();
@@ -110,7 +110,7 @@ TEST_F(Settings, TwoReportsHaveTwoFiles) {
   EXPECT_FALSE(Content("Suite%2FName.txt").empty());
 }
 
-TEST_F(Settings, EachTrialIsALineWhenAsked) {
+TEST_F(LifecycleOptions, EachTrialIsALineWhenAsked) {
   setenv("CUAUDIT_SWEEP", ("--trials '" + Path("{case}.ndjson") + "'").c_str(), 1);
   const Audit audit = Sweep(Losing());
   std::istringstream lines(Content("loses_a_stream.ndjson"));
@@ -132,7 +132,7 @@ TEST_F(Settings, EachTrialIsALineWhenAsked) {
   EXPECT_THAT(Content("full.json"), HasSubstr("\"outcome\": \"findings\"")) << "the report is whole all the same";
 }
 
-TEST_F(Settings, AReportIsWrittenInEachFormat) {
+TEST_F(LifecycleOptions, AReportIsWrittenInEachFormat) {
   const Audit audit =
       Sweep(Losing(), {.formats = {"json=" + Path("{case}.json"), "junit=" + Path("{case}.xml"), "text=" + Path("report.txt")}});
   EXPECT_EQ(audit.outcome, AuditOutcome::Findings) << audit.Text();
@@ -144,7 +144,7 @@ TEST_F(Settings, AReportIsWrittenInEachFormat) {
   EXPECT_THAT(Content("report.txt"), HasSubstr("stream"));
 }
 
-TEST_F(Settings, AReportSaysWhereItsTrialsRan) {
+TEST_F(LifecycleOptions, AReportSaysWhereItsTrialsRan) {
   constexpr AuditedDriver kDriver = AuditedDriver::Simulated;  // a genuine one does not survive fork
   (void)Sweep(Losing(), {.depth = 1, .driver = kDriver, .formats = {"json=" + Path("here.json")}});
   EXPECT_THAT(Content("here.json"), HasSubstr("\"isolation\": {\n      \"in_process\": 4\n"));
@@ -152,7 +152,7 @@ TEST_F(Settings, AReportSaysWhereItsTrialsRan) {
   EXPECT_THAT(Content("forked.json"), HasSubstr("\"isolation\": {\n      \"fork\": 4\n"));
 }
 
-TEST_F(Settings, AReportThatProvesNothingSaysWhy) {
+TEST_F(LifecycleOptions, AReportThatProvesNothingSaysWhy) {
   int runs = 0;
   const Lifecycle drifting = Drifting(&runs);
   const Audit audit = Sweep(drifting, {.formats = {"json=" + Path("drifts.json")}});
@@ -160,7 +160,7 @@ TEST_F(Settings, AReportThatProvesNothingSaysWhy) {
   EXPECT_THAT(Content("drifts.json"), HasSubstr("\"message\": \"not exercised: " + audit.message));
 }
 
-TEST_F(Settings, TheReportOfAReplayNamesItsFaults) {
+TEST_F(LifecycleOptions, TheReportOfAReplayNamesItsFaults) {
   const std::string fault = "cuStreamCreate#1=OUT_OF_MEMORY,refuse";
   EXPECT_REPLAYS_CLEANLY(Losing(), fault, {.formats = {"json=" + Path("replay.json")}});
   EXPECT_THAT(Content("replay.json"), HasSubstr("\"mode\": \"replay\""));
@@ -168,7 +168,7 @@ TEST_F(Settings, TheReportOfAReplayNamesItsFaults) {
   EXPECT_NONFATAL_FAILURE(EXPECT_REPLAYS_CLEANLY(Losing(), {"cuEventCreate#1=OUT_OF_MEMORY,refuse"}), "leak of 1 stream");
 }
 
-TEST_F(Settings, ASweepGoesOnInItsWorkDirectory) {
+TEST_F(LifecycleOptions, ASweepGoesOnInItsWorkDirectory) {
   inits = 0;
   const SweepOptions options = {.work_dir = Path("work")};
   const Audit first = Sweep(Losing(), options);
@@ -184,7 +184,7 @@ TEST_F(Settings, ASweepGoesOnInItsWorkDirectory) {
       << "what was not looked at must not count as looked at";
 }
 
-TEST_F(Settings, TooLittleCoverageIsNotExercised) {
+TEST_F(LifecycleOptions, TooLittleCoverageIsNotExercised) {
   const auto clean = Lifecycle("an_event").WithCurrentContext().Init([](DriverRef driver) {
     CUevent event = nullptr;
     const CUresult code = driver.EventCreate(&event, 0);
@@ -219,7 +219,7 @@ Lifecycle Signalled(int number, bool hangs = false) {
   });
 }
 
-TEST_F(Settings, ASignalLeavesTheReportOfTheTrialsSoFar) {
+TEST_F(LifecycleOptions, ASignalLeavesTheReportOfTheTrialsSoFar) {
   ::testing::GTEST_FLAG(death_test_style) = "fast";
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     const std::string file = Path("cut" + std::to_string(number) + ".json");
@@ -231,14 +231,14 @@ TEST_F(Settings, ASignalLeavesTheReportOfTheTrialsSoFar) {
   }
 }
 
-TEST_F(Settings, ASignalEndsAnIsolatedTrialThatHangs) {
+TEST_F(LifecycleOptions, ASignalEndsAnIsolatedTrialThatHangs) {
   constexpr AuditedDriver kDriver = AuditedDriver::Simulated;
   const SweepOptions options = {.depth = 1, .isolate = true, .driver = kDriver, .formats = {"json=" + Path("hung.json")}};
   EXPECT_EXIT((void)Sweep(Signalled(SIGTERM, true), options), ::testing::KilledBySignal(SIGTERM), "");
   EXPECT_THAT(Content("hung.json"), HasSubstr("interrupted, 1 of 4 trials (SIGTERM)"));
 }
 
-TEST_F(Settings, AProgramsOwnHandlerGetsTheSignalAfterTheReport) {
+TEST_F(LifecycleOptions, AProgramsOwnHandlerGetsTheSignalAfterTheReport) {
   struct sigaction before = {};
   struct sigaction own = {};
   static volatile sig_atomic_t heard = 0;
@@ -252,7 +252,7 @@ TEST_F(Settings, AProgramsOwnHandlerGetsTheSignalAfterTheReport) {
   sigaction(SIGTERM, &before, nullptr);
 }
 
-TEST_F(Settings, WithoutAReportASignalEndsTheProcessAtOnce) {
+TEST_F(LifecycleOptions, WithoutAReportASignalEndsTheProcessAtOnce) {
   EXPECT_EXIT(
       {
         (void)Sweep(Signalled(SIGTERM), {.depth = 1});
@@ -271,7 +271,7 @@ TEST_F(Settings, WithoutAReportASignalEndsTheProcessAtOnce) {
 // In C its name is the same for every compiler.
 extern "C" [[gnu::noinline]] CUresult make_optional(const DriverRef* driver, CUevent* event) { return driver->EventCreate(event, 0); }
 
-TEST_F(Settings, ACallBelowAFunctionIsBenign) {
+TEST_F(LifecycleOptions, ACallBelowAFunctionIsBenign) {
   const auto lifecycle = [](const char* declared) {
     return Lifecycle("an_optional_event")
         .WithCurrentContext()
@@ -383,4 +383,4 @@ TEST(Prune, AnUnwindingThatOnlyLooksEqualIsNoticed) {
 }
 
 }  // namespace
-}  // namespace cuaudit::testing::settings_test
+}  // namespace cuaudit::testing::lifecycle_options_test

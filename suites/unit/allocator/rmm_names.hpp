@@ -1,14 +1,28 @@
 // SPDX-License-Identifier: MIT
-// device_memory_resource.hpp: what rmm_resource.h uses of RMM's header of that name, written anew from its documentation. The younger one's
-// do_deallocate is noexcept, so whoever overrides it must be.
+// rmm_names.hpp: what rmm_resource.h uses of RMM's headers, written anew from their documentation. CMake lets it answer to their names.
 #pragma once
+
+#include <cuda.h>
 
 #include <cstddef>
 
-#include "rmm/cuda_stream_view.hpp"
+using cudaStream_t = CUstream;
 
-namespace rmm::mr {
+namespace rmm {
 
+class cuda_stream_view {
+ public:
+  constexpr cuda_stream_view() = default;
+  constexpr cuda_stream_view(cudaStream_t stream) noexcept : stream_(stream) {}  // NOLINT(google-explicit-constructor): as RMM's
+  [[nodiscard]] constexpr cudaStream_t value() const noexcept { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+namespace mr {
+
+// do_deallocate is noexcept as in younger versions of RMM, so whoever overrides it must be.
 class device_memory_resource {
  public:
   device_memory_resource() = default;
@@ -27,4 +41,5 @@ class device_memory_resource {
   [[nodiscard]] virtual bool do_is_equal(const device_memory_resource& other) const noexcept { return this == &other; }
 };
 
-}  // namespace rmm::mr
+}  // namespace mr
+}  // namespace rmm

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// sweep_settings.h: converts the options of a sweep into SweepOptions, and checks them before anything runs.
+// sweep_options.h: converts the options of a sweep into SweepOptions, and checks them before anything runs.
 //
 //   Errors    one line that names the option and what was expected.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/options/sweep_settings.h"
+#include "harness/options/sweep_options.h"
 
 #include <algorithm>
 #include <charconv>

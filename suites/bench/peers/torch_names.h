@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Stand-in for the wheel's header of this name: only what peer_torch.cc calls, so that it is compiled where there is no wheel. Never
-// linked.
+// torch_names.h: what peer_torch.cc calls of PyTorch's headers, so that it is compiled where there is no wheel. Never linked. CMake lets it
+// answer to the names of the wheel's headers.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -33,7 +33,11 @@ struct DeviceStats {
 
 namespace cuda {
 
-struct CUDAStream;
+struct CUDAStream {};
+CUDAStream getStreamFromExternal(cudaStream_t stream, DeviceIndex device);
+
+DeviceIndex device_count() noexcept;
+void set_device(DeviceIndex device);
 
 namespace CUDACachingAllocator {
 struct CUDAAllocator {
@@ -51,3 +55,10 @@ void resetPeakStats(DeviceIndex device);
 
 }  // namespace cuda
 }  // namespace c10
+
+namespace at {
+struct Context {
+  void lazyInitDevice(c10::DeviceType type);
+};
+Context& globalContext();
+}  // namespace at
