@@ -166,8 +166,8 @@ ReadNamed FilesIn(const fs::path& directory) {
   return [directory](const std::string& name, std::string* bytes) { return ReadReportFile((directory / name).string(), bytes); };
 }
 
-std::string ReadDirectory(const fs::path& directory, Audit* audit) {
-  const std::string error = ReadAuditFiles(FilesIn(directory), audit);
+std::string ReadDirectory(const fs::path& directory, Audit* audit, const ReadSoFar& told) {
+  const std::string error = ReadAuditFiles(FilesIn(directory), audit, told);
   return error.empty() ? error : (directory / error).string();
 }
 
@@ -189,7 +189,7 @@ std::string ReadReportFile(const std::string& path, std::string* bytes) {
   return file.bad() ? "cannot be read" : "";
 }
 
-std::string ReadAuditFiles(const ReadNamed& read, Audit* audit) {
+std::string ReadAuditFiles(const ReadNamed& read, Audit* audit, const ReadSoFar& told) {
   std::string bytes;
   if (const std::string error = read(kIndexFile, &bytes); !error.empty()) return std::string(kIndexFile) + ": " + error;
   Failure failure;
@@ -197,11 +197,16 @@ std::string ReadAuditFiles(const ReadNamed& read, Audit* audit) {
   Index index;
   if (failure.line.empty()) ReadIndex(JsonNode(&document, &failure), &index);
   if (!failure.line.empty()) return std::string(kIndexFile) + ": " + failure.line;
+  std::size_t all = 0;
+  for (const auto& files : index.files) all += files.size();
+  const bool one = all == 1;
+  std::size_t done = 0;
   for (std::size_t i = 0; i < index.files.size(); ++i) {
     for (const std::string& name : index.files[i]) {
+      if (told && !one) told("reports", done++, all);
       bytes.clear();
       std::string error = read(name, &bytes);
-      if (error.empty()) error = ReadJson(bytes, &index.audit.cases[i].runs.emplace_back());
+      if (error.empty()) error = ReadJson(bytes, &index.audit.cases[i].runs.emplace_back(), one ? told : ReadSoFar());
       if (!error.empty()) return name + ": " + error;
     }
   }
@@ -209,14 +214,14 @@ std::string ReadAuditFiles(const ReadNamed& read, Audit* audit) {
   return {};
 }
 
-std::string ReadAudit(const std::string& path, Audit* audit) {
+std::string ReadAudit(const std::string& path, Audit* audit, const ReadSoFar& told) {
   std::error_code error;
-  if (fs::is_directory(path, error)) return ReadDirectory(path, audit);
-  if (fs::path(path).filename() == kIndexFile) return ReadDirectory(fs::path(path).parent_path(), audit);
+  if (fs::is_directory(path, error)) return ReadDirectory(path, audit, told);
+  if (fs::path(path).filename() == kIndexFile) return ReadDirectory(fs::path(path).parent_path(), audit, told);
   std::string bytes;
   std::string expected = ReadReportFile(path, &bytes);
   Run run;
-  if (expected.empty()) expected = ReadJson(bytes, &run);
+  if (expected.empty()) expected = ReadJson(bytes, &run, told);
   if (!expected.empty()) return path + ": " + expected;
   *audit = Audit();
   audit->generated = run.generated;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "reports/audit.h"
+#include "reports/json_node.h"
 
 namespace cuaudit::report {
 
@@ -51,14 +52,14 @@ bool WriteAuditIndex(const AuditIndex& index, std::ostream& out);
 inline constexpr std::size_t kMostReportBytes = std::size_t{1} << 30U;
 
 // `path` is a result directory (with audit.json in it), the audit.json of one, or one JSON report, which becomes the only case, without a
-// name. Empty: it was read.
-[[nodiscard]] std::string ReadAudit(const std::string& path, Audit* audit);
+// name. Empty: it was read. `told` hears of reports, or of the parts of the only one.
+[[nodiscard]] std::string ReadAudit(const std::string& path, Audit* audit, const ReadSoFar& told = {});
 
 // Gives the bytes of a file of a result by its name without directories. Answers why it cannot, or empty text.
 using ReadNamed = std::function<std::string(const std::string& name, std::string* bytes)>;
 
 // The same for a result whose files are somewhere else. Errors begin with the name of the file.
-[[nodiscard]] std::string ReadAuditFiles(const ReadNamed& read, Audit* audit);
+[[nodiscard]] std::string ReadAuditFiles(const ReadNamed& read, Audit* audit, const ReadSoFar& told = {});
 
 // Reads a regular file that is not larger than a report may be. Answers why it cannot, or empty text.
 [[nodiscard]] std::string ReadReportFile(const std::string& path, std::string* bytes);

@@ -2,6 +2,7 @@
 #include "reports/json_node.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -16,6 +17,41 @@ std::string LineAndColumn(std::string_view text, std::size_t byte) {
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
   return "line " + std::to_string(line) + ", column " + std::to_string(before.size() - (feed == std::string_view::npos ? 0 : feed + 1) + 1);
 }
+
+// Goes through a text and tells of each MiB of it.
+class ToldText {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  ToldText(std::string_view text, const char* at, const ReadSoFar& told) : text_(text), at_(at), next_(at), told_(&told) {}
+
+  const char& operator*() const { return *at_; }
+  ToldText& operator++() {
+    if (at_ == next_) Tell();
+    ++at_;
+    return *this;
+  }
+  friend bool operator==(const ToldText& a, const ToldText& b) { return a.at_ == b.at_; }
+  friend bool operator!=(const ToldText& a, const ToldText& b) { return a.at_ != b.at_; }
+
+ private:
+  static constexpr std::size_t kMiB = std::size_t{1} << 20U;
+
+  void Tell() {
+    const auto done = static_cast<std::size_t>(at_ - text_.data());
+    if (*told_ && text_.size() > kMiB) (*told_)("MiB", done / kMiB, text_.size() / kMiB);
+    next_ = text_.size() - done > kMiB ? at_ + kMiB : nullptr;
+  }
+
+  std::string_view text_;
+  const char* at_;
+  const char* next_;
+  const ReadSoFar* told_;
+};
 
 }  // namespace
 
@@ -122,7 +158,7 @@ JsonNode JsonNode::Under(const std::string& key) const {
   return {&*value_->find(key), this, key.c_str(), 0};
 }
 
-nlohmann::json ParseJson(std::string_view text, Failure* failure) {
+nlohmann::json ParseJson(std::string_view text, Failure* failure, const ReadSoFar& told) {
   bool deep = false;
   const nlohmann::json::parser_callback_t shallow = [&deep](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
     deep = deep || depth > kDeepest;
@@ -130,7 +166,7 @@ nlohmann::json ParseJson(std::string_view text, Failure* failure) {
   };
   nlohmann::json document;
   try {
-    document = nlohmann::json::parse(text, shallow);
+    document = nlohmann::json::parse(ToldText(text, text.data(), told), ToldText(text, text.data() + text.size(), told), shallow);
   } catch (const nlohmann::json::parse_error& error) {
     failure->line = LineAndColumn(text, error.byte) + ": expected JSON";
     return {};

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -45,6 +46,8 @@ class JsonNode {
     for (const std::string& key : Keys()) take(key, Under(key));
   }
 
+  std::size_t Size() const;  // of a list
+
   void Expected(std::string_view what) const;  // fails here
   bool failed() const { return !failure_->line.empty(); }
 
@@ -52,7 +55,6 @@ class JsonNode {
   JsonNode(const nlohmann::json* value, const JsonNode* above, const char* key, std::size_t index)
       : value_(value), failure_(above->failure_), above_(above), key_(key), index_(index) {}
   std::string Way() const;
-  std::size_t Size() const;
   std::vector<std::string> Keys() const;
   JsonNode At(std::size_t index) const;
   JsonNode Under(const std::string& key) const;
@@ -64,7 +66,10 @@ class JsonNode {
   std::size_t index_ = 0;
 };
 
+// Called now and then while something is read: "MiB", done and all there are.
+using ReadSoFar = std::function<void(const char* unit, std::size_t done, std::size_t total)>;
+
 // Parses `text`. A text that is no JSON fails with line and column. A document nested deeper than any report is refused.
-nlohmann::json ParseJson(std::string_view text, Failure* failure);
+nlohmann::json ParseJson(std::string_view text, Failure* failure, const ReadSoFar& told = {});
 
 }  // namespace cuaudit::report

@@ -329,7 +329,7 @@ void AddAbandoned(Run* run) {
   run->message.abandoned = Part{trials->second, run->totals.trials};
 }
 
-void ReadRun(const JsonNode& root, Run* run) {
+void ReadRun(const JsonNode& root, const ReadSoFar& told, Run* run) {
   constexpr std::array kModesRead = {Mode::Run, Mode::Cycles, Mode::Sweep, Mode::Replay, Mode::Unknown};
   run->mode = OneOf(root["mode"], kModesRead, "sweep, cycles, run or replay");
   run->driver = ReadDriver(root["driver"]);
@@ -357,8 +357,19 @@ void ReadRun(const JsonNode& root, Run* run) {
                          row.Maybe("orphaned").Count()});
   });
   if (const JsonNode coverage = root.Maybe("coverage"); coverage.present()) run->coverage = ReadCoverage(coverage);
-  root["findings"].ForEach([run](const JsonNode& finding) { run->findings.push_back(ReadFinding(finding)); });
-  root["notes"].ForEach([run](const JsonNode& note) { run->notes.push_back(ReadFinding(note)); });
+  const JsonNode findings = root["findings"];
+  const JsonNode notes = root["notes"];
+  const std::size_t all = findings.Size() + notes.Size();
+  std::size_t done = 0;
+  const auto read_into = [&](const JsonNode& list, std::vector<Finding>* into) {
+    constexpr std::size_t kTold = 1024;
+    list.ForEach([&](const JsonNode& one) {
+      into->push_back(ReadFinding(one));
+      if (told && ++done % kTold == 0) told("findings", done, all);
+    });
+  };
+  read_into(findings, &run->findings);
+  read_into(notes, &run->notes);
   AddAbandoned(run);
   ReadDefects(root["defects"], run);
   ReadSequence(root, run);
@@ -368,9 +379,9 @@ void ReadRun(const JsonNode& root, Run* run) {
 
 }  // namespace
 
-std::string ReadJson(std::string_view text, Run* run) {
+std::string ReadJson(std::string_view text, Run* run, const ReadSoFar& told) {
   Failure failure;
-  const nlohmann::json document = ParseJson(text, &failure);
+  const nlohmann::json document = ParseJson(text, &failure, told);
   if (!failure.line.empty()) return failure.line;
   const JsonNode root(&document, &failure);
   const std::string schema = root["schema"].Text();
@@ -379,7 +390,7 @@ std::string ReadJson(std::string_view text, Run* run) {
   else if (!root.Maybe("why").present())
     root.Maybe("why").Expected("this key: an older cuaudit wrote the report; make it anew with this one");
   *run = Run();
-  if (failure.line.empty()) ReadRun(root, run);
+  if (failure.line.empty()) ReadRun(root, told, run);
   return failure.line;
 }
 

@@ -55,6 +55,6 @@ nlohmann::ordered_json TakenForToJson(const std::vector<TakenFor>& defects);
 void ReadDefects(const JsonNode& node, Run* run);
 
 // Empty: it was read. A report is not empty text.
-[[nodiscard]] std::string ReadJson(std::string_view text, Run* run);
+[[nodiscard]] std::string ReadJson(std::string_view text, Run* run, const ReadSoFar& told = {});
 
 }  // namespace cuaudit::report

@@ -340,6 +340,18 @@ class Audit {
   int signal_ = 0;
 };
 
+// A file of suppressions that cannot be read is told before anything runs.
+Status CheckSuppressions(const std::vector<ProjectCase>& cases, const std::vector<bool>& selected) {
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const std::string& file = cases[i].options.suppressions;
+    if (!selected[i] || file.empty() || !seen.insert(file).second) continue;
+    const Result<Suppressions> read = Suppressions::Read(file);
+    if (!read.ok()) return AtItsPlace(cases[i], {Exit::Usage, "--suppressions: " + read.status().message()});
+  }
+  return {};
+}
+
 }  // namespace
 
 Exit AuditCommand(const Options& options) {
@@ -362,6 +374,8 @@ Exit AuditCommand(const Options& options) {
     }
     return Print(page);
   }
+  const Status readable = CheckSuppressions(*cases, *selected);
+  if (!readable.ok()) return Refuse(readable);
   return Audit(options, *budget, std::move(base), std::move(*cases), std::move(*selected)).Run();
 }
 

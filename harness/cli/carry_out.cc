@@ -22,13 +22,13 @@ constexpr std::uint64_t kGoOn = 8;  // times the last count of --n
 constexpr std::uint64_t kMostCounted = std::uint64_t{1} << 60U;
 
 // A sweep that continues in its directory uses the fault-free runs that it began with, when new ones could differ.
-Result<Rehearsal> RehearseForSweep(const Session& session, const SweepOptions& sweep, int* interrupted,
-                                   Progress::Clock::duration* run_time) {
+Result<Rehearsal> RehearseForSweep(const Session& session, const SweepOptions& sweep, int* interrupted, Progress::Clock::duration* run_time,
+                                   Progress* progress) {
   std::optional<Rehearsal> kept = KeptRehearsal(session.subject(), session.dir());
   if (kept && HoldsPlanOf(session.dir(), sweep, SubjectHash(session.subject(), *kept, sweep.judge))) return std::move(*kept);
   kept.reset();
   const Progress::Clock::time_point begun = Progress::Clock::now();
-  Result<Rehearsal> rehearsal = Rehearse(session.subject(), session.dir(), 2, interrupted);
+  Result<Rehearsal> rehearsal = RehearseShown(session, 2, interrupted, progress);
   if (rehearsal.ok()) {
     const std::size_t runs = std::max<std::size_t>(2, 1 + rehearsal->others.size());
     *run_time = (Progress::Clock::now() - begun) / static_cast<Progress::Clock::rep>(runs);
@@ -37,9 +37,9 @@ Result<Rehearsal> RehearseForSweep(const Session& session, const SweepOptions& s
 }
 
 // A replay needs one fault-free run to compare with. Faults addressed by site belong to a program that does not do the same each time.
-Result<Rehearsal> RehearseForReplay(const Session& session, const std::vector<std::string>& faults, int* interrupted) {
+Result<Rehearsal> RehearseForReplay(const Session& session, const std::vector<std::string>& faults, int* interrupted, Progress* progress) {
   const bool by_site = std::any_of(faults.begin(), faults.end(), IsBySite);
-  return Rehearse(session.subject(), session.dir(), by_site ? 2 : 1, interrupted);
+  return RehearseShown(session, by_site ? 2 : 1, interrupted, progress);
 }
 
 std::vector<std::string> ModulesOf(const Rehearsal& rehearsal) {
@@ -112,8 +112,8 @@ CarriedOut CarryOut(const Session& session, const SweepOptions& sweep, const std
   CarriedOut carried;
   carried.run = session.NewReport();
   int interrupted = 0;
-  Result<Rehearsal> rehearsal =
-      only.empty() ? RehearseForSweep(session, sweep, &interrupted, &carried.run_time) : RehearseForReplay(session, only, &interrupted);
+  Result<Rehearsal> rehearsal = only.empty() ? RehearseForSweep(session, sweep, &interrupted, &carried.run_time, progress)
+                                             : RehearseForReplay(session, only, &interrupted, progress);
   if (interrupted != 0 || !rehearsal.ok()) {
     carried.progressed.signal = interrupted;
     carried.progressed.planned = only.size();
@@ -125,6 +125,14 @@ CarriedOut CarryOut(const Session& session, const SweepOptions& sweep, const std
 }
 
 }  // namespace
+
+Result<Rehearsal> RehearseShown(const Session& session, int runs, int* interrupted, Progress* progress) {
+  progress->Count("fault-free runs");
+  const auto told = [progress](std::size_t done, std::size_t planned) { progress->Show(done, planned); };
+  Result<Rehearsal> rehearsal = Rehearse(session.subject(), session.dir(), runs, interrupted, told);
+  progress->Count("trials");
+  return rehearsal;
+}
 
 void SaySweepWarnings(const report::Run& run) {
   const report::Totals& totals = run.totals;
@@ -147,9 +155,8 @@ CarriedOut CarryOutSweep(const Session& session, const SweepOptions& sweep, cons
   return CarryOut(session, sweep, {}, spend, progress);
 }
 
-CarriedOut CarryOutReplay(const Session& session, const SweepOptions& sweep, const std::vector<std::string>& faults) {
-  Progress silent("none");
-  return CarryOut(session, sweep, faults, {}, &silent);
+CarriedOut CarryOutReplay(const Session& session, const SweepOptions& sweep, const std::vector<std::string>& faults, Progress* progress) {
+  return CarryOut(session, sweep, faults, {}, progress);
 }
 
 Result<CyclesAsked> CyclesOf(const Options& options) {
@@ -170,6 +177,10 @@ CarriedOut CarryOutCycles(const Session& session, const CyclesAsked& asked, Prog
   CertificateOptions certificate;
   certificate.warm_up = options.warm_up;
   certificate.detect = asked.detect;
+  certificate.told = [shown](std::size_t done, std::size_t planned) {
+    if (done == 0) shown->Count("runs that judge the meters");
+    shown->Show(done, planned);
+  };
   certificate.control = session.subject().launch.drop_in_dir + "/empty_lifecycle";
   const CycleCounts counts{asked.counts,
                            options.most_cycles == 0 ? kGoOn * std::min(asked.counts.back(), kMostCounted) : options.most_cycles};

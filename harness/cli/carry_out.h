@@ -14,6 +14,7 @@
 #include "harness/cli/progress.h"
 #include "harness/cli/session.h"
 #include "harness/options/report_files.h"
+#include "harness/sweep/run/rehearsal.h"
 #include "harness/sweep/sweep_engine.h"
 #include "reports/run.h"
 #include "reports/trials_writer.h"
@@ -40,6 +41,9 @@ struct Spend {
   bool first_faults_only = false;
 };
 
+// The fault-free runs of the session's program, in its work directory. `progress` counts trials afterwards.
+Result<Rehearsal> RehearseShown(const Session& session, int runs, int* interrupted, Progress* progress);
+
 CarriedOut CarryOutSweep(const Session& session, const SweepOptions& sweep, const Spend& spend, Progress* progress);
 
 // Says on stderr what a sweep could not see, and how many trials and defects it has.
@@ -47,7 +51,7 @@ void SaySweepWarnings(const report::Run& run);
 void SaySweepTotals(const report::Run& run);
 
 // One trial with these faults.
-CarriedOut CarryOutReplay(const Session& session, const SweepOptions& sweep, const std::vector<std::string>& faults);
+CarriedOut CarryOutReplay(const Session& session, const SweepOptions& sweep, const std::vector<std::string>& faults, Progress* progress);
 
 // The options of cycles, checked.
 struct CyclesAsked {

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "harness/cli/progress.h"
 #include "harness/cli/session.h"
 #include "harness/compare/result_files.h"
 #include "harness/options/report_files.h"
@@ -105,9 +106,11 @@ Result<AuditBase> AuditBase::Read(const Options& options) {
   Result<std::set<report::Change>> policy = ReadPolicy(options.fail_on);
   if (!policy.ok()) return policy.status();
   if (const Status apart = CheckApart(options.base, options.out); !apart.ok()) return apart;
-  Result<Base> base = ReadBase(options.base);
+  Progress progress(options.progress);
+  Result<Base> base = ReadBase(options.base, ReadingOf(options.base, &progress));
+  progress.Clear();
   if (!base.ok()) return Status(base.status().exit(), "--base: " + base.status().message());
-  return AuditBase(std::move(*base), std::move(*policy));
+  return AuditBase(std::move(*base), std::move(*policy), options.progress);
 }
 
 TriedBefore AuditBase::TriedIn(const std::string& case_name) const {
@@ -135,7 +138,9 @@ TriedBefore AuditBase::TriedIn(const std::string& case_name) const {
 }
 
 Exit AuditBase::Compare(const std::string& directory, Exit of_the_audit) const {
-  Result<report::Audit> head = ReadResult(directory);
+  Progress progress(progress_);
+  Result<report::Audit> head = ReadResult(directory, ReadingOf(directory, &progress));
+  progress.Clear();
   if (!head.ok()) return Refuse(head.status());
   CompareWith(base_, &*head);
   for (const Output& output : {Output{Format::Json, directory + "/comparison.json"}, Output{}}) {

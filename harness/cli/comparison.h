@@ -43,10 +43,12 @@ class AuditBase {
   Exit Compare(const std::string& directory, Exit of_the_audit) const;
 
  private:
-  AuditBase(Base base, std::set<report::Change> policy) : base_(std::move(base)), policy_(std::move(policy)) {}
+  AuditBase(Base base, std::set<report::Change> policy, std::string progress)
+      : base_(std::move(base)), policy_(std::move(policy)), progress_(std::move(progress)) {}
 
   Base base_;
   std::set<report::Change> policy_;
+  std::string progress_;  // --progress
 };
 
 }  // namespace cuaudit::harness

@@ -11,6 +11,7 @@
 #include "faults/driver/result.h"
 #include "faults/driver/shape.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/progress.h"
 #include "harness/cli/recording_report.h"
 #include "harness/cli/session.h"
 #include "harness/ledger/rules.h"
@@ -310,18 +311,24 @@ void AddLedger(const Observation& seen, Page* page) {
 
 Exit ExplainCommand(const Options& options) {
   if (!options.rule.empty()) return ExplainWord(options.rule);
+  Progress progress(options.progress);
+  progress.Begin("steps", ShortName(options.operand));
+  progress.Show(0, kRecordingSteps);
   Result<Observation> seen = ReadObservation(options.operand, Ending());
+  progress.Clear();
   if (!seen.ok()) {
     Say(seen.status().message());
     return Exit::Usage;
   }
-  if (seen->recording != nullptr && !options.every_record) return ExplainRecording(options, std::move(*seen));
+  if (seen->recording != nullptr && !options.every_record) return ExplainRecording(options, std::move(*seen), &progress);
   const bool as_text = options.outputs.size() == 1 && options.outputs.front().format == Format::Text && options.output.empty();
   if (!as_text) return Refuse({Exit::Usage, "--format, --output: expected a recording: this journal is printed as text to stdout"});
+  progress.Show(1, kRecordingSteps);
   Page page;
   AddHeader(seen->journal, &page);
   AddRecords(seen->journal, &page);
   AddLedger(*seen, &page);
+  progress.Clear();
   const Exit printed = Print(page.text());
   if (printed != Exit::Clean) return printed;
   if (seen->journal.truncated()) {

@@ -131,7 +131,7 @@ class FirstPlan {
     how.bytes = [](std::size_t) { return kMemoryOfACase; };
     how.carry_out = [this](std::size_t i) { return AnswerOf([&] { return PlanCase(plan_.cases[i]); }); };
     how.take = [this](std::size_t i, const std::string& answer) { return Take(AnsweredBy(answer), &plan_.cases[i]); };
-    Progress progress(Options().progress);
+    Progress progress(options_.progress);
     how.progress = &progress;
     int signal = 0;
     const Status done = CarryOutSideBySide(plan_.cases.size(), how, &signal);
@@ -177,7 +177,9 @@ class FirstPlan {
     const Result<SweepOptions> sweep = SweepOptionsOf(sweep_options);
     planned.status = sweep.status();
     if (!sweep.ok()) return planned;
-    const FirstRound first = PlanFirstRound(*session, *sweep, folder_.Trials(1, one.name));
+    // Of several cases only those that are done are shown.
+    Progress progress(plan_.cases.size() == 1 ? options_.progress : "none");
+    const FirstRound first = PlanFirstRound(*session, *sweep, folder_.Trials(1, one.name), &progress);
     planned.status = first.status;
     planned.signal = first.signal;
     if (first.signal != 0 || !first.status.ok()) return planned;
@@ -282,7 +284,7 @@ Exit PlanNext(const Options& options) {
     trials += planned.trials;
     return planned.status;
   };
-  Progress progress(Options().progress);
+  Progress progress(options.progress);
   how.progress = &progress;
   int signal = 0;
   const Status planned = CarryOutSideBySide(next.cases.size(), how, &signal);

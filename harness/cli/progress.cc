@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <string>
 #include <utility>
 
@@ -53,14 +54,20 @@ std::string RoughTime(double seconds) {
 Progress::Progress(const std::string& progress) : Progress(stderr, FormOf(progress, isatty(STDERR_FILENO) != 0), Clock::now()) {}
 
 void Progress::Begin(const char* unit, const std::string& name, const std::string& after, Clock::time_point now) {
+  after_ = report::ForTerminal(after);
+  Rename(name);
+  Count(unit, now);
+}
+
+void Progress::Count(const char* unit, Clock::time_point now) {
   Clear();
   unit_ = unit;
-  name_ = report::ForTerminal(name);
-  after_ = report::ForTerminal(after);
   counted_ = false;
   tenth_ = 0;
   begun_ = now;
 }
+
+void Progress::Rename(const std::string& name) { name_ = report::ForTerminal(name); }
 
 std::string Progress::Rate(std::size_t done, std::size_t total, Clock::time_point now) const {
   const double seconds = std::chrono::duration<double>(now - begun_).count();
@@ -96,6 +103,20 @@ void Progress::Clear() {
   if (!shown_) return;
   std::fprintf(to_, "\r\033[K");
   shown_ = false;
+}
+
+std::string ShortName(const std::string& path) {
+  constexpr std::size_t kLongest = 40;
+  const std::filesystem::path file = std::filesystem::path(path).lexically_normal();
+  return (file.has_filename() ? file : file.parent_path()).filename().string().substr(0, kLongest);
+}
+
+report::ReadSoFar ReadingOf(const std::string& path, Progress* progress) {
+  return [progress, name = ShortName(path), of = std::string()](const char* unit, std::size_t done, std::size_t total) mutable {
+    if (of != unit) progress->Begin(unit, name);
+    of = unit;
+    progress->Show(done, total);
+  };
 }
 
 std::vector<report::LiveRow> LiveTable(const Ledger& ledger) {

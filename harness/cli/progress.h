@@ -11,6 +11,7 @@
 
 #include "harness/ledger/ledger.h"
 #include "harness/sweep/run/trial.h"
+#include "reports/json_node.h"
 #include "reports/run.h"
 
 namespace cuaudit::harness {
@@ -42,6 +43,10 @@ class Progress {
   // What is under way: "trials", in the case "3 of 12: pool" (empty: the only one). `after` is added to the bar: "slowest: pool, 12 s".
   // Rate and tenths begin anew.
   void Begin(const char* unit, const std::string& name = {}, const std::string& after = {}, Clock::time_point now = Clock::now());
+  // Something else is counted from now on, under the same name.
+  void Count(const char* unit, Clock::time_point now = Clock::now());
+  // The name alone changes.
+  void Rename(const std::string& name);
   void Show(std::size_t done, std::size_t total, Clock::time_point now = Clock::now());
   void Clear();
   // The line with the name of the case in front of it.
@@ -63,6 +68,12 @@ class Progress {
   Clock::time_point begun_;
   Clock::time_point last_;
 };
+
+// The end of a path, short enough for a bar.
+std::string ShortName(const std::string& path);
+
+// Shows how far the reading of a result has come. Borrows `progress`.
+report::ReadSoFar ReadingOf(const std::string& path, Progress* progress);
 
 // "4 s", "12 min", "3 h": a time in one number, rounded up.
 std::string RoughTime(double seconds);

@@ -21,6 +21,7 @@
 #include "faults/journal/journal_view.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/driver_choice.h"
+#include "harness/cli/progress.h"
 #include "harness/cli/session.h"
 #include "harness/ledger/facts.h"
 #include "harness/options/sweep_options.h"
@@ -99,7 +100,11 @@ struct Packed {
   std::uint32_t flags = 0;
 };
 
-Result<Packed> Pack(const std::string& path) {
+Result<Packed> Pack(const std::string& path, const Options& options) {
+  constexpr std::size_t kPackSteps = 2;
+  Progress progress(options.progress);
+  progress.Begin("steps", ShortName(path));
+  progress.Show(0, kPackSteps);
   const Result<SparseFile> file = SparseFile::Open(path);
   if (!file.ok()) return file.status();
   faults::JournalView journal;
@@ -115,6 +120,7 @@ Result<Packed> Pack(const std::string& path) {
   packed.records = recording.records.size();
   packed.calls = static_cast<std::uint64_t>(std::count_if(recording.records.begin(), recording.records.end(), IsProgramCall));
   packed.flags = journal.header().flags.load();
+  progress.Show(1, kPackSteps);
   const std::string bytes = PackRecording(journal, recording);
   packed.bytes = bytes.size();
   const Status written = WriteFile(path, bytes, Exit::Failure);
@@ -157,7 +163,7 @@ Exit RunRecorded(const Session& session, const Wish& wish, const std::string& sh
         "; when they have ended, cuaudit record --pack " + ShellQuote(shown));
     return as_the_program;
   }
-  const Result<Packed> packed = Pack(wish.path);
+  const Result<Packed> packed = Pack(wish.path, session.options());
   if (packed.ok()) SayPacked(shown, *packed);
   else Say("warning: " + packed.status().message() + "; the recording is readable as it is: cuaudit explain " + ShellQuote(shown));
   return as_the_program;
@@ -223,7 +229,7 @@ Exit PrintEnvironment(const Options& options, const Wish& wish) {
 
 Exit RecordCommand(const Options& options) {
   if (!options.pack.empty()) {
-    const Result<Packed> packed = Pack(options.pack);
+    const Result<Packed> packed = Pack(options.pack, options);
     if (!packed.ok()) return Refuse(packed.status());
     SayPacked(options.pack, *packed);
     return Exit::Clean;

@@ -139,7 +139,7 @@ Status CheckWhole(const Observation& seen) {
                            std::to_string(seen.file.size())};
 }
 
-Exit ExplainRecording(const Options& options, Observation seen) {
+Exit ExplainRecording(const Options& options, Observation seen, Progress* progress) {
   const Status whole = CheckWhole(seen);
   if (!whole.ok()) return Refuse(whole);
   for (const Output& output : options.outputs) {
@@ -149,7 +149,9 @@ Exit ExplainRecording(const Options& options, Observation seen) {
   SiteTexts sites;
   sites.LookIn(options.modules);
   sites.MarkRuntimeOwned(seen.journal, &seen.ledger);
+  progress->Show(1, kRecordingSteps);
   const report::Run run = ReportOfRecording(seen, options.operand, &sites);
+  progress->Clear();
   const bool as_text = std::any_of(options.outputs.begin(), options.outputs.end(),
                                    [](const Output& output) { return output.format == Format::Text && output.file.empty(); });
   if (as_text) {
@@ -173,7 +175,11 @@ Exit CyclesOfRecording(const Options& options) {
     if (!read.ok()) return Refuse({Exit::Usage, "--suppressions: " + read.status().message()});
     suppressions = std::move(*read);
   }
+  Progress progress(options.progress);
+  progress.Begin("steps", ShortName(options.from_journal));
+  progress.Show(0, kRecordingSteps);
   Result<Observation> seen = ReadObservation(options.from_journal, Ending());
+  progress.Clear();
   const Status usable = seen.ok() ? CheckWhole(*seen) : seen.status();
   if (!usable.ok()) return Refuse({Exit::Usage, usable.message()});
   SiteTexts sites;
@@ -181,7 +187,9 @@ Exit CyclesOfRecording(const Options& options) {
   sites.MarkRuntimeOwned(seen->journal, &seen->ledger);
   report::Run run = NewRun(*seen, report::Mode::Cycles);
   const std::string again = "cuaudit cycles --from-journal " + ShellQuote(options.from_journal);
+  progress.Show(1, kRecordingSteps);
   const std::size_t cycles = CompareMarkedCycles(*seen, again, &sites, &run).size();
+  progress.Clear();
   if (cycles < 2) {
     return Refuse({Exit::Usage, options.from_journal + ": expected a recording of a program that marks at least two cycles " +
                                     "(cuaudit/mark.h): it has " + std::to_string(cycles)});

@@ -7,8 +7,10 @@
 // nothing is called a leak that may have been released out of sight.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
+#include "harness/cli/progress.h"
 #include "harness/options/options.h"
 #include "harness/process/status.h"
 #include "harness/sweep/run/observation.h"
@@ -17,7 +19,10 @@
 
 namespace cuaudit::harness {
 
-Exit ExplainRecording(const Options& options, Observation seen);
+// The steps of explain and cycles --from-journal: the records are read, and judged.
+inline constexpr std::size_t kRecordingSteps = 2;
+
+Exit ExplainRecording(const Options& options, Observation seen, Progress* progress);
 Exit CyclesOfRecording(const Options& options);
 
 // What `explain` reports of the recording `file`. `sites` have been told where to look, and what the CUDA runtime keeps (MarkRuntimeOwned).

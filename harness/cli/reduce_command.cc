@@ -110,11 +110,12 @@ Status Compile(const Options& options, const std::string& directory, const WorkD
 }
 
 // Audits the compiled reducer by its command.
-Result<report::Run> AuditReducer(const KitCommand& command, const std::string& directory, const WorkDir& work) {
+Result<report::Run> AuditReducer(const Options& given, const KitCommand& command, const std::string& directory, const WorkDir& work) {
   std::vector<std::string> words = {command.command};
   words.insert(words.end(), command.options.begin(), command.options.end());
   const std::string file = work.File("reducer.json");
   words.push_back("--format=json=" + file);
+  words.push_back("--progress=" + given.progress);
   words.emplace_back("--");
   words.push_back(fs::absolute(directory).string() + "/reducer");
   words.insert(words.end(), command.arguments.begin(), command.arguments.end());
@@ -142,7 +143,7 @@ KitCheck Check(const Options& options, const WantedDefect& defect, const CallLis
   for (const bool once : {false, true}) {
     if (once && (!list.has_faults() || !command->arguments.empty())) break;
     if (once) command->arguments = {"1"};
-    const Result<report::Run> run = AuditReducer(*command, directory, work);
+    const Result<report::Run> run = AuditReducer(options, *command, directory, work);
     if (!run.ok()) {
       check.missing = run.status().message();
       continue;

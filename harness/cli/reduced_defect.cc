@@ -37,16 +37,35 @@ namespace {
 
 constexpr std::uint64_t kTestMs = 600000;  // that a test with a lifecycle may take
 
+Result<report::Audit> ReadShown(const std::string& path, const Options& options) {
+  Progress progress(options.progress);
+  Result<report::Audit> audit = ReadResult(path, ReadingOf(path, &progress));
+  progress.Clear();
+  return audit;
+}
+
+// Shows how many shorter lists were tried, and how many calls are left.
+ToldReduction ReducingOf(Progress* progress) {
+  return [progress](const ReducedSoFar& now) {
+    const std::string name = now.pass == 0 ? "looking for the cycle"
+                                           : "pass " + std::to_string(now.pass) + ", " + std::to_string(now.left) + " of " +
+                                                 std::to_string(now.before) + " calls left";
+    if (now.tried == 0) progress->Begin("lists", name);
+    else progress->Rename(name);
+    progress->Show(now.tried, now.planned);
+  };
+}
+
 // The result that was named, or that of a sweep of the program.
 Result<report::Audit> ResultOf(const Options& options) {
-  if (options.operands.size() == 2) return ReadResult(options.operands[1]);
+  if (options.operands.size() == 2) return ReadShown(options.operands[1], options);
   Options sweep = options;
   sweep.command = kSweep;
   const Result<SweepOptions> how = SweepOptionsOf(sweep);
   if (!how.ok()) return how.status();
   const Result<Session> session = Session::Open(sweep);
   if (!session.ok()) return session.status();
-  Progress progress(Options().progress);
+  Progress progress(options.progress);
   CarriedOut carried = CarryOutSweep(*session, *how, {}, &progress);
   if (carried.progressed.signal != 0) return Status(static_cast<Exit>(kSignalled + carried.progressed.signal), "ended by a signal");
   if (!carried.status.ok()) return carried.status;
@@ -75,6 +94,7 @@ Result<Options> OptionsOf(const WantedDefect& defect, const Options& given) {
     options->real_driver = given.real_driver;
   }
   options->tool = given.tool;
+  options->progress = given.progress;
   options->command = kReplay;
   const std::string count = std::to_string(defect.run.cycle_counts.empty() ? 1 : defect.run.cycle_counts.front());
   for (std::string& word : options->program) {
@@ -105,7 +125,8 @@ Result<Trial> RunTrial(const Options& recorded, const SweepOptions& how, const W
   const Result<Session> session = Session::Open(recorded);
   if (!session.ok()) return session.status();
   if (!defect.faults.empty()) {
-    CarriedOut replayed = CarryOutReplay(*session, how, defect.faults);
+    Progress progress(recorded.progress);
+    CarriedOut replayed = CarryOutReplay(*session, how, defect.faults, &progress);
     if (replayed.progressed.signal != 0) return Status(static_cast<Exit>(kSignalled + replayed.progressed.signal), "ended by a signal");
     if (!replayed.status.ok()) return replayed.status;
     trial.replayed = std::move(replayed.run);
@@ -126,7 +147,7 @@ Status KeepTrial(const std::string& directory, const WantedDefect& defect, const
   return kept;
 }
 
-Result<Reduction> ReduceTrial(const Trial& trial, const SweepOptions& how, WantedDefect* defect) {
+Result<Reduction> ReduceTrial(const Trial& trial, const SweepOptions& how, const std::string& shown, WantedDefect* defect) {
   std::vector<faults::Fault> faults;
   for (const std::string& text : defect->faults) {
     faults.emplace_back();
@@ -143,7 +164,9 @@ Result<Reduction> ReduceTrial(const Trial& trial, const SweepOptions& how, Wante
   JudgeOptions judge = how.judge;
   judge.abandoned_is_leak = true;  // the reducer goes on with its next lifecycle
   DefectJudge look(judge);
-  Result<Reduction> reduction = ReduceCalls(std::move(*list), defect->wanted, &look);
+  Progress progress(shown);
+  Result<Reduction> reduction = ReduceCalls(std::move(*list), defect->wanted, &look, ReducingOf(&progress));
+  progress.Clear();
   const std::size_t processes = CallingProcesses(trial.runs.back());
   if (reduction.ok() || processes < 2) return reduction;
   return Status(reduction.status().exit(),
@@ -153,7 +176,7 @@ Result<Reduction> ReduceTrial(const Trial& trial, const SweepOptions& how, Wante
 Result<Reduced> ReduceTrialOf(const Trial& trial, Options recorded, WantedDefect defect) {
   const Result<SweepOptions> how = SweepOptionsOf(recorded);
   if (!how.ok()) return how.status();
-  Result<Reduction> reduction = ReduceTrial(trial, *how, &defect);
+  Result<Reduction> reduction = ReduceTrial(trial, *how, recorded.progress, &defect);
   if (!reduction.ok()) return reduction.status();
   return Reduced{std::move(defect), std::move(recorded), std::move(*reduction)};
 }
@@ -162,9 +185,10 @@ Result<Reduced> ReduceTrialOf(const Trial& trial, Options recorded, WantedDefect
 bool IsOfLifecycle(const WantedDefect& defect) { return defect.root.reproduce.starts_with("CUAUDIT_"); }
 
 // The options that a defect of a lifecycle in C++ was seen under: those of the test are in its code.
-Options OptionsOfLifecycle() {
+Options OptionsOfLifecycle(const Options& given) {
   Options options;
   options.command = kReplay;
+  options.progress = given.progress;
   return options;
 }
 
@@ -190,7 +214,7 @@ Result<Reduced> ReduceKept(const Options& options, const std::string& directory)
   if (!audit.ok()) return audit.status();
   Result<WantedDefect> defect = FindDefect(*audit, options.operands.front(), directory);
   if (!defect.ok()) return defect.status();
-  Result<Options> recorded = IsOfLifecycle(*defect) ? OptionsOfLifecycle() : OptionsOf(*defect, options);
+  Result<Options> recorded = IsOfLifecycle(*defect) ? OptionsOfLifecycle(options) : OptionsOf(*defect, options);
   if (!recorded.ok()) return recorded.status();
   const Result<Trial> trial = ReadTrial(directory, *defect);
   if (!trial.ok()) return trial.status();
@@ -230,7 +254,11 @@ Status RunTest(const Options& options, const WantedDefect& defect, const std::st
   launch.output = log;
   launch.deadline_ms = kTestMs;
   int interrupted = 0;
+  Progress progress(options.progress);
+  progress.Begin("tests", ShortName(command.front()));
+  progress.Show(0, 1);
   const Result<Ending> ending = RunToEnd(launch, &interrupted);
+  progress.Clear();
   if (interrupted != 0) return {static_cast<Exit>(kSignalled + interrupted), "ended by a signal"};
   if (!ending.ok()) return ending.status();
   if (IsKeptTrial(directory)) return {};
@@ -246,7 +274,7 @@ Result<Reduced> ReduceLifecycle(const Options& options, WantedDefect defect) {
   const Result<Trial> trial = kept.ok() ? ReadTrial(directory, defect) : Result<Trial>(kept);
   work->Remove();
   if (!trial.ok()) return trial.status();
-  return ReduceTrialOf(*trial, OptionsOfLifecycle(), std::move(defect));
+  return ReduceTrialOf(*trial, OptionsOfLifecycle(options), std::move(defect));
 }
 
 // Runs the trial of the result again.
@@ -288,7 +316,11 @@ Result<Reduced> ReduceFromRecording(const Options& options) {
   const std::string& path = options.operands[1];
   if (!options.program.empty()) return Status(Exit::Usage, path + ": the calls of a recording are reduced: expected no program");
   std::vector<Observation> runs(1);
+  Progress progress(options.progress);
+  progress.Begin("steps", ShortName(path));
+  progress.Show(0, kRecordingSteps);
   Result<Observation> seen = ReadObservation(path, Ending());
+  progress.Clear();
   if (!seen.ok()) return seen.status();
   if (seen->recording == nullptr) {
     return Status(Exit::Usage, path + ": expected a result, or a recording that cuaudit record made; this is the journal of one run");
@@ -299,15 +331,19 @@ Result<Reduced> ReduceFromRecording(const Options& options) {
   SiteTexts sites;
   sites.MarkRuntimeOwned(runs.front().journal, &runs.front().ledger);
   report::Audit audit;
+  progress.Show(1, kRecordingSteps);
   audit.cases.emplace_back().runs.push_back(ReportOfRecording(runs.front(), path, &sites));
+  progress.Clear();
   Result<WantedDefect> defect = FindDefect(audit, options.operands.front(), path);
   if (!defect.ok()) return defect.status();
   Result<CallList> list = LiftCalls(runs, {}, defect->wanted, &sites, defect->lost);
   if (!list.ok()) return list.status();
   DefectJudge look{JudgeOptions()};
   const bool grows = defect->root.rule == Rule::Growth;
+  const ToldReduction told = ReducingOf(&progress);
   Result<Reduction> reduction =
-      grows ? ReduceToOneCycle(*list, defect->wanted, &look) : ReduceCalls(std::move(*list), defect->wanted, &look);
+      grows ? ReduceToOneCycle(*list, defect->wanted, &look, told) : ReduceCalls(std::move(*list), defect->wanted, &look, told);
+  progress.Clear();
   if (!reduction.ok()) {
     const bool gap = !runs.front().recording->Whole();
     return Status(reduction.status().exit(), reduction.status().message() + (gap ? "; a part of the recording is missing" : ""));

@@ -12,6 +12,7 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/comparison.h"
+#include "harness/cli/progress.h"
 #include "harness/cli/session.h"
 #include "harness/compare/baseline.h"
 #include "harness/compare/compare.h"
@@ -64,12 +65,35 @@ Status AcceptIn(const std::string& file, report::Audit* audit) {
   return {};
 }
 
-Exit WriteBaseline(const std::string& result, const std::string& file, bool allow_unproved) {
+Result<report::Audit> Read(const std::string& path, Progress* progress) {
+  Result<report::Audit> audit = ReadResult(path, ReadingOf(path, progress));
+  progress->Clear();
+  return audit;
+}
+
+// Writes one result after the other, as the last steps of a command.
+template <typename Write>
+Exit WriteEach(const std::vector<Output>& outputs, std::size_t step, Progress* progress, Exit exit, const Write& write) {
+  const std::size_t steps = step + outputs.size();
+  for (const Output& output : outputs) {
+    progress->Show(step++, steps);
+    if (output.file.empty()) progress->Clear();
+    const Status written = write(output);
+    progress->Clear();
+    if (written.ok()) continue;
+    Say(written.message());
+    exit = written.exit();
+  }
+  return exit;
+}
+
+Exit WriteBaseline(const Options& options, const std::string& result, const std::string& file) {
   if (file == "-") return Refuse({Exit::Usage, "-: expected a file; without one the baseline goes to stdout"});
-  const Result<report::Audit> audit = ReadResult(result);
+  Progress progress(options.progress);
+  const Result<report::Audit> audit = Read(result, &progress);
   if (!audit.ok()) return Refuse(audit.status());
   const std::vector<report::NotProved> not_proved = report::NothingProved(*audit);
-  if (!not_proved.empty() && !allow_unproved) {
+  if (!not_proved.empty() && !options.allow_unproved) {
     const report::NotProved& one = not_proved.front();
     const std::string more = not_proved.size() == 1 ? "" : ", and " + std::to_string(not_proved.size() - 1) + " more";
     return Refuse({Exit::Environment, report::ForTerminal(one.case_name.empty() ? result : one.case_name) + ": " + one.why + more +
@@ -110,31 +134,30 @@ Exit CompareCommand(const Options& options) {
     const Status writable = CheckOutput(output.file, "--format");
     if (!writable.ok()) return Refuse(writable);
   }
-  Result<Base> base = ReadBase(options.operands[0]);
+  Progress progress(options.progress);
+  Result<Base> base = ReadBase(options.operands[0], ReadingOf(options.operands[0], &progress));
+  progress.Clear();
   if (!base.ok()) return Refuse(base.status());
   if (!base->audit && base->runs.empty()) {
     Say("warning: " + base->name +
         ": the baseline names no report, so nobody sees which ones vanish: write it anew (cuaudit baseline write)");
   }
-  Result<report::Audit> head = ReadResult(options.operands[1]);
+  Result<report::Audit> head = Read(options.operands[1], &progress);
   if (!head.ok()) return Refuse(head.status());
   const Status suppressed = AcceptIn(options.suppressions, &*head);
   if (!suppressed.ok()) return Refuse(suppressed);
+  progress.Begin("steps");
+  progress.Show(0, 1 + options.outputs.size());
   CompareWith(std::move(*base), &*head);
+  progress.Clear();
   head->comparison->fail_on = *policy;
-  Exit exit = PolicyExit(*policy, *head);
-  for (const Output& output : options.outputs) {
-    const Status written = WriteComparison(*head, output);
-    if (written.ok()) continue;
-    Say(written.message());
-    exit = written.exit();
-  }
-  return exit;
+  return WriteEach(options.outputs, 1, &progress, PolicyExit(*policy, *head),
+                   [&](const Output& output) { return WriteComparison(*head, output); });
 }
 
 Exit BaselineCommand(const Options& options) {
   const std::vector<std::string>& words = options.operands;
-  return words[0] == "show" ? ShowBaseline(words[1]) : WriteBaseline(words[1], words.size() > 2 ? words[2] : "", options.allow_unproved);
+  return words[0] == "show" ? ShowBaseline(words[1]) : WriteBaseline(options, words[1], words.size() > 2 ? words[2] : "");
 }
 
 // `report`: makes any format of results that are there already.
@@ -148,10 +171,10 @@ std::string NameAfter(const std::string& path) {
 }
 
 // Cases of all results in the order in which they were given. The first result's comparison is kept, since two have two bases.
-Result<report::Audit> ReadAll(const std::vector<std::string>& paths) {
+Result<report::Audit> ReadAll(const std::vector<std::string>& paths, Progress* progress) {
   report::Audit all;
   for (const std::string& path : paths) {
-    Result<report::Audit> audit = ReadResult(path);
+    Result<report::Audit> audit = Read(path, progress);
     if (!audit.ok()) return audit;
     if (paths.size() == 1) return audit;
     for (report::Case& one : audit->cases) {
@@ -181,16 +204,11 @@ Exit ReportCommand(const Options& options) {
     const Status writable = CheckOutput(output.file, output.file == options.output ? "--output" : "--format");
     if (!writable.ok()) return Refuse(writable);
   }
-  const Result<report::Audit> audit = ReadAll(options.operands);
+  Progress progress(options.progress);
+  const Result<report::Audit> audit = ReadAll(options.operands, &progress);
   if (!audit.ok()) return Refuse(audit.status());
-  Exit exit = Exit::Clean;
-  for (const Output& output : options.outputs) {
-    const Status written = WriteAudit(*audit, output);
-    if (written.ok()) continue;
-    Say(written.message());
-    exit = written.exit();
-  }
-  return exit;
+  progress.Begin("steps");
+  return WriteEach(options.outputs, 0, &progress, Exit::Clean, [&](const Output& output) { return WriteAudit(*audit, output); });
 }
 
 // `suppress`: adds an entry to suppressions.toml.
@@ -217,8 +235,8 @@ Status CheckEntry(const Options& options) {
 }
 
 // The line above the entry: what the fingerprint stands for.
-Result<std::string> CommentOf(const std::string& fingerprint, const std::string& result) {
-  const Result<report::Audit> audit = ReadResult(result);
+Result<std::string> CommentOf(const std::string& fingerprint, const std::string& result, Progress* progress) {
+  const Result<report::Audit> audit = Read(result, progress);
   if (!audit.ok()) return audit.status();
   for (const KnownDefect& defect : KnownDefects(*audit)) {
     if (defect.fingerprint == fingerprint) return (defect.case_name.empty() ? "" : defect.case_name + ": ") + defect.title;
@@ -236,7 +254,8 @@ Exit SuppressCommand(const Options& options) {
   entry.reason = options.reason;
   entry.owner = options.owner;
   entry.until = options.until;
-  const Result<std::string> comment = CommentOf(entry.fingerprint, options.report.empty() ? options.out : options.report);
+  Progress progress(options.progress);
+  const Result<std::string> comment = CommentOf(entry.fingerprint, options.report.empty() ? options.out : options.report, &progress);
   if (!comment.ok()) return Refuse(comment.status());
   const std::string file = options.suppressions.empty() ? kSuppressionsFile : options.suppressions;
   status = AppendEntry(file, entry, *comment);

@@ -25,7 +25,10 @@
 namespace cuaudit::harness {
 namespace {
 
-Result<Observation> RunInForeground(const Session& session, int* interrupted) {
+constexpr std::size_t kRunSteps = 2;  // after the program: its records are read, and judged
+
+// Shows nothing while the program runs: what the user sees then is the program's own output.
+Result<Observation> RunInForeground(const Session& session, int* interrupted, Progress* progress) {
   const std::string journal = session.dir().Journal("run.journal");
   Result<Launch> launch = PrepareRun(session.subject(), journal, session.subject().record_capacity, {}, "");
   if (!launch.ok()) return launch.status();
@@ -35,7 +38,10 @@ Result<Observation> RunInForeground(const Session& session, int* interrupted) {
       std::any_of(outputs.begin(), outputs.end(), [](const Output& one) { return one.file.empty() && one.format != Format::Text; });
   const Result<Ending> ending = RunToEnd(*launch, interrupted);
   if (!ending.ok()) return ending.status();
-  return ReadRun(session.subject(), journal, *ending);
+  progress->Show(0, kRunSteps);
+  Result<Observation> seen = ReadRun(session.subject(), journal, *ending);
+  progress->Clear();
+  return seen;
 }
 
 // Of a program that failed it is unknown what it would have released.
@@ -65,7 +71,9 @@ Exit RunCommand(const Options& options) {
   const Result<Session> session = Session::Open(options);
   if (!session.ok()) return Refuse(session.status());
   int interrupted = 0;
-  Result<Observation> seen = RunInForeground(*session, &interrupted);
+  Progress progress(options.progress);
+  progress.Begin("steps");
+  Result<Observation> seen = RunInForeground(*session, &interrupted, &progress);
   if (!seen.ok()) return Fail(seen.status(), *session);
   // When the program ended by the signal that cuaudit also received, the sender ended both. The run is then neither a crash nor complete,
   // and is reported without being judged.
@@ -94,7 +102,9 @@ Exit RunCommand(const Options& options) {
   JudgeOptions judge;
   judge.nothing_may_stay = as_expected && !options.allow_left;  // a program that failed had no chance to release what it held
   judge.own_orphans_count = options.orphans == "finding";
+  progress.Show(1, kRunSteps);
   AddFaultFree(*seen, session->Reproduce(), &sites, &run, judge);
+  progress.Clear();
   const std::string table = options.write_lifetime.empty() ? std::string() : LifetimeTable(run);
   for (const std::size_t line : lifetimes->Allow(&run)) {
     Say("warning: --lifetime: " + options.lifetime + ": line " + std::to_string(line) + ": nothing of it was left");
@@ -207,7 +217,8 @@ Exit ReplayCommand(const Options& options) {
   if (!session.ok()) return Refuse(session.status());
   std::vector<std::string> texts;
   for (const report::Replayed& fault : *faults) texts.push_back(fault.text);
-  CarriedOut carried = CarryOutReplay(*session, *sweep, texts);
+  Progress progress(options.progress);
+  CarriedOut carried = CarryOutReplay(*session, *sweep, texts, &progress);
   carried.run.faults = *faults;
   if (carried.progressed.signal != 0) return EndInterrupted(carried.progressed, std::move(carried.run), *session);
   if (!carried.status.ok()) return Fail(carried.status, *session);

@@ -20,9 +20,11 @@
 #include <vector>
 
 #include "faults/driver/kinds.h"
+#include "harness/cli/carry_out.h"
 #include "harness/cli/case_runs.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/driver_choice.h"
+#include "harness/cli/progress.h"
 #include "harness/cli/session.h"
 #include "harness/cycle/cycles.h"
 #include "harness/options/report_files.h"
@@ -271,7 +273,8 @@ Exit InitCommand(const Options& options) {
   if (!session.ok()) return Refuse(session.status());
   int interrupted = 0;
   const auto begun = std::chrono::steady_clock::now();
-  const Result<Rehearsal> rehearsal = Rehearse(session->subject(), session->dir(), 2, &interrupted);
+  Progress progress(options.progress);
+  const Result<Rehearsal> rehearsal = RehearseShown(*session, 2, &interrupted, &progress);
   const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begun);
   if (interrupted != 0) return static_cast<Exit>(kSignalled + interrupted);
   if (!rehearsal.ok()) {

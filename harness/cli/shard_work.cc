@@ -95,10 +95,10 @@ std::string Told(const std::vector<std::string>& gaps) {
 
 }  // namespace
 
-FirstRound PlanFirstRound(const Session& session, const SweepOptions& sweep, const std::string& trials) {
+FirstRound PlanFirstRound(const Session& session, const SweepOptions& sweep, const std::string& trials, Progress* progress) {
   FirstRound planned;
   const auto begun = std::chrono::steady_clock::now();
-  Result<Rehearsal> rehearsal = Rehearse(session.subject(), session.dir(), 2, &planned.signal);
+  Result<Rehearsal> rehearsal = RehearseShown(session, 2, &planned.signal, progress);
   planned.status = rehearsal.status();
   if (planned.signal != 0 || !rehearsal.ok()) return planned;
   const auto time = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begun);
@@ -130,7 +130,7 @@ CarriedOut CarryOutShard(const Session& session, const SweepOptions& sweep, cons
   Result<Rehearsal> planned = RehearsalIn(session.subject(), of.runs);
   carried.status = planned.status();
   if (!planned.ok()) return carried;
-  Result<Rehearsal> here = Rehearse(session.subject(), session.dir(), 1, &carried.progressed.signal);
+  Result<Rehearsal> here = RehearseShown(session, 1, &carried.progressed.signal, progress);
   carried.status = here.status();
   if (carried.progressed.signal != 0 || !here.ok()) return carried;
   // What one run cannot show: whether two differ, and which arguments are outputs.

@@ -35,7 +35,7 @@ struct FirstRound {
 
 // Rehearses the program in the work directory of the session, which keeps the fault-free runs, and writes its first faults to the file
 // `trials`.
-FirstRound PlanFirstRound(const Session& session, const SweepOptions& sweep, const std::string& trials);
+FirstRound PlanFirstRound(const Session& session, const SweepOptions& sweep, const std::string& trials, Progress* progress);
 
 // The case of a plan as who carries it out needs it.
 struct PlannedSubject {

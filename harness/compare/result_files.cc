@@ -84,7 +84,7 @@ Result<std::map<std::string, std::string>> FilesOf(const std::string& path) {
   return files;
 }
 
-Result<report::Audit> ReadArchive(const std::string& path) {
+Result<report::Audit> ReadArchive(const std::string& path, const report::ReadSoFar& told) {
   const Result<std::map<std::string, std::string>> files = FilesOf(path);
   if (!files.ok()) return files.status();
   // The directory of the result may be any in the archive; of several the outermost.
@@ -103,27 +103,27 @@ Result<report::Audit> ReadArchive(const std::string& path) {
     return {};
   };
   report::Audit audit;
-  const std::string expected = report::ReadAuditFiles(read, &audit);
+  const std::string expected = report::ReadAuditFiles(read, &audit, told);
   if (!expected.empty()) return Status(Exit::Usage, path + ": " + expected);
   audit.from_archive = true;
   return audit;
 }
 
-Result<report::Audit> ReadAnyResult(const std::string& path) {
+Result<report::Audit> ReadAnyResult(const std::string& path, const report::ReadSoFar& told) {
   const std::string beginning = Beginning(path);
   if (IsBaseline(beginning)) return Status(Exit::Usage, path + ": expected a result; a baseline file can only be the base");
-  if (LooksLikeArchive(beginning)) return ReadArchive(path);
+  if (LooksLikeArchive(beginning)) return ReadArchive(path, told);
   report::Audit audit;
-  const std::string expected = report::ReadAudit(path, &audit);
+  const std::string expected = report::ReadAudit(path, &audit, told);
   if (!expected.empty()) return Status(Exit::Usage, expected);
   return audit;
 }
 
 }  // namespace
 
-Result<report::Audit> ReadResult(const std::string& path) {
+Result<report::Audit> ReadResult(const std::string& path, const report::ReadSoFar& told) {
   if (const Status known = CheckToday(); !known.ok()) return known;
-  Result<report::Audit> audit = ReadAnyResult(path);
+  Result<report::Audit> audit = ReadAnyResult(path, told);
   if (!audit.ok()) return audit;
   const std::string today = Today();
   for (report::Case& one : audit->cases) {
@@ -132,10 +132,10 @@ Result<report::Audit> ReadResult(const std::string& path) {
   return audit;
 }
 
-Result<Base> ReadBase(const std::string& path) {
+Result<Base> ReadBase(const std::string& path, const report::ReadSoFar& told) {
   const std::string beginning = Beginning(path);
   if (!IsBaseline(beginning) && !IsConflict(beginning)) {
-    Result<report::Audit> audit = ReadResult(path);
+    Result<report::Audit> audit = ReadResult(path, told);
     if (!audit.ok()) return audit.status();
     return BaseOf(path, std::move(*audit));
   }

@@ -70,7 +70,7 @@ class Certifier {
       const std::uint64_t wanted = options_.warm_up + std::max<std::uint64_t>(kBlocks, Wanted(*arms));
       if (options_.detect == 0 || !TakesCount(subject_.command) || wanted <= cycles || round == kRounds || cycles == kMostCycles) return {};
       cycles = std::min(wanted, kMostCycles);
-      Result<RunMeters> longer = MetersOfRun(subject_, Name("detect", round), cycles, interrupted_);
+      Result<RunMeters> longer = Run(subject_, Name("detect", round), cycles);
       if (!longer.ok()) return longer.status();
       seen = std::move(*longer);
     }
@@ -108,18 +108,23 @@ class Certifier {
     if (!arms->control.empty() && arms->control.front().readings.size() >= cycles) return {};
     const Result<Subject> nothing = ControlOf(subject_, options_.control);
     if (!nothing.ok()) return nothing.status();
-    Result<RunMeters> control =
-        MetersOfRun(*nothing, dir_.Journal("control"), options_.warm_up + std::max(cycles, kControlCycles), interrupted_);
+    Result<RunMeters> control = Run(*nothing, dir_.Journal("control"), options_.warm_up + std::max(cycles, kControlCycles));
     if (!control.ok()) return control.status();
     arms->control = std::move(control->at_cycles);
     DropWarmUp(options_.warm_up, &arms->control);
     return {};
   }
 
+  Result<RunMeters> Run(const Subject& subject, const std::string& name, std::uint64_t cycles, std::size_t done = 0,
+                        std::size_t planned = 1) {
+    if (options_.told) options_.told(done, planned);
+    return MetersOfRun(subject, name, cycles, interrupted_);
+  }
+
   Result<std::vector<MeterSeries>> Ends(const Subject& subject, const std::string& name, std::uint64_t step) {
     std::vector<RunMeters> runs;
     for (std::uint64_t block = 0; block < kBlocks; ++block) {
-      Result<RunMeters> one = MetersOfRun(subject, name + "-" + std::to_string(block), 1 + options_.warm_up + block * step, interrupted_);
+      Result<RunMeters> one = Run(subject, name + "-" + std::to_string(block), 1 + options_.warm_up + block * step, block, kBlocks);
       if (!one.ok()) return one.status();
       runs.push_back(std::move(*one));
     }

@@ -85,6 +85,7 @@ class Cycles {
 
   Status OfMarks() {
     progress_->planned = 1;
+    if (progress_->told) progress_->told();
     Result<Observation> seen = RunOnce(subject_, dir_.Journal("cycles"), &progress_->interrupted);
     if (!seen.ok()) return seen.status();
     progress_->done = 1;

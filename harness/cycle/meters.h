@@ -2,7 +2,9 @@
 // meters.h: noisy meters over cycles, and the certificate of one that did not grow.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -60,6 +62,8 @@ struct CertificateOptions {
   std::uint64_t warm_up = 2;  // cycles that are not judged
   std::uint64_t detect = 0;   // smallest leak to detect in bytes per cycle; 0: judge the readings there are
   std::string control;        // path of the control program; empty: none
+  // Called before each run that judges the meters: of several in a row how many are done, and how many there are.
+  std::function<void(std::size_t done, std::size_t planned)> told = {};
 };
 
 // Reads "4KiB", "4KiB/cycle", "512" or "2MiB" as bytes. An error names the text and what was expected. An empty text is 0.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "faults/driver/effects.h"
+#include "harness/kit/kept_calls.h"
 #include "reports/words/words.h"
 
 namespace cuaudit::harness {
@@ -19,34 +20,17 @@ constexpr std::size_t kMostTriples = 4000;
 constexpr std::size_t kMostCyclesTried = 256;  // that are tried, each alone and each after the first
 constexpr std::size_t kMostPaired = 80;        // calls of which each pair is tried
 
-// Marks the calls of a list that are kept, in one order: of each stage first its steps, then its rest.
-using Kept = std::vector<bool>;
-
-template <typename List, typename Visit>
-void EachStep(List& list, const Visit& visit) {
-  std::size_t number = 0;
-  for (auto& stage : list.stages) {
-    for (auto& step : stage.steps) visit(number++, step, false);
-    for (auto& step : stage.rest) visit(number++, step, true);
-  }
-}
-
-void AddVariables(const Step& step, bool outputs, std::set<int>* variables) {
-  for (const CallValue& value : step.values) {
-    if (value.variable != kNoVariable && (value.is == CallValue::Is::Output) == outputs) variables->insert(value.variable);
-  }
-}
-
 class Reducer {
  public:
-  Reducer(CallList list, const std::vector<Wrong>& wanted, DefectJudge* judge) : list_(std::move(list)), wanted_(wanted), judge_(judge) {
-    EachStep(list_, [&](std::size_t, const Step& step, bool) { steps_.push_back(&step); });
-    kept_.assign(steps_.size(), true);
-    for (const Stage& stage : list_.stages) {
-      for (const Step& step : stage.steps) AddVariables(step, true, &written_);
-      for (const Step& step : stage.rest) AddVariables(step, true, &written_);
-      if (stage.failing) AddVariables(stage.failing->step, true, &written_);
-    }
+  Reducer(CallList list, const std::vector<Wrong>& wanted, DefectJudge* judge, const ToldReduction& told)
+      : calls_(std::move(list)),
+        list_(calls_.list()),
+        steps_(calls_.steps()),
+        wanted_(wanted),
+        judge_(judge),
+        told_(told),
+        kept_(steps_.size(), true) {
+    so_far_.before = CountCalls(list_);
   }
 
   // Looks at the whole list; where it does not show the defect, at the list without calls that the replay makes differently; each time also
@@ -69,13 +53,13 @@ class Reducer {
     for (const Drop drop : {Drop(nullptr), &Reducer::DropFailed, &Reducer::DropUnlike, &Reducer::DropContextsOfThreads}) {
       if (drop != nullptr) {
         (this->*drop)(*whole);
-        shown = judge_->Look(Build(kept_));
+        shown = judge_->Look(calls_.Build(kept_));
         if (!shown.ok()) return shown.status();
       }
       if (HasWanted(*shown)) break;
       const Kept all = kept_;
       if (!DropOtherPlaces()) continue;
-      Result<DefectShown> chosen = judge_->Look(Build(kept_));
+      Result<DefectShown> chosen = judge_->Look(calls_.Build(kept_));
       if (!chosen.ok()) return chosen.status();
       if (HasWanted(*chosen)) {
         shown = std::move(chosen);
@@ -92,8 +76,11 @@ class Reducer {
   }
 
   Status Reduce() {
-    DropClasses();
     for (std::size_t before = 0; before != Count();) {
+      ++so_far_.pass;
+      so_far_.tried = 0;
+      so_far_.planned = ListsOfGroups() + ListsOfParts(Count() / 2);
+      if (so_far_.pass == 1) DropClasses();
       before = Count();
       DropGroups();
       Minimize();
@@ -102,19 +89,21 @@ class Reducer {
     return failed_;
   }
 
-  CallList Take() const { return Build(kept_); }
+  CallList Take() const { return calls_.Build(kept_); }
+
+  std::set<std::uint32_t> Cycles() const { return calls_.Cycles(); }
 
   // The calls outside of cycles and those of these cycles, without those that use what another cycle makes.
   CallList OfCycles(const std::set<std::uint32_t>& cycles) const {
     Kept kept(steps_.size());
     for (std::size_t i = 0; i < steps_.size(); ++i) kept[i] = steps_[i]->cycle == 0 || cycles.contains(steps_[i]->cycle);
-    (void)Close(&kept);
-    return Build(kept);
+    (void)calls_.Close(&kept);
+    return calls_.Build(kept);
   }
 
   std::vector<std::string> Unlike() const {
     std::vector<std::string> calls;
-    const CallList list = Build(kept_);
+    const CallList list = calls_.Build(kept_);
     const Result<DefectShown> shown = judge_->Look(list);
     if (!shown.ok()) return calls;
     for (const Step* const step : shown->unlike) calls.emplace_back(driver::Name(driver::BaseOf(step->call)));
@@ -150,58 +139,19 @@ class Reducer {
     return text.empty() ? "nothing wrong" : text;
   }
 
-  CallList Build(const Kept& kept) const {
-    CallList list;
-    list.variables = list_.variables;
-    std::size_t number = 0;
-    for (const Stage& stage : list_.stages) {
-      Stage less;
-      for (const Step& step : stage.steps) {
-        if (kept[number++]) less.steps.push_back(step);
-      }
-      less.failing = stage.failing;
-      for (const Step& step : stage.rest) {
-        if (kept[number++]) less.rest.push_back(step);
-      }
-      list.stages.push_back(std::move(less));
-    }
-    return list;
-  }
-
-  // Leaves out what uses a variable that nobody writes any more. Answers false when a failing call does.
-  bool Close(Kept* kept) const {
-    for (bool changed = true; changed;) {
-      changed = false;
-      std::set<int> made;
-      for (std::size_t i = 0; i < steps_.size(); ++i) {
-        if ((*kept)[i]) AddVariables(*steps_[i], true, &made);
-      }
-      for (const Stage& stage : list_.stages) {
-        if (stage.failing) AddVariables(stage.failing->step, true, &made);
-      }
-      const auto lacks = [&](const Step& step) {
-        std::set<int> used;
-        AddVariables(step, false, &used);
-        return std::any_of(used.begin(), used.end(), [&](int one) { return written_.count(one) != 0 && made.count(one) == 0; });
-      };
-      for (std::size_t i = 0; i < steps_.size(); ++i) {
-        if (!(*kept)[i] || !lacks(*steps_[i])) continue;
-        (*kept)[i] = false;
-        changed = true;
-      }
-      const auto fails = [&](const Stage& stage) { return stage.failing && lacks(stage.failing->step); };
-      if (std::any_of(list_.stages.begin(), list_.stages.end(), fails)) return false;
-    }
-    return true;
-  }
-
   // Takes the list without these calls when it shows the same.
   bool Without(const std::vector<std::size_t>& dropped) {
+    if (told_) {
+      so_far_.left = so_far_.before - static_cast<std::size_t>(std::count(kept_.begin(), kept_.end(), false));
+      so_far_.planned = std::max(so_far_.planned, so_far_.tried + 1);
+      told_(so_far_);
+      ++so_far_.tried;
+    }
     if (dropped.empty() || !failed_.ok()) return false;
     Kept less = kept_;
     for (const std::size_t one : dropped) less[one] = false;
-    if (less == kept_ || !Close(&less)) return false;
-    const CallList list = Build(less);
+    if (less == kept_ || !calls_.Close(&less)) return false;
+    const CallList list = calls_.Build(less);
     const Result<DefectShown> shown = judge_->Look(list);
     if (!shown.ok()) failed_ = shown.status();
     if (!shown.ok() || !HasWanted(*shown) || !IsTidy(*shown)) return false;
@@ -233,7 +183,7 @@ class Reducer {
     });
     Kept less = kept_;
     for (const std::size_t one : others) less[one] = false;
-    if (others.empty() || !Close(&less)) return false;
+    if (others.empty() || !calls_.Close(&less)) return false;
     kept_ = std::move(less);
     return true;
   }
@@ -242,14 +192,14 @@ class Reducer {
   void DropFailed(const DefectShown&) {
     kept_.assign(steps_.size(), true);
     for (std::size_t i = 0; i < steps_.size(); ++i) kept_[i] = steps_[i]->succeeded;
-    (void)Close(&kept_);
+    (void)calls_.Close(&kept_);
   }
 
   void DropUnlike(const DefectShown& shown) {
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       if (std::find(shown.unlike.begin(), shown.unlike.end(), steps_[i]) != shown.unlike.end()) kept_[i] = false;
     }
-    (void)Close(&kept_);
+    (void)calls_.Close(&kept_);
   }
 
   // The current context is a thread's own, and one thread makes all calls: only the thread whose call fails may choose it.
@@ -273,6 +223,21 @@ class Reducer {
     return found;
   }
 
+  // How many lists DropGroups tries at most, and Minimize from parts of this size on when nothing is left out.
+  std::size_t ListsOfGroups() const {
+    const std::size_t threads = calls_.Threads().size();
+    const std::size_t cycles = calls_.Cycles().size();
+    return (threads > 1 ? threads : 0) + (cycles > 1 ? cycles : 0) + list_.variables.size();
+  }
+
+  std::size_t ListsOfParts(std::size_t part) const {
+    std::size_t lists = 0;
+    for (part = std::max<std::size_t>(1, part);; part /= 2) {
+      lists += (Count() + part - 1) / part;
+      if (part == 1) return lists;
+    }
+  }
+
   // First what most calls of a program are: questions, work, and what failed anyway.
   void DropClasses() {
     const auto effect = [](const Step& step) { return driver::EffectOf(driver::BaseOf(step.call)).effect; };
@@ -283,12 +248,8 @@ class Reducer {
 
   // By thread, by cycle, and by object: whatever makes it, uses it and releases it.
   void DropGroups() {
-    std::set<std::uint32_t> threads;
-    std::set<std::uint32_t> cycles;
-    for (const Step* const step : steps_) {
-      threads.insert(step->thread);
-      cycles.insert(step->cycle);
-    }
+    const std::set<std::uint32_t> threads = calls_.Threads();
+    const std::set<std::uint32_t> cycles = calls_.Cycles();
     if (threads.size() > 1) {
       for (const std::uint32_t one : threads) Without(Where([&](const Step& step) { return step.thread == one; }));
     }
@@ -306,6 +267,7 @@ class Reducer {
   void Minimize() {
     for (std::size_t part = std::max<std::size_t>(1, Count() / 2);; part = std::max<std::size_t>(1, part / 2)) {
       std::vector<std::size_t> left = Where([](const Step&) { return true; });
+      so_far_.planned = so_far_.tried + ListsOfParts(part);
       for (std::size_t end = left.size(); end > 0;) {
         const std::size_t begin = end > part ? end - part : 0;
         const std::vector<std::size_t> chunk(left.begin() + static_cast<std::ptrdiff_t>(begin),
@@ -322,13 +284,19 @@ class Reducer {
     const std::vector<std::size_t> left = Where([](const Step&) { return true; });
     if (left.size() > kMostPaired) return;
     const auto row = [&](std::size_t one) { return driver::EffectOf(driver::BaseOf(steps_[one]->call)); };
-    std::size_t tries = 0;
+    std::map<std::size_t, std::vector<std::size_t>> triples;  // the first call, and what may end it
+    std::size_t lists = 0;
     for (const std::size_t first : left) {
       if (!driver::IsAcquire(row(first).effect) && row(first).effect != driver::Effect::PushesContext) continue;
-      std::vector<std::size_t> ends;
+      std::vector<std::size_t>& ends = triples[first];
       for (const std::size_t one : left) {
         if (one > first && driver::IsRelease(row(one).effect) && IsOf(row(first), row(one))) ends.push_back(one);
       }
+      lists += ends.size() * (ends.size() + 1) / 2;
+    }
+    so_far_.planned = so_far_.tried + std::min(lists, kMostTriples);
+    std::size_t tries = 0;
+    for (const auto& [first, ends] : triples) {
       for (std::size_t a = 0; a < ends.size() && kept_[first]; ++a) {
         for (std::size_t b = a; b < ends.size() && kept_[first]; ++b) {
           if (++tries > kMostTriples) return;
@@ -342,11 +310,13 @@ class Reducer {
     return acquire.kind == release.kind || acquire.effect == driver::Effect::CreatesContext;
   }
 
-  const CallList list_;
+  const KeptCalls calls_;
+  const CallList& list_;
+  const std::vector<const Step*>& steps_;
   const std::vector<Wrong>& wanted_;
   DefectJudge* const judge_;
-  std::vector<const Step*> steps_;
-  std::set<int> written_;  // variables that some call writes
+  const ToldReduction& told_;
+  ReducedSoFar so_far_;
   Kept kept_;
   DefectShown first_;
   std::size_t most_unlike_ = 0;
@@ -355,10 +325,10 @@ class Reducer {
 
 }  // namespace
 
-Result<Reduction> ReduceCalls(CallList list, const std::vector<Wrong>& wanted, DefectJudge* judge) {
+Result<Reduction> ReduceCalls(CallList list, const std::vector<Wrong>& wanted, DefectJudge* judge, const ToldReduction& told) {
   Reduction reduction;
   reduction.before = CountCalls(list);
-  Reducer reducer(std::move(list), wanted, judge);
+  Reducer reducer(std::move(list), wanted, judge, told);
   Status status = reducer.Begin();
   if (status.ok()) status = reducer.Reduce();
   if (!status.ok()) return status;
@@ -368,20 +338,24 @@ Result<Reduction> ReduceCalls(CallList list, const std::vector<Wrong>& wanted, D
   return reduction;
 }
 
-Result<Reduction> ReduceToOneCycle(const CallList& list, const std::vector<Wrong>& wanted, DefectJudge* judge) {
-  std::set<std::uint32_t> cycles;
-  EachStep(list, [&](std::size_t, const Step& step, bool) { cycles.insert(step.cycle); });
+Result<Reduction> ReduceToOneCycle(const CallList& list, const std::vector<Wrong>& wanted, DefectJudge* judge, const ToldReduction& told) {
+  const Reducer whole(list, wanted, judge, told);
+  std::set<std::uint32_t> cycles = whole.Cycles();
   cycles.erase(0);
-  if (cycles.empty()) return ReduceCalls(list, wanted, judge);
+  if (cycles.empty()) return ReduceCalls(list, wanted, judge, told);
   if (cycles.size() > kMostCyclesTried) cycles.erase(std::next(cycles.begin(), kMostCyclesTried), cycles.end());
-  const Reducer whole(list, wanted, judge);
+  ReducedSoFar so_far;
+  so_far.planned = 2 * cycles.size() - 1;
+  so_far.left = so_far.before = CountCalls(list);
   Status first;  // what the first cycle shows instead
   for (const bool after_first : {false, true}) {
     for (const std::uint32_t cycle : cycles) {
       if (after_first && cycle == *cycles.begin()) continue;
+      if (told) told(so_far);
+      ++so_far.tried;
       std::set<std::uint32_t> tried = {cycle};
       if (after_first) tried.insert(*cycles.begin());
-      Result<Reduction> reduction = ReduceCalls(whole.OfCycles(tried), wanted, judge);
+      Result<Reduction> reduction = ReduceCalls(whole.OfCycles(tried), wanted, judge, told);
       if (reduction.ok()) {
         reduction->before = CountCalls(list);
         return reduction;

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,11 +29,22 @@ struct Reduction {
   std::vector<std::string> unlike;
 };
 
-// `wanted` is what the defect is made of (Together).
-Result<Reduction> ReduceCalls(CallList list, const std::vector<Wrong>& wanted, DefectJudge* judge);
+// How far a reduction has come. Each pass goes through what is left until one of them leaves nothing out.
+struct ReducedSoFar {
+  std::size_t pass = 0;     // from 1; 0: the cycle that shows the defect is looked for
+  std::size_t tried = 0;    // shorter lists of this pass
+  std::size_t planned = 0;  // of this pass, as far as known: fewer, once calls are left out
+  std::size_t left = 0;     // calls
+  std::size_t before = 0;   // calls
+};
+using ToldReduction = std::function<void(const ReducedSoFar& now)>;
+
+// `wanted` is what the defect is made of (Together). `told` hears of each list before it is tried.
+Result<Reduction> ReduceCalls(CallList list, const std::vector<Wrong>& wanted, DefectJudge* judge, const ToldReduction& told = {});
 
 // The same for what grows with marked cycles. One of them leaves it, not always the first: the first one that shows it is reduced, with the
 // calls outside of cycles; where none does alone, the first one that does after the first cycle, which may have warmed up.
-Result<Reduction> ReduceToOneCycle(const CallList& list, const std::vector<Wrong>& wanted, DefectJudge* judge);
+Result<Reduction> ReduceToOneCycle(const CallList& list, const std::vector<Wrong>& wanted, DefectJudge* judge,
+                                   const ToldReduction& told = {});
 
 }  // namespace cuaudit::harness

@@ -185,6 +185,15 @@ TEST(AuditBase, WhatIsKeptSaysWhatWasCompared) {
   EXPECT_THAT(project.Audit().out, Not(HasSubstr("kept"))) << "the program reads another file now";
 }
 
+TEST(AuditSettings, SuppressionsThatCannotBeReadAreToldBeforeAnythingRuns) {
+  const Project project(CaseOf("a", "client_linked") + CaseOf("b", "client_linked", "suppressions = \"none.toml\"\n"));
+  const Outcome outcome = project.Audit();
+  EXPECT_EQ(outcome.exit, 2);
+  EXPECT_THAT(outcome.err, ::testing::ContainsRegex("^cuaudit: [^\n]*cuaudit.toml:7:1: suppressions: [^\n]*none.toml: no such file\n$"));
+  EXPECT_FALSE(std::filesystem::exists(project.out));
+  EXPECT_EQ(project.Audit({"a"}).exit, 0) << "the case is not selected";
+}
+
 }  // namespace
 
 }  // namespace cuaudit::e2e::audit_base_test

@@ -142,11 +142,13 @@ void ForgetEqualRuns(Rehearsal* rehearsal) {
   if (!rehearsal->threaded && !rehearsal->drifting && LeaveTheSame(*rehearsal)) rehearsal->others.clear();
 }
 
-Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs, int* interrupted) {
+Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs, int* interrupted, const RunsSoFar& told) {
   Rehearsal rehearsal;
+  const auto planned = [&] { return rehearsal.same_work ? runs : kMostRuns; };
+  if (told) told(0, static_cast<std::size_t>(runs));
   const auto before = ContentOfArguments(subject);
   for (int number = runs + 1; number <= kMostRuns; ++number) unlink((RunName(dir, number) + ".journal").c_str());
-  for (int number = 1; number <= (rehearsal.same_work ? runs : kMostRuns); ++number) {
+  for (int number = 1; number <= planned(); ++number) {
     const std::string name = RunName(dir, number);
     const Result<Launch> launch = PrepareRun(subject, name + ".journal", subject.record_capacity, {}, name + ".log");
     if (!launch.ok()) return launch.status();
@@ -157,6 +159,7 @@ Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs,
     Status fit = CheckFaultFree(subject, *run);
     if (!fit.ok()) return fit.With(LastLines(name + ".log", kQuotedLines));
     AddRun(std::move(*run), &rehearsal);
+    if (told) told(static_cast<std::size_t>(number), static_cast<std::size_t>(planned()));
   }
   ForgetEqualRuns(&rehearsal);
   const auto after = ContentOfArguments(subject);

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -56,8 +57,10 @@ void AddRun(Observation run, Rehearsal* rehearsal);
 std::string MoreHeld(const Ledger& ledger, std::uint64_t first, std::uint64_t last);
 
 // Runs the program once, or twice to see whether it does the same each time. When the work of two runs differs, the program runs twice
-// more, because a place that only some runs reach must be seen in one of them.
-Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs, int* interrupted);
+// more, because a place that only some runs reach must be seen in one of them. `told` hears before the first run, and after each, how many
+// are done and how many there will be.
+using RunsSoFar = std::function<void(std::size_t done, std::size_t planned)>;
+Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs, int* interrupted, const RunsSoFar& told = {});
 
 // Drops the other runs when the first one is representative: its calls have a fixed order, and every run leaves the same.
 void ForgetEqualRuns(Rehearsal* rehearsal);

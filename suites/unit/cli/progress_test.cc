@@ -98,6 +98,31 @@ TEST(Progress, PlainIsALineForEachTenthWhateverTheTime) {
               testing::EndsWith("27 of 30 trials so far\ncuaudit: 1 of 2: pool: 30 of 60 trials so far\ncuaudit: 1 of 2 runs so far\n"));
 }
 
+TEST(Progress, SomethingElseIsCountedUnderTheSameName) {
+  std::FILE* const file = std::tmpfile();
+  ASSERT_NE(file, nullptr);
+  Progress progress(file, ProgressForm::Plain, {});
+  progress.Begin("trials", "1 of 2: pool", "", {});
+  progress.Count("fault-free runs", {});
+  progress.Show(2, 2, {});
+  progress.Count("trials", {});
+  progress.Show(1, 1, {});
+  progress.Rename("5 of 7 calls\x1b left");
+  progress.Show(2, 10, {});
+  EXPECT_EQ(Written(file),
+            "cuaudit: 1 of 2: pool: 2 of 2 fault-free runs so far\ncuaudit: 1 of 2: pool: 1 of 1 trials so far\n"
+            "cuaudit: 5 of 7 calls\\x1b left: 2 of 10 trials so far\n");
+  std::fclose(file);
+}
+
+TEST(Progress, AResultIsNamedByTheEndOfItsPath) {
+  EXPECT_EQ(ShortName("results/1.0/"), "1.0");
+  EXPECT_EQ(ShortName("/a/b/report.json"), "report.json");
+  EXPECT_EQ(ShortName("./results/."), "results");
+  EXPECT_EQ(ShortName(std::string(10000, 'a')).size(), 40U);
+  for (const char* const path : {"", "/", ".", ".."}) EXPECT_LE(ShortName(path).size(), 2U) << path;
+}
+
 TEST(Progress, NoneIsSilent) {
   std::FILE* const file = std::tmpfile();
   ASSERT_NE(file, nullptr);

@@ -308,6 +308,49 @@ TEST_F(AuditReader, OneReportIsACaseWithoutAName) {
   EXPECT_EQ(audit.generated, suites::SweepWithFindings().generated);
 }
 
+using Told = std::vector<std::string>;  // "reports 1/2"
+
+ReadSoFar TellTo(Told* told) {
+  return [told](const char* unit, std::size_t done, std::size_t total) {
+    told->push_back(std::string(unit) + " " + std::to_string(done) + "/" + std::to_string(total));
+  };
+}
+
+TEST_F(AuditReader, TellsHowManyReportsAreRead) {
+  PutCases(R"({"name": "player", "tags": [], "reports": ["player.sweep.json", "player.cycles.json"]})");
+  Audit audit;
+  Told told;
+  ASSERT_EQ(ReadAudit(dir_.string(), &audit, TellTo(&told)), "");
+  EXPECT_EQ(told, (Told{"reports 0/2", "reports 1/2"}));
+  PutCases(R"({"name": "player", "tags": [], "reports": ["player.sweep.json"]})");
+  told.clear();
+  ASSERT_EQ(ReadAudit(dir_.string(), &audit, TellTo(&told)), "");
+  EXPECT_EQ(told, Told{}) << "one small report";
+}
+
+TEST_F(AuditReader, TellsHowMuchOfALargeReportIsRead) {
+  report::Run run = suites::SweepWithFindings();
+  const Finding finding = run.findings.front();
+  while (run.findings.size() < 3000) run.findings.push_back(finding);
+  const std::string text = Written(run);
+  const std::size_t all = text.size() >> 20U;
+  ASSERT_GE(all, 2U);
+  Put("large.json", text);
+  Audit audit;
+  Told told;
+  ASSERT_EQ(ReadAudit((dir_ / "large.json").string(), &audit, TellTo(&told)), "");
+  EXPECT_EQ(Written(audit.cases[0].runs[0]), text);
+  Told expected;
+  for (std::size_t i = 0; i <= all; ++i) expected.push_back("MiB " + std::to_string(i) + "/" + std::to_string(all));
+  const std::string entries = "/" + std::to_string(run.findings.size() + run.notes.size());
+  for (const char* const done : {"1024", "2048"}) expected.push_back("findings " + std::string(done) + entries);
+  EXPECT_EQ(told, expected);
+  const std::string cut = text.substr(0, text.size() - 10);
+  Put("large.json", cut);
+  const std::string error = ReadAudit((dir_ / "large.json").string(), &audit, TellTo(&told));
+  EXPECT_NE(error.find(", column "), std::string::npos) << error;
+}
+
 TEST_F(AuditReader, SaysWhichFileAndWhatWasExpected) {
   EXPECT_EQ(Expected(), "audit.json: no such file");
   Put("audit.json", "{");
