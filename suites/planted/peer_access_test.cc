@@ -36,8 +36,10 @@ CUAUDIT_CASE(Leak, PeerAccessOfAnotherPair) {
   EnablePeer(&t, 0xa, 0xb);
   EnablePeer(&t, 0xb, 0xa);
   EnablePeer(&t, 0xa, 0xc);
+  EnablePeer(&t, 0xb, 0xc);
   DisablePeer(&t, 0xa, 0xb);
   DisablePeer(&t, 0xb, 0xa);
+  DisablePeer(&t, 0xb, 0xc);
   EXPECT_THAT(Left(t.Fold()), ElementsAre("peer_access 1"));
 }
 

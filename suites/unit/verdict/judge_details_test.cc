@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <csignal>
 
-#include "harness/verdict/deficit.h"
 #include "harness/verdict/driver_owned.h"
 #include "harness/verdict/steps.h"
 #include "suites/support/journal_image.h"
@@ -33,19 +32,6 @@ Judgement JudgeBeside(const Trace& rehearsal, const Trace& trial, int exit_statu
 }
 
 Trace GoodCycles() { return MarkedCycles().Good().Good().Good().trace; }
-
-// Lifecycles in one process compare a trial with the rehearsal only when its own records show that it gave back too much.
-TEST(JudgeDetails, PeerAccessDisabledTooOftenShowsInTheTrialAlone) {
-  Trace t;
-  t.Call(CallId::CtxEnablePeerAccess).In(0, 0xb).Context(0xa);
-  t.Call(CallId::CtxEnablePeerAccess).In(0, 0xb).Context(0xa).Fails(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
-  t.Call(CallId::CtxDisablePeerAccess).In(0, 0xb).Context(0xa);
-  EXPECT_FALSE(harness::MayGiveTooMuch(t.Records()));
-  t.Call(CallId::CtxDisablePeerAccess).In(0, 0xb).Context(0xa).Fails(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
-  EXPECT_FALSE(harness::MayGiveTooMuch(t.Records())) << "that answer does not tell whether there was any";
-  t.Call(CallId::CtxDisablePeerAccess).In(0, 0xb).Context(0xa).Fails(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
-  EXPECT_TRUE(harness::MayGiveTooMuch(t.Records()));
-}
 
 TEST(JudgeDetails, ALeakThatSpoilsTheNextCycleIsStillALeak) {
   MarkedCycles trial;
