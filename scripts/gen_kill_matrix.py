@@ -48,6 +48,7 @@ OTHERWISE = {
     ("use_after_release", "external_semaphore"): None,
     ("use_after_release", "egl_stream"): None,
     ("use_after_release", "callback"): None,
+    ("use_after_release", "peer_access"): None,
 }
 
 

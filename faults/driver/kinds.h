@@ -53,7 +53,8 @@ enum class Family : std::uint8_t {
   FileDescriptor,
   Thread,
   HostMapping,
-  Block,  // a block of the program's own pool, reported by the program (cuaudit/mark.h, cuaudit/block.h)
+  Block,       // a block of the program's own pool, reported by the program (cuaudit/mark.h, cuaudit/block.h)
+  PeerAccess,  // named by two contexts: the one that has access, and the one whose memory it may use
 };
 
 enum class DiesWith : std::uint8_t { Process, Context, Parent };

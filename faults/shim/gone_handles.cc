@@ -51,7 +51,9 @@ void GoneHandles::Answer(Passage* passage) const noexcept {
 void GoneHandles::After(const Passage& passage) noexcept {
   const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(passage.id));
   const driver::Shape& shape = driver::ShapeOf(passage.id);
-  if (passage.injected != CUDA_SUCCESS && row.object >= 0 && (row.effect == Effect::Releases || row.effect == Effect::DestroysContext)) {
+  const bool ends = row.effect == Effect::Releases || row.effect == Effect::DestroysContext;
+  // The end of peer access names a context, which stays.
+  if (passage.injected != CUDA_SUCCESS && row.object >= 0 && ends && row.kind != driver::Kind::PeerAccess) {
     const auto object = static_cast<std::size_t>(row.object);
     const driver::Family family = HandleFamily(row, shape, object);
     if (family != driver::Family::None) Add(family, passage.value[object]);

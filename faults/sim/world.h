@@ -129,7 +129,7 @@ struct LiveObject {
   std::uint64_t bytes;  // bytes as requested; 0: it has none
   bool freeing;         // a stream-ordered free of it is queued
 };
-// Lists all live objects except context-stack entries, up to `room`. Returns how many there are.
+// Lists all live objects except context-stack entries and peer access, up to `room`. Returns how many there are.
 std::size_t ListLive(const World* world, LiveObject* list, std::size_t room) noexcept;
 
 // What became of a handle that is not an address. The last handle of a slot is known; object.h says for how long.

@@ -98,6 +98,7 @@ std::int64_t Account::Open(Object object, const faults::Record& record, HandleEn
     if (object.context == 0) object.context = record.context;
     if (object.context != 0) by_context_[object.context].push_back(index);
   }
+  if (object.kind == Kind::PeerAccess) by_peer_[object.parent].push_back(index);
   foundations_.Put(driver::FamilyOf(object.kind), object.handle, -1);
   books_->beneath.push_back(entry.top);
   entry.top = index;
@@ -266,6 +267,20 @@ void Account::Orphan(std::uint64_t context, const Site& site, const Object* owne
     if (state == State::ReleaseRefused) Close(index, State::ReleaseRefused, books_->object(index).released);
     books_->object(index).died_with_context = state == State::ReleaseRefused;
   }
+}
+
+void Account::EndPeerAccess(std::uint64_t context, const Site& site) {
+  const auto found = by_peer_.find(context);
+  if (found == by_peer_.end()) return;
+  for (const std::int64_t index : found->second) {
+    Object& access = books_->object(index);
+    if (access.state != State::Live && access.state != State::ReleaseRefused) continue;
+    const bool refused = access.state == State::ReleaseRefused;
+    Close(index, refused ? State::ReleaseRefused : State::Orphaned, refused ? access.released : site);
+    access.own_context = true;
+    access.died_with_context = refused;
+  }
+  by_peer_.erase(found);
 }
 
 void Account::OrphanKind(Kind kind, std::uint64_t context, std::uint64_t heir, const Site& site) {

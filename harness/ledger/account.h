@@ -63,6 +63,8 @@ class Account {
   // Ends every live object of `context`, because the context has ended. `owner`: the object of the context that its creator destroyed, or
   // null when somebody else holds, made or ended it.
   void Orphan(std::uint64_t context, const Site& site, const Object* owner = nullptr);
+  // Ends peer access to the memory of `context`, which was destroyed. The context that had access goes on and has lost nothing.
+  void EndPeerAccess(std::uint64_t context, const Site& site);
   // Number of times that a context with this handle has ended.
   std::uint64_t DeathsOf(std::uint64_t context) const {
     const auto found = deaths_.find(context);
@@ -160,7 +162,8 @@ class Account {
   std::unordered_map<Key, HandleEntry, KeyHash> handles_;
   std::unordered_map<Key, Loan, KeyHash> lent_;  // handles that nobody in this process acquired
   std::unordered_map<std::uint64_t, std::vector<std::int64_t>> by_context_;
-  std::unordered_map<std::uint64_t, std::uint64_t> deaths_;  // by context
+  std::unordered_map<std::uint64_t, std::vector<std::int64_t>> by_peer_;  // peer access, by the context whose memory may be used
+  std::unordered_map<std::uint64_t, std::uint64_t> deaths_;               // by context
   std::map<std::uint64_t, std::int64_t> mappings_;
   AddressSpace space_;
   AddressSpace blocks_;  // blocks of the program's own pools

@@ -78,6 +78,13 @@ Family ArgumentFamily(driver::CallId call, std::size_t index) noexcept {
   return family;
 }
 
+std::uint64_t ObjectHandle(const faults::Record& record, const driver::EffectRow& row) noexcept {
+  const std::uint64_t named = ArgumentAt(record, row.object);
+  if (row.kind != driver::Kind::PeerAccess || named == 0) return named;
+  constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15U;  // handles are far smaller, so two pairs do not get one number
+  return named + record.context * kOdd;
+}
+
 std::uint64_t BytesOf(const faults::Record& record, const driver::EffectRow& row) noexcept {
   // cuMemAllocPitch(pointer, pitch, width, height, element): the pitch is known only after the call.
   if (row.base == BaseId::MemAllocPitch) return std::max(record.argument[1], record.argument[2]) * record.argument[3];
@@ -86,6 +93,7 @@ std::uint64_t BytesOf(const faults::Record& record, const driver::EffectRow& row
 
 std::uint64_t ParentOf(const faults::Record& record, const driver::EffectRow& row) noexcept {
   if (row.base == BaseId::MemAllocFromPoolAsync) return record.argument[2];
+  if (row.base == BaseId::CtxEnablePeerAccess) return record.argument[0];
   if (row.effect == driver::Effect::AddsNode || row.effect == driver::Effect::Instantiates) return record.argument[1];
   if (row.base == BaseId::GreenCtxStreamCreate || row.base == BaseId::ExternalMemoryGetMappedBuffer ||
       row.base == BaseId::ExternalMemoryGetMappedMipmappedArray) {

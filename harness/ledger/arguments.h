@@ -41,10 +41,14 @@ constexpr std::uint64_t ArgumentAt(const faults::Record& record, int index) {
   return record.argument[index];
 }
 
+// Number that names the object which `row` says the call acquires or releases; 0 for none. Peer access is named by two contexts, the one
+// that has access and the one whose memory it may use. Its number is made of both handles.
+std::uint64_t ObjectHandle(const faults::Record& record, const driver::EffectRow& row) noexcept;
+
 // The size in bytes that an acquiring call asks for.
 std::uint64_t BytesOf(const faults::Record& record, const driver::EffectRow& row) noexcept;
 
-// The pool, graph, library or green context that the new object is made from.
+// The pool, graph, library or green context that the new object is made from; of peer access the context whose memory may be used.
 std::uint64_t ParentOf(const faults::Record& record, const driver::EffectRow& row) noexcept;
 
 inline constexpr std::uint64_t kPerThreadStream = 2;  // CU_STREAM_PER_THREAD

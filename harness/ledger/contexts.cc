@@ -142,6 +142,7 @@ void Contexts::Destroy(const faults::Record& record, Outcome outcome) {
   const Object* const owner = known && !attached ? &account_->books().object(entry->last) : nullptr;
   // Otherwise the context has another creator: a parent process, or a call under `after` that the program believes failed.
   account_->Orphan(handle, SiteOf(record), owner);
+  account_->EndPeerAccess(handle, SiteOf(record));
   if (current) TakeTop(stack, record, true);
 }
 
@@ -229,6 +230,7 @@ void Contexts::DenyPush(const faults::Record& record) { ++StackOf(record).denied
 
 void Contexts::TryPutBack(const faults::Record& record) {
   Stack& stack = StackOf(record);
+  stack.refused = record.argument[0];
   const auto same = std::find_if(stack.taken.rbegin(), stack.taken.rend(),
                                  [&](const Taken& taken) { return taken.context == record.argument[0] && taken.cycle == record.cycle; });
   if (same != stack.taken.rend()) same->owed = false;
@@ -289,8 +291,9 @@ void Contexts::NoteTaken(Stack& stack, const faults::Record& record, bool owed) 
   stack.taken.push_back(taken);
 }
 
-// A context that a pop of this cycle or of an earlier one took is on the stack again. Answers that pop.
+// The thread chose a context. When a pop of this cycle or of an earlier one had taken it, it is on the stack again. Answers that pop.
 std::optional<Contexts::Taken> Contexts::PutBack(Stack& stack, std::uint64_t context) {
+  stack.refused = 0;
   for (std::vector<Taken>* const pops : {&stack.taken, &stack.owed}) {
     const auto same = std::find_if(pops->rbegin(), pops->rend(), [&](const Taken& taken) { return taken.context == context; });
     if (same == pops->rend()) continue;

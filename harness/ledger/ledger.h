@@ -53,8 +53,10 @@ struct Object {
   std::uint32_t generation = 0;  // number of earlier objects with this handle value in the process and family
   std::uint64_t handle = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t context = 0;     // the context that the object belongs to; 0 for kinds that outlive contexts
-  std::uint64_t parent = 0;      // pool, graph or library it was made from, or the loaded object that opened a library; 0 for none
+  std::uint64_t context = 0;  // the context that the object belongs to; 0 for kinds that outlive contexts
+  // The pool, graph or library it was made from, or the loaded object that opened a library; of peer access the context whose memory may be
+  // used; 0 for none.
+  std::uint64_t parent = 0;
   std::uint64_t references = 1;  // references of the caller, for counted kinds
   std::uint32_t cycle = 0;
   bool library_kept = false;  // the C library or an interpreter keeps it on purpose
@@ -70,7 +72,8 @@ struct Object {
   // therefore no violation.
   bool told_alive = false;
   bool died_with_context = false;  // its release was refused, and its context ended later, so no release is possible any more
-  // For an orphaned object: the process created and destroyed the context itself, and created it in the same cycle as the object.
+  // For an orphaned object: the process created and destroyed the context itself, and created it in the same cycle as the object. Also for
+  // peer access that ended with the context whose memory could be used.
   bool own_context = false;
 
   friend bool operator==(const Object&, const Object&) = default;

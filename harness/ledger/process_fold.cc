@@ -37,7 +37,8 @@ void ProcessFold::CheckUses(const faults::Record& record, const EffectRow& row) 
   const bool release = driver::IsRelease(row.effect);
   for (std::size_t i = 0; i < Arguments(call); ++i) {
     if (driver::ShapeOf(call).parameter[i].output) continue;
-    if (release && static_cast<int>(i) == row.object) continue;  // a second release is another rule
+    const bool names = driver::FamilyOf(row.kind) != Family::PeerAccess;  // that call names a context, and does not release it
+    if (release && names && static_cast<int>(i) == row.object) continue;  // a second release is another rule
     account_.CheckUse(ArgumentFamily(call, i), record.argument[i], record);
   }
   if (row.base != BaseId::ArrayDestroy) return;
@@ -46,8 +47,37 @@ void ProcessFold::CheckUses(const faults::Record& record, const EffectRow& row) 
   if (gone >= 0) account_.ViolateFoundation(record, record.argument[0], gone);
 }
 
+// True for a cuCtxDisablePeerAccess that cannot end anything:
+// - The peer was destroyed, which CheckUses has reported.
+// - The plan refused the call that was to make the right context current. That is a refused release of the access there.
+// - The driver says that there is no such access. It ended with the peer, as with a primary context whose last reference went.
+bool ProcessFold::EndsNoAccess(const faults::Record& record, Outcome outcome) {
+  const HandleEntry* const peer = account_.Find(Family::Context, record.argument[0]);
+  if (peer != nullptr && peer->top < 0 && peer->last >= 0 && !peer->borrowed) return true;
+  if (outcome != Outcome::Failed && outcome != Outcome::Refused) return false;
+  const auto access_of = [&](std::uint64_t context) {
+    faults::Record meant = record;
+    meant.context = context;
+    const HandleEntry* const entry = account_.Find(Family::PeerAccess, ObjectHandle(meant, driver::EffectOf(BaseOf(record))));
+    return entry == nullptr ? -1 : entry->top;
+  };
+  const std::int64_t here = access_of(record.context);
+  const std::uint64_t refused = contexts_.RefusedTo(record.tid);
+  const std::int64_t there = refused == 0 ? -1 : access_of(refused);
+  if (here < 0 && there >= 0) {
+    Object& access = account_.books().object(there);
+    access.state = State::ReleaseRefused;
+    access.released = SiteOf(record);
+    return true;
+  }
+  if (here < 0 || outcome == Outcome::Refused || record.result != CUDA_ERROR_PEER_ACCESS_NOT_ENABLED) return false;
+  account_.Close(here, State::Released, SiteOf(record));
+  return true;
+}
+
 void ProcessFold::Release(const faults::Record& record, const EffectRow& row, Outcome outcome) {
-  const std::uint64_t handle = ArgumentAt(record, row.object);
+  if (row.kind == Kind::PeerAccess && EndsNoAccess(record, outcome)) return;
+  const std::uint64_t handle = ObjectHandle(record, row);
   const std::int64_t capture = row.kind == Kind::StreamOrderedMemory ? graphs_.CaptureOf(record) : -1;
   const HandleEntry* const held = capture < 0 ? nullptr : account_.Find(Family::Pointer, handle);
   if (held != nullptr && held->top >= 0 && (outcome == Outcome::Refused || outcome == Outcome::Failed)) {
@@ -167,7 +197,7 @@ void ProcessFold::BorrowAnswers(const faults::Record& record) {
 void ProcessFold::AcquireUnowned(const faults::Record& record, const EffectRow& row) {
   constexpr Effect kMakes[] = {Effect::Acquires, Effect::AcquiresCounted, Effect::AcquiresGiven, Effect::CreatesContext,
                                Effect::AddsNode, Effect::ClonesGraph,     Effect::EndsCapture,   Effect::Instantiates};
-  const std::uint64_t handle = ArgumentAt(record, row.object);
+  const std::uint64_t handle = ObjectHandle(record, row);
   if (handle == 0 || std::find(std::begin(kMakes), std::end(kMakes), row.effect) == std::end(kMakes)) return;
   account_.AcquireUnowned(driver::FamilyOf(row.kind), handle, row.effect == Effect::AcquiresCounted ? 0 : BytesOf(record, row));
   if (row.kind == Kind::Graph) graphs_.Begin(handle);
@@ -179,7 +209,7 @@ void ProcessFold::AcquireUnowned(const faults::Record& record, const EffectRow& 
 void ProcessFold::Acquire(const faults::Record& record, const EffectRow& row) {
   Object object;
   object.kind = row.kind;
-  object.handle = ArgumentAt(record, row.object);
+  object.handle = ObjectHandle(record, row);
   if (object.handle == 0) return;
   if (row.effect == Effect::AcquiresCounted) {
     object.references = ArgumentAt(record, row.bytes);

@@ -14,6 +14,16 @@ Handle As(std::uint64_t handle) {
   return reinterpret_cast<Handle>(handle);
 }
 
+// Peer access ends in the context that has it.
+CUresult EndPeerAccess(driver::DriverRef driver, const Object& access) {
+  const CUresult pushed = driver.CtxPushCurrent(As<CUcontext>(access.context));
+  if (pushed != CUDA_SUCCESS) return pushed;
+  const CUresult ended = driver.CtxDisablePeerAccess(As<CUcontext>(access.parent));
+  CUcontext left = nullptr;
+  const CUresult popped = driver.CtxPopCurrent(&left);
+  return ended != CUDA_SUCCESS ? ended : popped;
+}
+
 CUresult Release(driver::DriverRef driver, const Object& object) {
   const std::uint64_t handle = object.handle;
   switch (object.kind) {
@@ -70,6 +80,8 @@ CUresult Release(driver::DriverRef driver, const Object& object) {
       return driver.IpcCloseMemHandle(handle);
     case Kind::GreenContext:
       return driver.GreenCtxDestroy(As<CUgreenCtx>(handle));
+    case Kind::PeerAccess:
+      return EndPeerAccess(driver, object);
     case Kind::None:
     case Kind::ContextStackEntry:  // see EmptyContextStack
     case Kind::GraphNode:          // ends with its graph

@@ -20,8 +20,13 @@ using faults::RecordKind;
 
 Effect EffectOf(const Record& record) { return driver::EffectOf(BaseOf(record)).effect; }
 
+bool IsPeerAccess(const Record& record) { return driver::EffectOf(BaseOf(record)).kind == Kind::PeerAccess; }
+
 // True when the driver found nothing to take. Other errors do not tell whether there was something.
-bool Declined(const Record& record, Outcome outcome) { return outcome == Outcome::Failed && record.result == CUDA_ERROR_INVALID_CONTEXT; }
+bool Declined(const Record& record, Outcome outcome) {
+  return outcome == Outcome::Failed &&
+         record.result == (IsPeerAccess(record) ? CUDA_ERROR_PEER_ACCESS_NOT_ENABLED : CUDA_ERROR_INVALID_CONTEXT);
+}
 
 // Joins places that take and give back the same things. Each root is one group.
 class Union {
@@ -37,7 +42,7 @@ class Union {
   std::vector<std::size_t> parent_;
 };
 
-bool IsCounted(Kind kind) { return kind == Kind::PrimaryContext || kind == Kind::ContextStackEntry; }
+bool IsCounted(Kind kind) { return kind == Kind::PrimaryContext || kind == Kind::ContextStackEntry || kind == Kind::PeerAccess; }
 
 }  // namespace
 
@@ -58,11 +63,12 @@ CountedPlaces::Steps CountedPlaces::StepsOf(const Evidence& run) {
     const bool entry = effect == Effect::PushesContext || effect == Effect::PopsContext || refills;
     const bool reference = effect == Effect::RetainsPrimary || effect == Effect::ReleasesPrimary;
     if (effect == Effect::CreatesContext && outcome == Outcome::Succeeded) all.created.push_back(SiteOf(record));
-    if (!entry && !reference) continue;
+    const bool access = IsPeerAccess(record);
+    if (!entry && !reference && !access) continue;
     Step step;
-    step.kind = entry ? Kind::ContextStackEntry : Kind::PrimaryContext;
-    step.gives = effect == Effect::PopsContext || effect == Effect::ReleasesPrimary;
-    step.of = entry ? 0 : record.argument[step.gives ? 0 : 1];
+    step.kind = entry ? Kind::ContextStackEntry : reference ? Kind::PrimaryContext : Kind::PeerAccess;
+    step.gives = effect == Effect::PopsContext || effect == Effect::ReleasesPrimary || effect == Effect::Releases;
+    step.of = reference ? record.argument[step.gives ? 0 : 1] : 0;
     step.site = SiteOf(record);
     step.declined = step.gives && Declined(record, outcome);
     const Thing thing(step.kind, step.of);
@@ -228,6 +234,7 @@ std::vector<Excess> CountedPlaces::Beyond(const Evidence& trial) const {
 bool GiveMoreThanTheyTake(std::span<const Record> records) {
   std::int64_t entries = 0;
   std::int64_t references = 0;
+  std::int64_t access = 0;
   for (const Record& record : records) {
     if (!IsProgramCall(record)) continue;
     const Effect effect = EffectOf(record);
@@ -238,8 +245,10 @@ bool GiveMoreThanTheyTake(std::span<const Record> records) {
     if (effect == Effect::PopsContext && gave) --entries;
     if (effect == Effect::RetainsPrimary && took) ++references;
     if (effect == Effect::ReleasesPrimary && gave) --references;
+    if (!IsPeerAccess(record)) continue;
+    if (effect == Effect::Releases ? gave : took) access += effect == Effect::Releases ? -1 : 1;
   }
-  return entries < 0 || references < 0;
+  return entries < 0 || references < 0 || access < 0;
 }
 
 }  // namespace cuaudit::harness

@@ -4,9 +4,9 @@
 //   Owns      the counts of the fault-free run. Borrows journals while it reads them.
 //   Threads   one thread.
 //
-// Counted things are references of a primary context and entries of context stacks. A driver does not know whose reference a release ends:
-// after a retain that failed, the release takes the reference of somebody else. The fault-free run shows which places take and which
-// places give back the same things. README.md ("Less than the fault-free run") says what counts.
+// Counted things are references of a primary context, entries of context stacks and peer access. A driver does not know whose reference a
+// release ends: after a retain that failed, the release takes the reference of somebody else. The fault-free run shows which places take
+// and which places give back the same things. README.md ("Less than the fault-free run") says what counts.
 #pragma once
 
 #include <array>
@@ -43,7 +43,7 @@ class CountedPlaces {
   enum class Grain : std::uint8_t { Stack, Caller, None };
   static constexpr std::array<Grain, 3> kGrains = {Grain::Stack, Grain::Caller, Grain::None};
 
-  using Thing = std::pair<driver::Kind, std::uint64_t>;                  // and the device of a primary context
+  using Thing = std::pair<driver::Kind, std::uint64_t>;                  // and the device of a primary context, else 0
   using Place = std::tuple<driver::Kind, std::uint64_t, std::uint64_t>;  // of a thing, and a key
   static Thing ThingOf(const Place& place) { return {std::get<0>(place), std::get<1>(place)}; }
 
@@ -90,7 +90,8 @@ class CountedPlaces {
   std::set<std::uint64_t> creations_;  // places where contexts are created
 };
 
-// True when the calls pop more contexts than they push, or release more references of a primary context than they retain.
+// True when the calls pop more contexts than they push, release more references of a primary context than they retain, or disable peer
+// access more often than they enable it.
 [[nodiscard]] bool GiveMoreThanTheyTake(std::span<const faults::Record> records);
 
 }  // namespace cuaudit::harness

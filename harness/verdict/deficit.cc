@@ -45,6 +45,7 @@ void Merge(TrialFinding finding, std::vector<TrialFinding>* findings) {
 
 // The ledger's violations about a counted thing of which nothing was left to give back.
 bool SaysNothingLeft(const TrialFinding& finding, Kind kind) {
+  if (kind == Kind::PeerAccess) return finding.kind == kind && finding.rule == Rule::DoubleRelease;
   if (kind == Kind::PrimaryContext) return finding.rule == Rule::OverReleasedPrimary;
   return finding.rule == Rule::ContextStack && finding.acquired.record_kind == RecordKind::Empty;
 }
@@ -57,11 +58,13 @@ const Record* CallAt(const Evidence& run, const Site& site) {
   return found != calls.end() && run.record(*found).begin == site.begin ? &run.record(*found) : nullptr;
 }
 
-// True when both calls release a reference of the same device's context, or pop from the stack of the same thread.
+// True when both calls release a reference of the same device's context, pop from the stack of the same thread, or end the same peer
+// access.
 bool GiveTheSame(const Evidence& run, Kind kind, const Site& one, const Site& other) {
   const Record* const first = CallAt(run, one);
   const Record* const second = CallAt(run, other);
   if (first == nullptr || second == nullptr || first->pid != second->pid) return false;
+  if (kind == Kind::PeerAccess) return first->context == second->context && first->argument[0] == second->argument[0];
   return kind == Kind::PrimaryContext ? first->argument[0] == second->argument[0] : first->tid == second->tid;
 }
 
@@ -94,7 +97,7 @@ void AddCounted(const Rehearsed& rehearsal, const Evidence& trial, std::vector<T
     }
     const auto later = SameExcess(trial, excess, &keys, violations);
     // The ledger has already reported the right call, as it does without a fault.
-    if (later != violations->end() && later->where_key == finding.where_key && excess.kind == Kind::PrimaryContext) continue;
+    if (later != violations->end() && later->where_key == finding.where_key && excess.kind != Kind::ContextStackEntry) continue;
     if (later != violations->end() && --later->count == 0) violations->erase(later);
     Merge(std::move(finding), violations);
   }

@@ -16,8 +16,11 @@ UndestroyedContexts::UndestroyedContexts(const Ledger& ledger) {
 }
 
 const Site* UndestroyedContexts::EndOf(const Object& object) const {
-  const auto found = contexts_.find({object.pid, object.context});
-  if (found == contexts_.end() || object.state != State::Live) return nullptr;
+  if (object.state != State::Live) return nullptr;
+  auto found = contexts_.find({object.pid, object.context});
+  // Peer access ends with either of its two contexts.
+  if (found == contexts_.end() && object.kind == Kind::PeerAccess) found = contexts_.find({object.pid, object.parent});
+  if (found == contexts_.end()) return nullptr;
   const Object& context = *found->second;
   const bool was_in_it = object.acquired.begin > context.acquired.begin && object.acquired.begin < context.released.begin;
   return was_in_it && object.cycle == context.cycle ? &context.released : nullptr;

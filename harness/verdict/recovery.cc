@@ -10,6 +10,7 @@
 
 #include "faults/driver/effects.h"
 #include "faults/driver/result.h"
+#include "harness/ledger/arguments.h"
 #include "harness/verdict/rehearsed.h"
 #include "harness/verdict/said.h"
 #include "harness/verdict/steps.h"
@@ -56,6 +57,19 @@ CycleSeen Look(const Evidence& trial, std::uint32_t cycle, const RehearsedCycle&
     --left;
   }
   return seen;
+}
+
+// True when the plan carried out the same acquisition before and told the program that it had failed. What such a call acquires has a name
+// that the program chooses (an address, or the peer of a context), so it can be acquired only once.
+bool WasDoneUnderAfter(const Evidence& trial, const Record& failing) {
+  const driver::EffectRow& row = driver::EffectOf(BaseOf(failing));
+  if (row.effect != driver::Effect::AcquiresGiven) return false;
+  const std::span<const std::uint32_t> calls = trial.own_calls();
+  return std::any_of(calls.begin(), calls.end(), [&](std::uint32_t index) {
+    const Record& record = trial.record(index);
+    return BaseOf(record) == row.base && record.begin < failing.begin && OutcomeOf(record) == Outcome::After &&
+           ObjectHandle(record, row) == ObjectHandle(failing, row);
+  });
 }
 
 // An object acquired in `cycle` and still held at its end, beyond what the rehearsal holds there; null for none.
@@ -127,7 +141,9 @@ RecoveryCheck CheckRecovery(const Rehearsed& rehearsal, const Evidence& trial, c
   const std::vector<Object>& objects = trial.ledger->objects;
   const bool told_alive = std::any_of(objects.begin(), objects.end(), [](const Object& object) { return object.told_alive; });
   const CycleSeen tried = Look(trial, cycle, rehearsed, told_alive);
-  const bool kept = std::any_of(objects.begin(), objects.end(), [](const Object& object) { return object.state == State::ReleaseRefused; });
+  const bool kept =
+      std::any_of(objects.begin(), objects.end(), [](const Object& object) { return object.state == State::ReleaseRefused; }) ||
+      (tried.failing != nullptr && WasDoneUnderAfter(trial, *tried.failing));
   check.recovery = !rehearsed.begun || !rehearsed.end ? Recovery::NoCycleAfter
                    : !tried.begun                     ? Recovery::GaveUp
                    : kept                             ? Recovery::Refused

@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "suites/support/tool.h"
 
@@ -52,7 +53,8 @@ constexpr const char* kKinds[] = {"device_memory",
                                   "green_context",
                                   "external_memory",
                                   "ipc_memory",
-                                  "block"};
+                                  "block",
+                                  "peer_access"};
 
 // Why no program can lose one on the simulated driver.
 const std::map<std::string, std::string> kNowhere = {
@@ -63,11 +65,18 @@ const std::map<std::string, std::string> kNowhere = {
     {"graphics_resource", "OpenGL, EGL and Direct3D have no simulated counterpart"},
     {"egl_stream", "OpenGL, EGL and Direct3D have no simulated counterpart"}};
 
+// Peer access needs two devices.
+std::vector<std::string> Cycles(const std::string& kind) {
+  std::vector<std::string> command = {"cycles", "--n", "1,10"};
+  if (kind == "peer_access") command.emplace_back("--devices=2");
+  return command;
+}
+
 class Kinds : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Kinds, OneLostPerCycleIsGrowthOfExactlyOne) {
   const std::string kind = GetParam();
-  const Audit audit = RunAudit({"cycles", "--n", "1,10"}, {Program("leak_kind"), kind, "{n}"});
+  const Audit audit = RunAudit(Cycles(kind), {Program("leak_kind"), kind, "{n}"});
   EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
   ASSERT_FALSE(audit.report.is_null());
   EXPECT_EQ(audit.report["per_cycle"].dump(), "{\"" + kind + "\":1}") << audit.findings();
@@ -84,7 +93,7 @@ TEST_P(Kinds, OneLostPerCycleIsGrowthOfExactlyOne) {
 }
 
 TEST_P(Kinds, NoneLostIsSilence) {
-  const Audit audit = RunAudit({"cycles", "--n", "1,10"}, {Program("leak_kind"), GetParam(), "{n}", "clean"});
+  const Audit audit = RunAudit(Cycles(GetParam()), {Program("leak_kind"), GetParam(), "{n}", "clean"});
   EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;
   ASSERT_FALSE(audit.report.is_null());
   EXPECT_EQ(audit.report["per_cycle"].dump(), "{}") << audit.findings();

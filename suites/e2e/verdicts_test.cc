@@ -252,12 +252,22 @@ TEST(Devices, OneContextIsLostAndTheOtherDeviceGoesOn) {
   EXPECT_EQ(audit.report["totals"]["fired"], 2);
 }
 
-// Peer access is no object. It stays with the context, and the next cycle cannot enable it again.
-TEST(Devices, PeerAccessThatStaysEnabledSpoilsTheNextCycle) {
+// Peer access stays with the context, and the next cycle cannot enable it again.
+TEST(Devices, PeerAccessThatStaysEnabledIsALeak) {
   const Audit audit = Two("sweep", "peer", {"--call=cuMemcpyPeer", "--depth=1"});
   EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
-  EXPECT_THAT(audit.findings(), HasSubstr("not_recovered")) << audit.findings();
+  EXPECT_THAT(audit.findings(), HasSubstr("orphaned peer_access 1"));
   EXPECT_THAT(audit.report["findings"].dump(), HasSubstr("cuCtxEnablePeerAccess"));
+}
+
+TEST(Devices, PeerAccessOfOneDirectionIsLostWithTheOther) {
+  const Audit audit = Two("sweep", "both_ways", {"--call=cuCtxEnablePeerAccess", "--depth=1"});
+  EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
+  EXPECT_EQ(audit.findings(), "orphaned peer_access 1");
+  EXPECT_EQ(audit.report["defects"].size(), 1U);
+  const Audit right = Two("sweep", "both_ways_right");
+  EXPECT_EQ(right.outcome.exit, 0) << right.findings() << right.outcome.err;
+  EXPECT_EQ(right.result(), "clean") << right.findings();
 }
 
 TEST(Devices, PeerAccessThatIsDisabledIsSilence) {

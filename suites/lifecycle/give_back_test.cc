@@ -57,5 +57,20 @@ TEST(GiveBack, DoesNotTouchWhatWentWithItsContextAfterARefusedRelease) {
   EXPECT_EQ(EventsDestroyed(world), 1U);
 }
 
+// Peer access ends in the context that has it, which is not the one that is current.
+TEST(GiveBack, DisablesPeerAccessInItsContext) {
+  GatedWorld world({"cuCtxDisablePeerAccess#1=INVALID_CONTEXT,refuse"}, faults::Scope::Pinned, 2);
+  world.Start();
+  CUcontext primary[2] = {};
+  ASSERT_EQ(world.driver().CtxGetCurrent(&primary[0]), CUDA_SUCCESS);
+  ASSERT_EQ(world.driver().DevicePrimaryCtxRetain(&primary[1], 1), CUDA_SUCCESS);
+  ASSERT_EQ(world.driver().CtxSetCurrent(primary[1]), CUDA_SUCCESS);
+  ASSERT_EQ(world.driver().CtxEnablePeerAccess(primary[0], 0), CUDA_SUCCESS);
+  EXPECT_EQ(world.driver().CtxDisablePeerAccess(primary[0]), CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_EQ(world.Live(driver::Kind::PeerAccess), 1U);
+  EXPECT_EQ(GiveBack(world.driver(), primary[0], Fold(world.Records())), 0U);
+  EXPECT_EQ(world.Live(driver::Kind::PeerAccess), 0U);
+}
+
 }  // namespace
 }  // namespace cuaudit::harness::give_back_test

@@ -114,6 +114,47 @@ CUAUDIT_CASE(Leak, AcquiredAfterTheDestructionWasRefused) {
   ExpectLost(JudgeCannotDestroy(Whose::Own, {}, true), driver::Kind::DeviceMemory);
 }
 
+// The driver declined the destruction, for a reason that is none of the plan's.
+CUAUDIT_CASE(Leak, InItsOwnContextThatTheDriverDidNotDestroy) {
+  const auto program = [](bool faulted) {
+    Trace t;
+    t.Call(CallId::CtxCreate_v2).Out(0, 0xa).Context(0).Stack(1);
+    t.CreateStream(0x10).Context(0xa).Stack(2);
+    Step event = t.Call(CallId::EventCreate).Out(0, 0x11).Context(0xa).Stack(3);
+    if (faulted) event.Refused();
+    if (!faulted) t.Call(CallId::EventDestroy_v2).In(0, 0x11).Context(0xa).Stack(4);
+    if (!faulted) t.DestroyStream(0x10).Context(0xa).Stack(5);
+    Step end = t.Call(CallId::CtxDestroy_v2).In(0, 0xa).Context(0xa).Stack(6);
+    if (faulted) end.Fails(CUDA_ERROR_INVALID_VALUE);
+    return t;
+  };
+  const JournalImage before(program(false));
+  const JournalImage after(program(true));
+  const harness::Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  ASSERT_EQ(judgement.findings.size(), 2U) << "the context, and what it was to take along";
+  EXPECT_EQ(judgement.findings[1].kind, driver::Kind::Stream);
+}
+
+// The context is older than the cycle, so its end is no business of the cycle.
+CUAUDIT_CASE(Leak, InAContextMadeBeforeTheCycleThatCouldNotBeDestroyed) {
+  const auto program = [](bool faulted) {
+    Trace t;
+    t.Alloc(0x1000).Context(0xb).Stack(7);
+    t.Call(CallId::CtxCreate_v2).Out(0, 0xa).Context(0).Stack(1);
+    t.Mark(faults::MarkKind::CycleBegin).Cycle(1);
+    t.CreateStream(0x10).Context(0xa).Cycle(1).Stack(2);
+    if (!faulted) t.DestroyStream(0x10).Context(0xa).Cycle(1).Stack(5);
+    t.Mark(faults::MarkKind::CycleEnd).Cycle(1);
+    Step end = t.Call(CallId::CtxDestroy_v2).In(0, 0xa).Context(0xa).Stack(6);
+    if (faulted) end.Refused(CUDA_ERROR_INVALID_CONTEXT);
+    t.Free(0x1000).Context(0xb).Stack(8);  // it did not just give up
+    return t;
+  };
+  const JournalImage before(program(false));
+  const JournalImage after(program(true));
+  ExpectLost(Judge(before.Evidence(), after.Evidence(1), true, {}), driver::Kind::Stream);
+}
+
 CUAUDIT_CASE(Orphaned, InItsOwnContextWhenSomebodyAsks) {
   harness::JudgeOptions options;
   options.own_orphans_count = true;

@@ -290,5 +290,19 @@ TEST(FirstRelease, DoesNotTellTwoReleasesApart) {
   EXPECT_TRUE(JudgeProgram(program, false).findings.empty());
 }
 
+// The same of a use.
+TEST(FirstRelease, DoesNotTellTwoUsesApart) {
+  const Aside aside;
+  const auto program = [](auto run) {
+    Trace t;
+    t.Call(CallId::StreamCreate).Out(0, 0x10).Stack(107);
+    FailsToAllocate(&t, run);
+    t.DestroyStream(0x10).Stack(run == decltype(run)::FaultFree ? 108 : 110);
+    t.Call(CallId::StreamSynchronize).In(0, 0x10).Stack(109);
+    return t;
+  };
+  EXPECT_TRUE(JudgeProgram(program, false).findings.empty());
+}
+
 }  // namespace
 }  // namespace cuaudit::testing::twins_test

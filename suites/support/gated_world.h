@@ -21,8 +21,8 @@ namespace cuaudit::faults {
 
 class GatedWorld {
  public:
-  explicit GatedWorld(std::initializer_list<std::string_view> faults = {}, Scope scope = Scope::Pinned)
-      : world_(sim::CreateWorld(sim::WorldOptions())), stacks_(std::make_unique<StackTable>()) {
+  explicit GatedWorld(std::initializer_list<std::string_view> faults = {}, Scope scope = Scope::Pinned, int devices = 1)
+      : world_(sim::CreateWorld({.device_count = devices})), stacks_(std::make_unique<StackTable>()) {
     EXPECT_NE(world_, nullptr);
     const char* error = journal_.Open(file_.path());
     EXPECT_EQ(error, nullptr) << error;

@@ -62,7 +62,8 @@ bool StartContext(World& world, Context* context) noexcept {
 // Other contexts no longer reach it.
 static void ForgetPeer(World& world, const Context* gone) {
   for (Object* at = world.free_standing.first; at != nullptr; at = at->next) {
-    if (at->tag == Tag::Context) static_cast<Context*>(at)->peers.EraseValue(gone->handle);
+    const bool had = at->tag == Tag::Context && static_cast<Context*>(at)->peers.EraseValue(gone->handle);
+    if (had) world.Count(driver::Kind::PeerAccess, -1);
   }
 }
 
@@ -173,6 +174,7 @@ static void Dismantle(World& world, Context* context) {
   context->carrier = nullptr;
   DropMarker(world, context->gate);
   context->gate = nullptr;
+  world.Count(driver::Kind::PeerAccess, -static_cast<std::int64_t>(context->peers.size()));
   context->peers.Clear(world.arena);
   context->attachments = 0;
   if (context->coredump != nullptr) world.arena.Delete(context->coredump);

@@ -47,6 +47,7 @@ static const struct {
     ROW(external_memory),
     ROW(ipc_memory),
     ROW(block),
+    ROW(peer_access),
 #undef ROW
 };
 enum { kKindCount = sizeof(kKinds) / sizeof(kKinds[0]) };
@@ -55,6 +56,7 @@ static int run(int kind, int cycles, int clean) {
   Ground ground;
   int i;
   if (kKinds[kind].run == &ipc_memory && before_ipc_memory() != 0) return -1;
+  if (kKinds[kind].run == &peer_access && before_peer_access() != 0) return -1;
   DO(cuInit(0));
   DO(cuDevicePrimaryCtxRetain(&ground.context, 0));
   DO(cuCtxPushCurrent(ground.context));
@@ -63,6 +65,7 @@ static int run(int kind, int cycles, int clean) {
   DO(cuStreamDestroy(ground.stream));
   DO(cuCtxPopCurrent(NULL));
   DO(cuDevicePrimaryCtxRelease(0));
+  if (kKinds[kind].run == &peer_access) return after_peer_access();
   return kKinds[kind].run == &ipc_memory ? after_ipc_memory() : 0;
 }
 

@@ -57,5 +57,8 @@ int external_memory(const Ground *ground, int cycle, int clean);
 int ipc_memory(const Ground *ground, int cycle, int clean);
 int before_ipc_memory(void);  // before the driver is initialised: another process shares memory
 int after_ipc_memory(void);
+int peer_access(const Ground *ground, int cycle, int clean);
+int before_peer_access(void);  // contexts on device 1
+int after_peer_access(void);
 
 #endif

@@ -201,3 +201,35 @@ int ipc_memory(const Ground *ground, int cycle, int clean) {
   if (clean) DO(cuIpcCloseMemHandle(memory));
   return 0;
 }
+
+static CUcontext peers[kMostCycles];
+
+int before_peer_access(void) {
+  int i;
+  if (cuInit(0) != CUDA_SUCCESS) return 1;
+  for (i = 0; i < kMostCycles; ++i) {
+#if CUDA_VERSION >= 13000
+    if (cuCtxCreate(&peers[i], NULL, 0, 1) != CUDA_SUCCESS) return 1;
+#else
+    if (cuCtxCreate(&peers[i], 0, 1) != CUDA_SUCCESS) return 1;
+#endif
+    if (cuCtxPopCurrent(NULL) != CUDA_SUCCESS) return 1;
+  }
+  return 0;
+}
+
+// Whatever still has access to them, the context of device 0 is gone.
+int after_peer_access(void) {
+  int i;
+  for (i = 0; i < kMostCycles; ++i) {
+    if (cuCtxDestroy(peers[i]) != CUDA_SUCCESS) return 1;
+  }
+  return 0;
+}
+
+int peer_access(const Ground *ground, int cycle, int clean) {
+  (void)ground;
+  DO(cuCtxEnablePeerAccess(peers[cycle], 0));
+  if (clean) DO(cuCtxDisablePeerAccess(peers[cycle]));
+  return 0;
+}

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // two_devices.c: the same lifecycle on two devices side by side, and what can be wrong between them.
-// Usage   two_devices right|freed_elsewhere|wrong_primary|forgets_other|forgets_other_right|peer|peer_right
+// Usage   two_devices right|freed_elsewhere|wrong_primary|forgets_other|forgets_other_right|peer|peer_right|both_ways|both_ways_right
 //   freed_elsewhere  memory of device 1 is freed where a context of device 0 is current that another thread has destroyed
 //   wrong_primary    device 0's primary context is given back twice, device 1's never
 //   forgets_other    when the work on one device fails, only that device is closed; with _right both are
 //   peer             three marked cycles copy between the devices; where the copy fails, peer access stays enabled; with _right it does not
+//   both_ways        each device gets access to the other; when that fails halfway, the first stays enabled; with _right it does not
 #include <cuda.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -130,6 +131,39 @@ static int copy_between(int right) {
   return 0;
 }
 
+static CUresult enable_both(const Side side[2], int right) {
+  CUresult result = cuCtxSetCurrent(side[0].context);
+  if (result == CUDA_SUCCESS) result = cuCtxEnablePeerAccess(side[1].context, 0);
+  if (result != CUDA_SUCCESS) return result;
+  result = cuCtxSetCurrent(side[1].context);
+  if (result == CUDA_SUCCESS) result = cuCtxEnablePeerAccess(side[0].context, 0);
+  if (result == CUDA_SUCCESS || !right) return result;
+  cuCtxSetCurrent(side[0].context);
+  cuCtxDisablePeerAccess(side[1].context);
+  return result;
+}
+
+static void disable_both(const Side side[2]) {
+  int i;
+  for (i = 0; i < 2; ++i) {
+    cuCtxSetCurrent(side[i].context);
+    cuCtxDisablePeerAccess(side[1 - i].context);
+  }
+}
+
+static int both_ways(int right) {
+  Side side[2] = {0};
+  CUresult result = open_side(&side[0], 0);
+  if (result == CUDA_SUCCESS) result = open_side(&side[1], 1);
+  if (result == CUDA_SUCCESS && (result = enable_both(side, right)) == CUDA_SUCCESS) {
+    result = work(&side[1]);
+    disable_both(side);
+  }
+  close_side(&side[1]);
+  close_side(&side[0]);
+  return result == CUDA_SUCCESS ? 0 : 1;
+}
+
 int main(int argc, char **argv) {
   const char *mode = argc > 1 ? argv[1] : "right";
   int devices = 0;
@@ -141,5 +175,6 @@ int main(int argc, char **argv) {
   if (strcmp(mode, "freed_elsewhere") == 0) return freed_elsewhere();
   if (strcmp(mode, "wrong_primary") == 0) return wrong_primary();
   if (strcmp(mode, "peer") == 0 || strcmp(mode, "peer_right") == 0) return copy_between(mode[4] != '\0');
+  if (strcmp(mode, "both_ways") == 0 || strcmp(mode, "both_ways_right") == 0) return both_ways(mode[9] != '\0');
   return both(strcmp(mode, "forgets_other") == 0);
 }

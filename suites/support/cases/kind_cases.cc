@@ -83,6 +83,7 @@ const std::vector<KindCase>& KindCases() {
       {Kind::HostMapping, OnHost<HostCall::Map>, OnHost<HostCall::Unmap>},
       {Kind::Block, [](Trace& t) { t.Mark(faults::MarkKind::BlockOut).In(0, kHandle).In(1, 0x200); },
        [](Trace& t) { t.Mark(faults::MarkKind::BlockBack).In(0, kHandle); }},
+      {Kind::PeerAccess, Make<CallId::CtxEnablePeerAccess>, Give<CallId::CtxDisablePeerAccess>},
   };
   return kCases;
 }

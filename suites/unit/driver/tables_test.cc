@@ -40,8 +40,9 @@ TEST(Effects, ObjectArgumentCarriesAHandleOfTheRowsKind) {
     const Parameter& parameter = shape.parameter[row.object];
     EXPECT_EQ(parameter.output, WritesItsObject(row.effect)) << kCalls[i].symbol;
     // Some handles are plain numbers or untyped pointers in the C API; where the type says something, it must agree. The context
-    // stack's entries are contexts.
-    const Family expected = FamilyOf(row.kind) == Family::ContextStackEntry ? Family::Context : FamilyOf(row.kind);
+    // stack's entries are contexts, and peer access is named by one.
+    const bool is_context = FamilyOf(row.kind) == Family::ContextStackEntry || FamilyOf(row.kind) == Family::PeerAccess;
+    const Family expected = is_context ? Family::Context : FamilyOf(row.kind);
     if (parameter.family != Family::None && parameter.size == 8) {
       const bool address = parameter.family == Family::Pointer &&
                            (expected == Family::AddressReservation || expected == Family::Mapping || expected == Family::Pointer);

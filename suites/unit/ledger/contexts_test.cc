@@ -21,6 +21,26 @@ TEST(ContextStack, APopThatFailedTakesNothing) {
   EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
 }
 
+// A thread meant the context that the plan refused, until it chooses another one.
+TEST(PeerAccess, IsMeantInTheContextThatThePlanRefused) {
+  enum class Then { Nothing, IsRefused, Set, Push, AnotherThread };
+  for (const Then then : {Then::Nothing, Then::IsRefused, Then::Set, Then::Push, Then::AnotherThread}) {
+    Trace t;
+    t.Call(CallId::CtxEnablePeerAccess).In(0, 0xb).Context(0xa);
+    t.Call(CallId::CtxSetCurrent).In(0, 0xa).Context(0xb).Refused();
+    if (then == Then::Set) t.Call(CallId::CtxSetCurrent).In(0, 0xc).Context(0xb);
+    if (then == Then::Push) {
+      t.Push(0xc).Context(0xb);
+      t.Pop(0xc).Context(0xc);
+    }
+    Step disable = t.Call(CallId::CtxDisablePeerAccess).In(0, 0xb).Context(0xc).Fails(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+    if (then == Then::IsRefused) disable.Refused();
+    if (then == Then::AnotherThread) disable.Thread(kThread + 1);
+    const bool meant = then == Then::Nothing || then == Then::IsRefused;
+    EXPECT_THAT(Left(t.Fold()), ElementsAre(meant ? "peer_access 1 release_refused" : "peer_access 1")) << static_cast<int>(then);
+  }
+}
+
 TEST(ContextStack, APopFromADriverThatIsTornDownTakesNothing) {
   Trace t;
   t.Pop(0xa).Fails(CUDA_ERROR_DEINITIALIZED);

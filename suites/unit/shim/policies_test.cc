@@ -141,6 +141,12 @@ TEST(GoneHandles, AHandleThatTheDriverHandsOutIsThere) {
   EXPECT_EQ(Answer(gone, CallId::StreamSynchronize, 0x10), CUDA_SUCCESS);
 }
 
+TEST(GoneHandles, AContextStaysWhenAccessToItEnds) {
+  GoneHandles gone;
+  gone.After(Call(CallId::CtxDisablePeerAccess, 0x10, CUDA_ERROR_LAUNCH_FAILED));
+  EXPECT_FALSE(gone.any());
+}
+
 TEST(GoneHandles, WhatFindsNoPlaceIsCounted) {
   GoneHandles gone;
   for (std::uint64_t i = 0; i < GoneHandles::kMost; ++i) gone.Add(driver::Family::Stream, 0x10 + i);

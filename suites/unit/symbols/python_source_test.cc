@@ -28,6 +28,7 @@ TEST(CallsOnce, AFunctionWithoutALoopAroundTheCall) {
   EXPECT_TRUE(Once("def event(self):\n  p = void()\n  check(cu.cuEventCreate(byref(p), 0))  #!\n"));
   EXPECT_TRUE(Once("for x in y:\n  pass\ndef f():\n  for x in y:\n    pass\n  try:\n\n# note\n    cu.cuInit(0)  #!\n"));
   EXPECT_TRUE(Once("class A:\n  async def f(\n      self,\n  ) -> int:\n    async with b:\n      cu.cuInit(0)  #!\n"));
+  EXPECT_TRUE(Once("for x in y:\n  def f(\n      x,\n  ):\n    cu.cuInit(0)  #!\n"));
   EXPECT_TRUE(Once("cu.cuInit(0)  #!\n"));
 }
 

@@ -211,7 +211,9 @@ CUresult api::CtxEnablePeerAccess(Call& call, CUcontext handle, unsigned int fla
   if (result != CUDA_SUCCESS) return result;
   if (peer->device == call.context->device) return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
   if (call.context->peers.Contains(peer->handle)) return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
-  return call.context->peers.Push(call.world.arena, peer->handle) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+  if (!call.context->peers.Push(call.world.arena, peer->handle)) return CUDA_ERROR_OUT_OF_MEMORY;
+  call.world.Count(driver::Kind::PeerAccess, 1);
+  return CUDA_SUCCESS;
 }
 
 CUresult api::CtxDisablePeerAccess(Call& call, CUcontext handle) {
@@ -219,7 +221,9 @@ CUresult api::CtxDisablePeerAccess(Call& call, CUcontext handle) {
   Context* peer = nullptr;
   const CUresult result = PeerOf(call, handle, &peer);
   if (result != CUDA_SUCCESS) return result;
-  return call.context->peers.EraseValue(peer->handle) ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+  if (!call.context->peers.EraseValue(peer->handle)) return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+  call.world.Count(driver::Kind::PeerAccess, -1);
+  return CUDA_SUCCESS;
 }
 
 }  // namespace cuaudit::sim

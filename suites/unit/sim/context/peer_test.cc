@@ -188,17 +188,20 @@ TEST(Peer, AccessIsASwitchOfOneDirection) {
   EXPECT_EQ(w.sim.d.CtxDisablePeerAccess(w.second), CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
   EXPECT_OK(w.sim.d.CtxEnablePeerAccess(w.second, 0));
   EXPECT_EQ(w.sim.d.CtxEnablePeerAccess(w.second, 0), CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+  EXPECT_EQ(w.sim.Live(Kind::PeerAccess), 1U);
   EXPECT_OK(w.sim.d.CtxPopCurrent(&popped));
   EXPECT_EQ(w.sim.d.CtxDisablePeerAccess(w.first), CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
   EXPECT_OK(w.sim.d.CtxPushCurrent(w.first));
   EXPECT_OK(w.sim.d.CtxDisablePeerAccess(w.second));
   EXPECT_EQ(w.sim.d.CtxDisablePeerAccess(w.second), CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+  EXPECT_EQ(w.sim.Live(Kind::PeerAccess), 0U);
 }
 
 TEST(Peer, AccessDiesWithEitherContext) {
   Pair w;
   EXPECT_OK(w.sim.d.CtxEnablePeerAccess(w.second, 0));
   EXPECT_OK(w.sim.d.CtxDestroy(w.second));
+  EXPECT_EQ(w.sim.Live(Kind::PeerAccess), 0U);
   EXPECT_EQ(w.sim.d.CtxDisablePeerAccess(w.second), CUDA_ERROR_CONTEXT_IS_DESTROYED);
   // A primary context keeps its handle: what it could reach it has to ask for again.
   CUcontext primary = nullptr;
@@ -208,6 +211,9 @@ TEST(Peer, AccessDiesWithEitherContext) {
   EXPECT_EQ(w.sim.d.CtxEnablePeerAccess(primary, 0), CUDA_ERROR_CONTEXT_IS_DESTROYED);
   EXPECT_OK(w.sim.d.DevicePrimaryCtxRetain(&primary, 1));
   EXPECT_EQ(w.sim.d.CtxDisablePeerAccess(primary), CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+  EXPECT_OK(w.sim.d.CtxEnablePeerAccess(primary, 0));
+  EXPECT_OK(w.sim.d.CtxDestroy(w.first));
+  EXPECT_EQ(w.sim.Live(Kind::PeerAccess), 0U);
 }
 
 TEST(Peer, OneDeviceIsNoPeerOfItself) {
