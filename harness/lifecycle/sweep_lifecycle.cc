@@ -86,7 +86,8 @@ Result<WorkDir> OpenWorkDir(const std::string& path, const Lifecycle& lifecycle)
 // how its trials are run.
 std::uint64_t SubjectOf(const Lifecycle& lifecycle, const cuaudit::SweepOptions& how, const InProcessRunner& runner,
                         const Rehearsal& rehearsal) {
-  std::uint64_t hash = HashText(lifecycle.name(), HashNumber(FileContent("/proc/self/exe"), kHashSeed));
+  static const std::uint64_t program = FileContent("/proc/self/exe");  // a file that runs cannot be written
+  std::uint64_t hash = HashText(lifecycle.name(), HashNumber(program, kHashSeed));
   hash = HashNumber(ModulesContent(rehearsal), HashText(runner.driver(), hash));
   const char* const world = std::getenv("CUAUDIT_OPTIONS");
   hash = HashText(world == nullptr ? "" : world, hash);

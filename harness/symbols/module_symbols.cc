@@ -327,10 +327,16 @@ std::unique_ptr<ModuleSymbols> ModuleSymbols::Open(const std::string& path, std:
     dwfl_end(session);
     return nullptr;
   }
-  return std::unique_ptr<ModuleSymbols>(new ModuleSymbols(session, module, bias, FunctionStarts(elf)));
+  return std::unique_ptr<ModuleSymbols>(new ModuleSymbols(session, module, bias));
 }
 
 ModuleSymbols::~ModuleSymbols() { dwfl_end(session_); }
+
+std::uint64_t ModuleSymbols::StartOf(std::uint64_t address) const {
+  GElf_Addr bias = 0;
+  if (!starts_) starts_.emplace(dwfl_module_getelf(module_, &bias));
+  return starts_->Before(address);
+}
 
 std::vector<report::Frame> ModuleSymbols::Lookup(std::uint64_t address) const {
   const Dwarf_Addr pc = address + bias_;
@@ -344,7 +350,7 @@ std::vector<report::Frame> ModuleSymbols::Lookup(std::uint64_t address) const {
   std::string& function = frames.back().function;
   const char* const symbol = SymbolAt(module_, pc);
   if (symbol != nullptr && (function.empty() || std::string_view(symbol).starts_with("_Z"))) function = Demangled(symbol);
-  if (function.empty()) frames.back().start = starts_.Before(address);
+  if (function.empty()) frames.back().start = StartOf(address);
   if (frames.size() == 1 && frames.front().function.empty() && frames.front().file.empty() && frames.front().start == 0) frames.clear();
   return frames;
 }

@@ -10,9 +10,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "reports/run.h"
@@ -53,13 +53,14 @@ class ModuleSymbols {
   report::Frame Called(std::uint64_t address) const;
 
  private:
-  ModuleSymbols(Dwfl* session, Dwfl_Module* module, std::uint64_t bias, FunctionStarts starts)
-      : session_(session), module_(module), bias_(bias), starts_(std::move(starts)) {}
+  ModuleSymbols(Dwfl* session, Dwfl_Module* module, std::uint64_t bias) : session_(session), module_(module), bias_(bias) {}
+
+  std::uint64_t StartOf(std::uint64_t address) const;
 
   Dwfl* session_;
   Dwfl_Module* module_;
   std::uint64_t bias_;
-  FunctionStarts starts_;
+  mutable std::optional<FunctionStarts> starts_;  // read when the first function without a name is asked for: a table is large
 };
 
 }  // namespace cuaudit::harness

@@ -43,12 +43,13 @@ while True:
     signal.pause()
 """
 
+# cred_expire is also how long a requeued task waits before it starts again; 120 s by default.
 CONF = """ClusterName=cuaudit
 SlurmctldHost={host}(127.0.0.1)
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
-AuthInfo=socket={dir}/munge.sock
+AuthInfo=socket={dir}/munge.sock,cred_expire=30
 CryptoType=crypto/munge
 SlurmctldPort={ctld}
 SlurmdPort={slurmd}
