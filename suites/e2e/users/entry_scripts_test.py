@@ -171,6 +171,15 @@ class TestScript(Script):
         self.assertEqual(shown, "a.cc:3:1: error: twice [readability-duplicate-include]\n")
         self.assertIn("  a.cc:3:1: error: twice [readability-duplicate-include]\n", end)
 
+    def test_clang_tidy_reads_while_tests_run(self):
+        self.put(self.tree / "bin/run-clang-tidy", "#!/bin/sh\nfor i in $(seq 3000); do grep -q '^ctest --preset dev' calls && break; sleep 0.01; done\n"
+                 "grep '^ctest --preset dev' calls >/dev/null && echo 'a.cc:3:1: error: seen beside the tests'\nexit 1\n")
+        done = self.run_script("test", "--all")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        shown = done.stdout.split("== tidy\n")[1].split("\nWhere the time went:")[0]
+        self.assertEqual(shown, "a.cc:3:1: error: seen beside the tests\n")
+        self.assertTrue(done.stdout.endswith("FAILED [tidy]\n"), done.stdout[-300:])
+
     def test_a_word_that_it_does_not_know(self):
         done = self.run_script("test", "--al")
         self.assertEqual(done.returncode, 2, done.stdout)
