@@ -120,10 +120,10 @@ if(CUAUDIT_FAST_LINKER)
   target_link_options(cuaudit_test_program INTERFACE -fuse-ld=${_linker})
 endif()
 
-# For code of the suites under ASan+UBSan: AddressSanitizer alone. What is tested stays under both, while UndefinedBehaviorSanitizer's checks of
-# the tests cost a quarter of their compile time. It does not fit tests of the rooms whose headers have much of the code (labels allocator and
-# threads): an inline function is compiled by the test as well, and the linker takes the first copy, which is the test's. Named after
-# cuaudit_instrument. GCC's precompiled header would have to be compiled the same way.
+# For code of the suites under ASan+UBSan: AddressSanitizer alone. UndefinedBehaviorSanitizer's checks of the tests cost a quarter of their
+# compile time. The sources of what is tested stay under both; not so an inline function of a header that the test compiles as well, since the
+# linker takes the first copy, which is the test's. So tests of the rooms with much code in headers (labels allocator and threads) keep both.
+# Named after cuaudit_instrument. GCC's precompiled header would have to be compiled the same way.
 add_library(cuaudit_address_alone INTERFACE)
 if(CUAUDIT_SANITIZE MATCHES "address.*undefined" AND NOT CUAUDIT_FUZZ AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(cuaudit_address_alone INTERFACE -fno-sanitize=undefined)

@@ -253,6 +253,8 @@ class AuditScript(Script):
                 self.assertRegex(done.stdout, "upload returned without cuStreamDestroy")
 
     def test_what_it_builds(self):
+        if not (options.build / "build.ninja").exists():
+            self.skipTest("another generator than Ninja")
         self.assertIn("cuaudit_complete", (options.root / "scripts/audit").read_text())
         built = subprocess.run(["ninja", "-C", options.build, "-t", "commands", "cuaudit_complete"], check=True, capture_output=True, text=True).stdout
         libraries = ["libcuda.so.1", "libcuaudit_host.so", "libcuaudit_host_basic.so"]
