@@ -107,6 +107,47 @@ CUresult MakeCallAt(const Step& step, driver::DriverRef driver, const std::uint6
   return kStacks[step.stack % kPlaces](kInstructions[step.caller % kPlaces], driver, step.call, words);
 }
 
+// Where the calls have got to. In CallReplay::Run one instruction makes all of them, which holds as long as the compiler cannot follow the
+// path: otherwise it writes the loop out for what it knows of the next turn, and equal calls come from several places. So what knows the
+// path is not inlined.
+class CallPath {
+ public:
+  explicit CallPath(const CallList& list) : list_(list) {}
+
+  // The call to make now; nullptr: the path ends here.
+  [[gnu::noinline]] const Step* Next() const noexcept {
+    if (stage_ == list_.stages.size()) return nullptr;
+    const Stage& here = list_.stages[stage_];
+    if (MayFail()) return &here.failing->step;
+    const std::vector<Step>& steps = in_rest_ ? here.rest : here.steps;
+    return next_ == steps.size() ? nullptr : &steps[next_];
+  }
+  [[gnu::noinline]] void Took(CUresult result) noexcept {
+    const bool may_fail = MayFail();
+    ++next_;
+    if (!may_fail) return;
+    next_ = 0;
+    in_rest_ = result == CUDA_SUCCESS;
+    if (in_rest_) return;
+    failed_ = result;
+    ++stage_;
+  }
+  [[gnu::noinline]] bool in_rest() const noexcept { return in_rest_; }
+  CUresult failed() const noexcept { return failed_; }
+
+ private:
+  bool MayFail() const noexcept {
+    const Stage& here = list_.stages[stage_];
+    return !in_rest_ && next_ == here.steps.size() && here.failing.has_value();
+  }
+
+  const CallList& list_;
+  std::size_t stage_ = 0;
+  std::size_t next_ = 0;  // of the steps, or of the rest
+  bool in_rest_ = false;
+  CUresult failed_ = CUDA_SUCCESS;
+};
+
 bool NamesAVariable(driver::CallId call) {
   const driver::BaseId base = driver::BaseOf(call);
   return base == driver::BaseId::ModuleGetGlobal || base == driver::BaseId::LibraryGetGlobal || base == driver::BaseId::LibraryGetManaged;
@@ -137,25 +178,11 @@ CallReplay::~CallReplay() {
 CUresult CallReplay::Run(driver::DriverRef driver) {
   if (room_ == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   values_ = homes_;
-  CUresult failed = CUDA_SUCCESS;
-  bool in_rest = false;
-  std::size_t next = 0;
-  for (std::size_t stage = 0; stage < list_.stages.size();) {
-    const Stage& here = list_.stages[stage];
-    const std::vector<Step>& steps = in_rest ? here.rest : here.steps;
-    const bool may_fail = next == steps.size() && !in_rest && here.failing.has_value();
-    if (next == steps.size() && !may_fail) break;
-    const Step& step = may_fail ? here.failing->step : steps[next];
-    const CUresult result = in_rest && !one_place_ ? MakeElsewhere(driver, step) : Make(driver, step);
-    ++next;
-    if (!may_fail) continue;
-    next = 0;
-    in_rest = result == CUDA_SUCCESS;
-    if (in_rest) continue;
-    failed = result;
-    ++stage;
+  CallPath path(list_);
+  while (const Step* const step = path.Next()) {
+    path.Took(path.in_rest() && !one_place_ ? MakeElsewhere(driver, *step) : Make(driver, *step));
   }
-  return failed;
+  return path.failed();
 }
 
 // The empty instruction keeps the function on the stack.

@@ -139,7 +139,9 @@ void ExpectDeficit(const Program& program, Kind kind, std::uint32_t stack, std::
   const CaseRow row(kind);
   const Judgement judgement = JudgeProgram(program, false);
   ExpectAt(judgement, Rule::Deficit, kind, stack);
-  if (!judgement.findings.empty()) EXPECT_EQ(judgement.findings[0].other.stack, before) << "the close before";
+  if (!judgement.findings.empty()) {
+    EXPECT_EQ(judgement.findings[0].other.stack, before) << "the close before";
+  }
 }
 
 CUAUDIT_CASE(Deficit, ThePrimaryContextIsReleasedAfterItsRetainFailed) {

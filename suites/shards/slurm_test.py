@@ -5,8 +5,9 @@
     slurm_test.py --tool build/dev/bin/cuaudit --program build/dev/bin/e2e/steps
 
 munged, slurmctld and slurmd run in a temporary directory, on loopback and on free ports, and are ended by their process ids. The script of
-`cuaudit slurm` is carried out as it is printed, but for the path of the tool: a wrapper stops task 3 of the first array after its first
-trial and has Slurm requeue it, which kills it with SIGKILL. Exit status: 0 equal, 1 not, 77 no Slurm here, or not root.
+`cuaudit slurm` is carried out as it is printed, but for the path of the tool: a wrapper holds task 3 of the first array in its second
+trial, which waits to end (steps.c), and has Slurm requeue it, which kills it with SIGKILL. Exit status: 0 equal, 1 not, 77 no Slurm here, or
+not root.
 """
 import argparse
 import json
@@ -26,17 +27,22 @@ DAEMONS = ("munged", "slurmctld", "slurmd")
 PATH = os.environ["PATH"] + ":/usr/sbin:/usr/local/sbin"
 
 WRAPPER = """#!{python}
-import os, signal, subprocess, sys
+import os, select, signal, subprocess, sys
 command = [{tool!r}, *sys.argv[1:]]
 first = os.environ.get("SLURM_RESTART_COUNT", "0") == "0"
 if sys.argv[1] != "run-shard" or os.environ["SLURM_ARRAY_TASK_ID"] != "{killed}" or os.environ["round"] != "1" or not first:
     os.execv(command[0], command)
-tool = subprocess.Popen(command + ["--jobs", "1"], stderr=subprocess.PIPE, text=True)
+asks, goes = (os.open(os.path.join({held!r}, name), os.O_RDWR) for name in ("asks", "goes"))
+tool = subprocess.Popen(command + ["--jobs", "1"], env={{**os.environ, "STEPS_HELD": {held!r}}})
+ended = os.pidfd_open(tool.pid)
 log = os.path.join(os.environ["plan"], "work", "1-{killed:04}", "program", "trials.jsonl")
-for line in tool.stderr:
-    sys.stderr.write(line)
+while True:
+    if ended in select.select([asks, ended], [], [])[0]:
+        sys.exit(f"the tool ended with status {{tool.wait()}} and was not killed")
+    os.read(asks, 1)
     if os.path.exists(log) and os.path.getsize(log):
         break
+    os.write(goes, b".")
 os.kill(tool.pid, signal.SIGSTOP)
 subprocess.run(["scontrol", "requeue", os.environ["SLURM_ARRAY_JOB_ID"] + "_{killed}"], check=True)
 while True:
@@ -169,8 +175,12 @@ def main():
             slurm.run(tool, "sweep", "--driver=sim", f"--format=json={local}", "--", *program)
             planned = slurm.run(tool, "plan", "--driver=sim", "--shards", str(SHARDS), "--to", str(plan), "--", *program)
             print(planned.stdout, planned.stderr)
+            held = directory / "held"
+            held.mkdir()
+            for name in ("asks", "goes"):
+                os.mkfifo(held / name)
             wrapper = directory / "wrapper"
-            wrapper.write_text(WRAPPER.format(python=sys.executable, tool=tool, killed=KILLED))
+            wrapper.write_text(WRAPPER.format(python=sys.executable, tool=tool, killed=KILLED, held=str(held)))
             wrapper.chmod(0o755)
             script = slurm.run(tool, "slurm", str(plan)).stdout
             script, count = re.subn(r"(?m)^tool=.*$", f"tool={wrapper}", script)

@@ -107,7 +107,9 @@ TEST_F(ResultFiles, ADamagedArchiveIsOneLine) {
   const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   for (const std::size_t size : {std::size_t{3}, std::size_t{20}, bytes.size() / 2, bytes.size() - 20}) {
     Put("cut.tar.gz", bytes.substr(0, size));
-    if (size > 3) EXPECT_EQ(Expected(Path("cut.tar.gz")), Path("cut.tar.gz") + ": expected a whole archive of a result directory") << size;
+    if (size > 3) {
+      EXPECT_EQ(Expected(Path("cut.tar.gz")), Path("cut.tar.gz") + ": expected a whole archive of a result directory") << size;
+    }
     const std::string line = Expected(Path("cut.tar.gz"));
     EXPECT_TRUE(line.starts_with(Path("cut.tar.gz") + ": expected ")) << line;
     EXPECT_EQ(line.find('\n'), std::string::npos);

@@ -70,7 +70,9 @@ TEST(ReduceCalls, TellsHowFarItHasCome) {
     EXPECT_EQ(told[i].tried, begins ? 0 : told[i - 1].tried + 1);
     EXPECT_LT(told[i].tried, told[i].planned);
     EXPECT_EQ(told[i].before, reduction->before);
-    if (i != 0) EXPECT_LE(told[i].left, told[i - 1].left);
+    if (i != 0) {
+      EXPECT_LE(told[i].left, told[i - 1].left);
+    }
   }
   EXPECT_EQ(told.front().left, reduction->before);
   EXPECT_EQ(told.back().left, CountCalls(reduction->list));
