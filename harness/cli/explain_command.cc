@@ -312,8 +312,7 @@ void AddLedger(const Observation& seen, Page* page) {
 Exit ExplainCommand(const Options& options) {
   if (!options.rule.empty()) return ExplainWord(options.rule);
   Progress progress(options.progress);
-  progress.Begin("steps", ShortName(options.operand));
-  progress.Show(0, kRecordingSteps);
+  progress.Step("reading " + ShortName(options.operand), 0, kRecordingSteps);
   Result<Observation> seen = ReadObservation(options.operand, Ending());
   progress.Clear();
   if (!seen.ok()) {
@@ -323,7 +322,7 @@ Exit ExplainCommand(const Options& options) {
   if (seen->recording != nullptr && !options.every_record) return ExplainRecording(options, std::move(*seen), &progress);
   const bool as_text = options.outputs.size() == 1 && options.outputs.front().format == Format::Text && options.output.empty();
   if (!as_text) return Refuse({Exit::Usage, "--format, --output: expected a recording: this journal is printed as text to stdout"});
-  progress.Show(1, kRecordingSteps);
+  progress.Step("printing " + ShortName(options.operand), 1, kRecordingSteps);
   Page page;
   AddHeader(seen->journal, &page);
   AddRecords(seen->journal, &page);

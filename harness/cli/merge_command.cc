@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
@@ -33,7 +34,7 @@ struct Merge {
   const PlanFolder& folder;
   const Rounds& rounds;
   const ShardSet& shards;
-  Progress progress;
+  std::unique_ptr<Progress> progress;
 
   const PlannedCase& Case(std::size_t i) const { return rounds.front().cases[i]; }
 
@@ -44,8 +45,8 @@ struct Merge {
     Result<FromShards> found = sweep.ok() ? TrialsOf(shards, rounds, i) : sweep.status();
     carried.status = found.status();
     if (!found.ok()) return carried;
-    progress.Begin("trials", rounds.front().project ? Case(i).name : "");
-    return CarryOutMerge(session, *sweep, SubjectOf(folder, Case(i)), std::move(*found), &progress);
+    progress->Begin("trials", rounds.front().project ? Case(i).name : "");
+    return CarryOutMerge(session, *sweep, SubjectOf(folder, Case(i)), std::move(*found), progress.get());
   }
 };
 
@@ -129,7 +130,7 @@ class ProjectMerge {
     if (how.at_a_time > 1) {
       jobs_ = std::max<std::size_t>(1, jobs / how.at_a_time);
       how.progress = &of_cases;
-      merge_.progress = Progress("none");  // several bars would write over each other
+      merge_.progress = std::make_unique<Progress>("none");  // several bars would write over each other
     }
     int signal = 0;
     Status done = CarryOutSideBySide(cases, how, &signal);
@@ -274,7 +275,7 @@ Exit MergeCommand(const Options& options) {
   }
   const ShardSet shards = ShardsOf(options, folder, *rounds);
   for (const std::string& fault : shards.faults) Say(fault);
-  Merge merge{options, folder, *rounds, shards, Progress(options.progress)};
+  Merge merge{options, folder, *rounds, shards, std::make_unique<Progress>(options.progress)};
   if (!rounds->front().project) return MergeProgram(std::move(merge));
   return ProjectMerge(std::move(merge), std::move(base)).Run();
 }

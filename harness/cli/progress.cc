@@ -73,7 +73,7 @@ std::string Progress::Rate(std::size_t done, std::size_t total, Clock::time_poin
   const double seconds = std::chrono::duration<double>(now - begun_).count();
   if (now - begun_ < kQuiet || done <= from_) return {};
   const double rate = static_cast<double>(done - from_) / seconds;
-  return fmt::format(", {:.3g} {} a second, about {} left", rate, unit_, RoughTime(static_cast<double>(total - done) / rate));
+  return fmt::format(", {:.3g} a second, about {} left", rate, RoughTime(static_cast<double>(total - done) / rate));
 }
 
 void Progress::Line(std::size_t done, std::size_t total) const {
@@ -86,7 +86,7 @@ void Progress::Show(std::size_t done, std::size_t total, Clock::time_point now) 
   if (form_ == ProgressForm::Bar) {
     const std::string head = name_.empty() ? "" : name_ + " ";
     const std::string after = after_.empty() ? "" : ", " + after_;
-    std::fprintf(to_, "\rcuaudit: %s%s%s%s\033[K", head.c_str(), ProgressBar(done, total).c_str(), Rate(done, total, now).c_str(),
+    std::fprintf(to_, "\rcuaudit: %s%s %s%s%s\033[K", head.c_str(), ProgressBar(done, total).c_str(), unit_, Rate(done, total, now).c_str(),
                  after.c_str());
     shown_ = true;
   } else if (form_ == ProgressForm::Lines && now - last_ >= kPause) {
@@ -99,6 +99,13 @@ void Progress::Show(std::size_t done, std::size_t total, Clock::time_point now) 
   }
 }
 
+void Progress::Step(const std::string& name, std::size_t done, std::size_t total, Clock::time_point now) {
+  if (done == 0) Begin("steps", name, {}, now);
+  else Rename(name);
+  if (form_ != ProgressForm::Plain) Show(done, total, now);
+  else if (done == 0) std::fprintf(to_, "cuaudit: %s\n", name_.c_str());
+}
+
 void Progress::Clear() {
   if (!shown_) return;
   std::fprintf(to_, "\r\033[K");
@@ -108,7 +115,13 @@ void Progress::Clear() {
 std::string ShortName(const std::string& path) {
   constexpr std::size_t kLongest = 40;
   const std::filesystem::path file = std::filesystem::path(path).lexically_normal();
-  return (file.has_filename() ? file : file.parent_path()).filename().string().substr(0, kLongest);
+  const std::string name = (file.has_filename() ? file : file.parent_path()).filename().string();
+  if (name.size() <= kLongest) return name;
+  constexpr unsigned kOfCharacter = 0xC0;  // these bits of a byte are 0x80 inside of a UTF-8 character
+  constexpr std::size_t kMostInside = 3;
+  std::size_t end = kLongest;
+  while (end > kLongest - kMostInside && (static_cast<unsigned char>(name[end]) & kOfCharacter) == 0x80U) --end;
+  return name.substr(0, end) + "…";
 }
 
 report::ReadSoFar ReadingOf(const std::string& path, Progress* progress) {

@@ -39,6 +39,9 @@ class Progress {
 
   explicit Progress(const std::string& progress);  // on stderr
   Progress(std::FILE* to, ProgressForm form, Clock::time_point now) : to_(to), form_(form), begun_(now), last_(now) {}
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  ~Progress() { Clear(); }  // however the command ends, nothing is written behind a bar
 
   // What is under way: "trials", in the case "3 of 12: pool" (empty: the only one). `after` is added to the bar: "slowest: pool, 12 s".
   // Rate and tenths begin anew.
@@ -48,6 +51,8 @@ class Progress {
   // The name alone changes.
   void Rename(const std::string& name);
   void Show(std::size_t done, std::size_t total, Clock::time_point now = Clock::now());
+  // A step begins, "reading field.journal", after `done` others. Plain has a line for the first one alone.
+  void Step(const std::string& name, std::size_t done, std::size_t total, Clock::time_point now = Clock::now());
   void Clear();
   // The line with the name of the case in front of it.
   std::string Named(const std::string& line) const { return name_.empty() ? line : name_ + ": " + line; }
@@ -69,7 +74,7 @@ class Progress {
   Clock::time_point last_;
 };
 
-// The end of a path, short enough for a bar.
+// The last name of a path, short enough for a bar: of a long one the first 40 bytes, or a few less so that no character is cut, and "…".
 std::string ShortName(const std::string& path);
 
 // Shows how far the reading of a result has come. Borrows `progress`.

@@ -103,8 +103,7 @@ struct Packed {
 Result<Packed> Pack(const std::string& path, const Options& options) {
   constexpr std::size_t kPackSteps = 2;
   Progress progress(options.progress);
-  progress.Begin("steps", ShortName(path));
-  progress.Show(0, kPackSteps);
+  progress.Step("reading " + ShortName(path), 0, kPackSteps);
   const Result<SparseFile> file = SparseFile::Open(path);
   if (!file.ok()) return file.status();
   faults::JournalView journal;
@@ -120,7 +119,7 @@ Result<Packed> Pack(const std::string& path, const Options& options) {
   packed.records = recording.records.size();
   packed.calls = static_cast<std::uint64_t>(std::count_if(recording.records.begin(), recording.records.end(), IsProgramCall));
   packed.flags = journal.header().flags.load();
-  progress.Show(1, kPackSteps);
+  progress.Step("writing " + ShortName(path), 1, kPackSteps);
   const std::string bytes = PackRecording(journal, recording);
   packed.bytes = bytes.size();
   const Status written = WriteFile(path, bytes, Exit::Failure);

@@ -149,7 +149,7 @@ Exit ExplainRecording(const Options& options, Observation seen, Progress* progre
   SiteTexts sites;
   sites.LookIn(options.modules);
   sites.MarkRuntimeOwned(seen.journal, &seen.ledger);
-  progress->Show(1, kRecordingSteps);
+  progress->Step("judging " + ShortName(options.operand), 1, kRecordingSteps);
   const report::Run run = ReportOfRecording(seen, options.operand, &sites);
   progress->Clear();
   const bool as_text = std::any_of(options.outputs.begin(), options.outputs.end(),
@@ -176,8 +176,7 @@ Exit CyclesOfRecording(const Options& options) {
     suppressions = std::move(*read);
   }
   Progress progress(options.progress);
-  progress.Begin("steps", ShortName(options.from_journal));
-  progress.Show(0, kRecordingSteps);
+  progress.Step("reading " + ShortName(options.from_journal), 0, kRecordingSteps);
   Result<Observation> seen = ReadObservation(options.from_journal, Ending());
   progress.Clear();
   const Status usable = seen.ok() ? CheckWhole(*seen) : seen.status();
@@ -187,7 +186,7 @@ Exit CyclesOfRecording(const Options& options) {
   sites.MarkRuntimeOwned(seen->journal, &seen->ledger);
   report::Run run = NewRun(*seen, report::Mode::Cycles);
   const std::string again = "cuaudit cycles --from-journal " + ShellQuote(options.from_journal);
-  progress.Show(1, kRecordingSteps);
+  progress.Step("judging " + ShortName(options.from_journal), 1, kRecordingSteps);
   const std::size_t cycles = CompareMarkedCycles(*seen, again, &sites, &run).size();
   progress.Clear();
   if (cycles < 2) {

@@ -46,12 +46,14 @@ Result<report::Audit> ReadShown(const std::string& path, const Options& options)
 
 // Shows how many shorter lists were tried, and how many calls are left.
 ToldReduction ReducingOf(Progress* progress) {
-  return [progress](const ReducedSoFar& now) {
+  return [progress, pass = std::optional<std::size_t>()](const ReducedSoFar& now) mutable {
     const std::string name = now.pass == 0 ? "looking for the cycle"
                                            : "pass " + std::to_string(now.pass) + ", " + std::to_string(now.left) + " of " +
                                                  std::to_string(now.before) + " calls left";
-    if (now.tried == 0) progress->Begin("lists", name);
+    // A bar of its own for each pass: the search for a cycle goes on after the passes of one.
+    if (pass != now.pass) progress->Begin("lists", name);
     else progress->Rename(name);
+    pass = now.pass;
     progress->Show(now.tried, now.planned);
   };
 }
@@ -255,8 +257,7 @@ Status RunTest(const Options& options, const WantedDefect& defect, const std::st
   launch.deadline_ms = kTestMs;
   int interrupted = 0;
   Progress progress(options.progress);
-  progress.Begin("tests", ShortName(command.front()));
-  progress.Show(0, 1);
+  progress.Step("running " + ShortName(command.front()), 0, 1);
   const Result<Ending> ending = RunToEnd(launch, &interrupted);
   progress.Clear();
   if (interrupted != 0) return {static_cast<Exit>(kSignalled + interrupted), "ended by a signal"};
@@ -317,8 +318,7 @@ Result<Reduced> ReduceFromRecording(const Options& options) {
   if (!options.program.empty()) return Status(Exit::Usage, path + ": the calls of a recording are reduced: expected no program");
   std::vector<Observation> runs(1);
   Progress progress(options.progress);
-  progress.Begin("steps", ShortName(path));
-  progress.Show(0, kRecordingSteps);
+  progress.Step("reading " + ShortName(path), 0, kRecordingSteps);
   Result<Observation> seen = ReadObservation(path, Ending());
   progress.Clear();
   if (!seen.ok()) return seen.status();
@@ -331,7 +331,7 @@ Result<Reduced> ReduceFromRecording(const Options& options) {
   SiteTexts sites;
   sites.MarkRuntimeOwned(runs.front().journal, &runs.front().ledger);
   report::Audit audit;
-  progress.Show(1, kRecordingSteps);
+  progress.Step("judging " + ShortName(path), 1, kRecordingSteps);
   audit.cases.emplace_back().runs.push_back(ReportOfRecording(runs.front(), path, &sites));
   progress.Clear();
   Result<WantedDefect> defect = FindDefect(audit, options.operands.front(), path);

@@ -76,7 +76,7 @@ template <typename Write>
 Exit WriteEach(const std::vector<Output>& outputs, std::size_t step, Progress* progress, Exit exit, const Write& write) {
   const std::size_t steps = step + outputs.size();
   for (const Output& output : outputs) {
-    progress->Show(step++, steps);
+    progress->Step(output.file.empty() ? "writing the result" : "writing " + ShortName(output.file), step++, steps);
     if (output.file.empty()) progress->Clear();
     const Status written = write(output);
     progress->Clear();
@@ -146,8 +146,7 @@ Exit CompareCommand(const Options& options) {
   if (!head.ok()) return Refuse(head.status());
   const Status suppressed = AcceptIn(options.suppressions, &*head);
   if (!suppressed.ok()) return Refuse(suppressed);
-  progress.Begin("steps");
-  progress.Show(0, 1 + options.outputs.size());
+  progress.Step("comparing", 0, 1 + options.outputs.size());
   CompareWith(std::move(*base), &*head);
   progress.Clear();
   head->comparison->fail_on = *policy;
@@ -207,7 +206,6 @@ Exit ReportCommand(const Options& options) {
   Progress progress(options.progress);
   const Result<report::Audit> audit = ReadAll(options.operands, &progress);
   if (!audit.ok()) return Refuse(audit.status());
-  progress.Begin("steps");
   return WriteEach(options.outputs, 0, &progress, Exit::Clean, [&](const Output& output) { return WriteAudit(*audit, output); });
 }
 

@@ -38,7 +38,7 @@ Result<Observation> RunInForeground(const Session& session, int* interrupted, Pr
       std::any_of(outputs.begin(), outputs.end(), [](const Output& one) { return one.file.empty() && one.format != Format::Text; });
   const Result<Ending> ending = RunToEnd(*launch, interrupted);
   if (!ending.ok()) return ending.status();
-  progress->Show(0, kRunSteps);
+  progress->Step("reading the records", 0, kRunSteps);
   Result<Observation> seen = ReadRun(session.subject(), journal, *ending);
   progress->Clear();
   return seen;
@@ -72,7 +72,6 @@ Exit RunCommand(const Options& options) {
   if (!session.ok()) return Refuse(session.status());
   int interrupted = 0;
   Progress progress(options.progress);
-  progress.Begin("steps");
   Result<Observation> seen = RunInForeground(*session, &interrupted, &progress);
   if (!seen.ok()) return Fail(seen.status(), *session);
   // When the program ended by the signal that cuaudit also received, the sender ended both. The run is then neither a crash nor complete,
@@ -102,7 +101,7 @@ Exit RunCommand(const Options& options) {
   JudgeOptions judge;
   judge.nothing_may_stay = as_expected && !options.allow_left;  // a program that failed had no chance to release what it held
   judge.own_orphans_count = options.orphans == "finding";
-  progress.Show(1, kRunSteps);
+  progress.Step("judging the records", 1, kRunSteps);
   AddFaultFree(*seen, session->Reproduce(), &sites, &run, judge);
   progress.Clear();
   const std::string table = options.write_lifetime.empty() ? std::string() : LifetimeTable(run);

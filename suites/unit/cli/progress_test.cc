@@ -21,6 +21,7 @@ namespace {
 
 using testing::ContainsRegex;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -62,8 +63,33 @@ TEST(Progress, OnATerminalIsABarThatIsRemoved) {
   progress.Show(1, 2, {});
   progress.Clear();
   progress.Clear();
-  EXPECT_EQ(Written(file), "\rcuaudit: " + ProgressBar(1, 2) + "\033[K\r\033[K");
+  EXPECT_EQ(Written(file), "\rcuaudit: " + ProgressBar(1, 2) + " trials\033[K\r\033[K");
   std::fclose(file);
+}
+
+TEST(Progress, ABarIsRemovedWithItsProgress) {
+  std::FILE* const file = std::tmpfile();
+  ASSERT_NE(file, nullptr);
+  Progress(file, ProgressForm::Bar, {}).Show(1, 2, {});
+  EXPECT_THAT(Written(file), EndsWith(" trials\033[K\r\033[K"));
+  std::fclose(file);
+}
+
+TEST(Progress, AStepHasANameAndPlainTheFirstOneAlone) {
+  for (const ProgressForm form : {ProgressForm::Bar, ProgressForm::Plain}) {
+    std::FILE* const file = std::tmpfile();
+    ASSERT_NE(file, nullptr);
+    {
+      Progress progress(file, form, {});
+      progress.Step("reading a\x1b", 0, 2, {});
+      progress.Step("judging a", 1, 2, {});
+    }
+    EXPECT_EQ(Written(file), form == ProgressForm::Plain
+                                 ? "cuaudit: reading a\\x1b\n"
+                                 : "\rcuaudit: reading a\\x1b " + ProgressBar(0, 2) + " steps\033[K\rcuaudit: judging a " +
+                                       ProgressBar(1, 2) + " steps\033[K\r\033[K");
+    std::fclose(file);
+  }
 }
 
 TEST(Progress, OnATerminalHasRateEstimateAndTheSlowestCase) {
@@ -74,10 +100,11 @@ TEST(Progress, OnATerminalHasRateEstimateAndTheSlowestCase) {
   progress.Begin("trials", "2 of 3: pool\x1b", "slowest: open, 12 s", start);
   progress.Show(10, 110, start);  // an earlier sweep's
   progress.Show(30, 110, start + std::chrono::seconds(4));
+  progress.Clear();
   const std::string text = Written(file);
   std::fclose(file);
-  EXPECT_THAT(text, HasSubstr("cuaudit: 2 of 3: pool\\x1b " + ProgressBar(10, 110) + ", slowest: open, 12 s\033[K"));
-  EXPECT_THAT(text, HasSubstr(ProgressBar(30, 110) + ", 5 trials a second, about 16 s left, slowest: open, 12 s\033[K"));
+  EXPECT_THAT(text, HasSubstr("cuaudit: 2 of 3: pool\\x1b " + ProgressBar(10, 110) + " trials, slowest: open, 12 s\033[K"));
+  EXPECT_THAT(text, HasSubstr(ProgressBar(30, 110) + " trials, 5 a second, about 16 s left, slowest: open, 12 s\033[K"));
 }
 
 TEST(Progress, PlainIsALineForEachTenthWhateverTheTime) {
@@ -94,8 +121,7 @@ TEST(Progress, PlainIsALineForEachTenthWhateverTheTime) {
   std::fclose(file);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 11) << text;
   EXPECT_THAT(text, testing::StartsWith("cuaudit: 1 of 2: pool: 3 of 30 trials so far\ncuaudit: 1 of 2: pool: 6 of 30 trials so far\n"));
-  EXPECT_THAT(text,
-              testing::EndsWith("27 of 30 trials so far\ncuaudit: 1 of 2: pool: 30 of 60 trials so far\ncuaudit: 1 of 2 runs so far\n"));
+  EXPECT_THAT(text, EndsWith("27 of 30 trials so far\ncuaudit: 1 of 2: pool: 30 of 60 trials so far\ncuaudit: 1 of 2 runs so far\n"));
 }
 
 TEST(Progress, SomethingElseIsCountedUnderTheSameName) {
@@ -119,7 +145,10 @@ TEST(Progress, AResultIsNamedByTheEndOfItsPath) {
   EXPECT_EQ(ShortName("results/1.0/"), "1.0");
   EXPECT_EQ(ShortName("/a/b/report.json"), "report.json");
   EXPECT_EQ(ShortName("./results/."), "results");
-  EXPECT_EQ(ShortName(std::string(10000, 'a')).size(), 40U);
+  EXPECT_EQ(ShortName(std::string(40, 'a')), std::string(40, 'a'));
+  EXPECT_EQ(ShortName(std::string(10000, 'a')), std::string(40, 'a') + "…");
+  EXPECT_EQ(ShortName(std::string(39, 'a') + "äb"), std::string(39, 'a') + "…") << "no half character";
+  EXPECT_EQ(ShortName(std::string(38, 'a') + "äb"), std::string(38, 'a') + "ä…");
   for (const char* const path : {"", "/", ".", ".."}) EXPECT_LE(ShortName(path).size(), 2U) << path;
 }
 
