@@ -279,6 +279,17 @@ void AddPlace(std::string_view what, const Observation& seen, const Site& site, 
   for (const report::Frame& frame : report::ShownFrames(place.stack)) page->Line("    {}", report::Describe(frame));
 }
 
+// Peer access has no handle: its number in the ledger is made of the two contexts.
+std::string NameOf(const Object& object) {
+  if (object.kind != driver::Kind::PeerAccess) return fmt::format("{:#x}", object.handle);
+  return fmt::format("of context {:#x} to {:#x}", object.context, object.parent);
+}
+
+std::string NameOf(const Observation& seen, const Violation& violation) {
+  if (violation.kind != driver::Kind::PeerAccess || violation.object < 0) return fmt::format("{:#x}", violation.handle);
+  return NameOf(seen.ledger.objects[static_cast<std::size_t>(violation.object)]);
+}
+
 void AddLedger(const Observation& seen, Page* page) {
   SiteTexts sites;
   page->Line("");
@@ -292,7 +303,7 @@ void AddLedger(const Observation& seen, Page* page) {
       continue;
     }
     ++count;
-    page->Line("{} {:#x}, {} bytes, {}", driver::Name(object.kind), object.handle, object.bytes, StateName(object.state));
+    page->Line("{} {}, {} bytes, {}", driver::Name(object.kind), NameOf(object), object.bytes, StateName(object.state));
     AddPlace("acquired by", seen, object.acquired, &sites, page);
   }
   if (count == 0) page->Line("nothing");
@@ -300,7 +311,7 @@ void AddLedger(const Observation& seen, Page* page) {
   page->Line("");
   page->Line("violations:");
   for (const Violation& violation : seen.ledger.violations) {
-    page->Line("{}: {} {:#x}", Name(violation.rule), driver::Name(violation.kind), violation.handle);
+    page->Line("{}: {} {}", Name(violation.rule), driver::Name(violation.kind), NameOf(seen, violation));
     AddPlace("shown by", seen, violation.where, &sites, page);
     AddPlace(report::OtherIs(violation.rule), seen, violation.other, &sites, page);
   }

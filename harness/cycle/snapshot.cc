@@ -39,7 +39,7 @@ bool AliveAt(const Object& object, std::uint64_t until) {
       return true;
     case State::Orphaned:
       // A cycle that destroys its own context leaves nothing in it.
-      return !object.own_context || object.released.begin > until;
+      return (!object.own_context && !object.ended_with_peer) || object.released.begin > until;
     case State::Released:
       return (object.released.begin > until && !GoesByItself(object)) || LostWithItsMemory(object);
   }

@@ -269,20 +269,6 @@ void Account::Orphan(std::uint64_t context, const Site& site, const Object* owne
   }
 }
 
-void Account::EndPeerAccess(std::uint64_t context, const Site& site) {
-  const auto found = by_peer_.find(context);
-  if (found == by_peer_.end()) return;
-  for (const std::int64_t index : found->second) {
-    Object& access = books_->object(index);
-    if (access.state != State::Live && access.state != State::ReleaseRefused) continue;
-    const bool refused = access.state == State::ReleaseRefused;
-    Close(index, refused ? State::ReleaseRefused : State::Orphaned, refused ? access.released : site);
-    access.own_context = true;
-    access.died_with_context = refused;
-  }
-  by_peer_.erase(found);
-}
-
 void Account::OrphanKind(Kind kind, std::uint64_t context, std::uint64_t heir, const Site& site) {
   for (const std::int64_t index : TakeChildren(context)) {
     Object& object = books_->object(index);

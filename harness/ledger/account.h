@@ -63,7 +63,8 @@ class Account {
   // Ends every live object of `context`, because the context has ended. `owner`: the object of the context that its creator destroyed, or
   // null when somebody else holds, made or ended it.
   void Orphan(std::uint64_t context, const Site& site, const Object* owner = nullptr);
-  // Ends peer access to the memory of `context`, which was destroyed. The context that had access goes on and has lost nothing.
+  // Ends peer access to the memory of `context`, which was destroyed or reset. The context that had access goes on and has lost nothing. In
+  // peer_access.cc.
   void EndPeerAccess(std::uint64_t context, const Site& site);
   // Number of times that a context with this handle has ended.
   std::uint64_t DeathsOf(std::uint64_t context) const {

@@ -5,12 +5,9 @@
 #include <iterator>
 
 namespace cuaudit::harness {
-namespace {
 
 using driver::Family;
 using driver::Kind;
-
-}  // namespace
 
 void Contexts::See(const faults::Record& record) {
   if (record.context == last_current_) return;
@@ -99,14 +96,18 @@ void Contexts::OrphanUnheld(const Primary& primary, const faults::Record& record
 // The CUDA Driver API says: "Resetting the primary context does not release it". The children end; the references stay.
 void Contexts::ResetPrimary(const faults::Record& record, Outcome outcome) {
   const auto found = primaries_.find(record.argument[0]);
-  if (found != primaries_.end() && Releases(outcome)) account_->Orphan(found->second.context, SiteOf(record));
+  if (found == primaries_.end() || !Releases(outcome)) return;
+  account_->Orphan(found->second.context, SiteOf(record));
+  account_->EndPeerAccess(found->second.context, SiteOf(record));
 }
 
 void Contexts::Create(const faults::Record& record) {
   Object context;
   context.kind = Kind::Context;
   context.handle = record.argument[0];
-  StackOf(record).entries.push_back({context.handle, -1, Origin::Created, false, record.cycle});
+  Stack& stack = StackOf(record);
+  stack.entries.push_back({context.handle, -1, Origin::Created, false, record.cycle});
+  stack.refused = 0;
   account_->Acquire(context, record);
 }
 
@@ -225,9 +226,6 @@ bool Contexts::IsOlder(const Stack& stack, std::uint32_t cycle) const {
   return top.cycle != cycle && (top.object < 0 || account_->books().object(top.object).state == State::Live);
 }
 
-// The program does not know of this entry. A pop that finds no other one takes it.
-void Contexts::DenyPush(const faults::Record& record) { ++StackOf(record).denied; }
-
 void Contexts::TryPutBack(const faults::Record& record) {
   Stack& stack = StackOf(record);
   stack.refused = record.argument[0];
@@ -294,6 +292,7 @@ void Contexts::NoteTaken(Stack& stack, const faults::Record& record, bool owed) 
 // The thread chose a context. When a pop of this cycle or of an earlier one had taken it, it is on the stack again. Answers that pop.
 std::optional<Contexts::Taken> Contexts::PutBack(Stack& stack, std::uint64_t context) {
   stack.refused = 0;
+  if (context == 0) return std::nullopt;
   for (std::vector<Taken>* const pops : {&stack.taken, &stack.owed}) {
     const auto same = std::find_if(pops->rbegin(), pops->rend(), [&](const Taken& taken) { return taken.context == context; });
     if (same == pops->rend()) continue;
@@ -308,7 +307,7 @@ std::optional<Contexts::Taken> Contexts::PutBack(Stack& stack, std::uint64_t con
 void Contexts::Set(const faults::Record& record) {
   Stack& stack = StackOf(record);
   const std::uint64_t context = record.argument[0];
-  const std::optional<Taken> former = context != 0 ? PutBack(stack, context) : std::nullopt;
+  const std::optional<Taken> former = PutBack(stack, context);
   if (context == 0) {
     if (!stack.entries.empty()) NoteTaken(stack, record, false);
     if (!stack.entries.empty()) TakeTop(stack, record, false);
@@ -367,6 +366,7 @@ void Contexts::BeginCycle(const faults::Record& record) {
   for (const Taken& taken : stack.owed) ReportTaken(stack, taken);
   stack.owed.clear();
   stack.taken.clear();
+  stack.refused = 0;
 }
 
 void Contexts::EndCycle(const faults::Record& record) {

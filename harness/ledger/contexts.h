@@ -47,7 +47,8 @@ class Contexts {
   void DestroyGreen(const faults::Record& record, Outcome outcome);
 
   void Push(const faults::Record& record);
-  void DenyPush(const faults::Record& record);
+  // The program does not know of this entry. A pop that finds no other one takes it.
+  void DenyPush(const faults::Record& record) { ++StackOf(record).denied; }
   // The plan refused a call that was to make a context current, perhaps one that the cycle had popped.
   void TryPutBack(const faults::Record& record);
   void Pop(const faults::Record& record, Outcome outcome);
@@ -55,7 +56,8 @@ class Contexts {
 
   // The context that the recorded calls of the thread made current; 0 when they made none current.
   std::uint64_t CurrentOf(std::uint32_t tid) const;
-  // The context that the plan did not let the thread make current; 0 when the thread has chosen one since, or none was refused.
+  // The context that the plan did not let the thread make current; 0 when the thread has chosen or made one or none since, when a cycle has
+  // begun, or when nothing was refused.
   std::uint64_t RefusedTo(std::uint32_t tid) const {
     const auto found = stack_of_thread_.find(tid);
     return found == stack_of_thread_.end() ? 0 : stacks_[found->second].refused;
@@ -103,7 +105,7 @@ class Contexts {
     bool pushed = false;
     std::uint32_t told_there = 0;  // pops that were carried out although the program was told that they failed
     std::uint32_t denied = 0;      // pushes that were
-    std::uint64_t refused = 0;     // context that the plan did not let the thread choose; 0: it has chosen one since
+    std::uint64_t refused = 0;     // context that the plan did not let the thread choose (RefusedTo)
   };
   struct Primary {
     std::vector<std::int64_t> references;

@@ -72,9 +72,10 @@ struct Object {
   // therefore no violation.
   bool told_alive = false;
   bool died_with_context = false;  // its release was refused, and its context ended later, so no release is possible any more
-  // For an orphaned object: the process created and destroyed the context itself, and created it in the same cycle as the object. Also for
-  // peer access that ended with the context whose memory could be used.
+  // For an orphaned object: the process created and destroyed the context itself, and created it in the same cycle as the object.
   bool own_context = false;
+  // Peer access that ended with the context whose memory could be used, whoever made that. Nothing is lost.
+  bool ended_with_peer = false;
 
   friend bool operator==(const Object&, const Object&) = default;
 };

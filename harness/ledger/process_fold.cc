@@ -47,36 +47,8 @@ void ProcessFold::CheckUses(const faults::Record& record, const EffectRow& row) 
   if (gone >= 0) account_.ViolateFoundation(record, record.argument[0], gone);
 }
 
-// True for a cuCtxDisablePeerAccess that cannot end anything:
-// - The peer was destroyed, which CheckUses has reported.
-// - The plan refused the call that was to make the right context current. That is a refused release of the access there.
-// - The driver says that there is no such access. It ended with the peer, as with a primary context whose last reference went.
-bool ProcessFold::EndsNoAccess(const faults::Record& record, Outcome outcome) {
-  const HandleEntry* const peer = account_.Find(Family::Context, record.argument[0]);
-  if (peer != nullptr && peer->top < 0 && peer->last >= 0 && !peer->borrowed) return true;
-  if (outcome != Outcome::Failed && outcome != Outcome::Refused) return false;
-  const auto access_of = [&](std::uint64_t context) {
-    faults::Record meant = record;
-    meant.context = context;
-    const HandleEntry* const entry = account_.Find(Family::PeerAccess, ObjectHandle(meant, driver::EffectOf(BaseOf(record))));
-    return entry == nullptr ? -1 : entry->top;
-  };
-  const std::int64_t here = access_of(record.context);
-  const std::uint64_t refused = contexts_.RefusedTo(record.tid);
-  const std::int64_t there = refused == 0 ? -1 : access_of(refused);
-  if (here < 0 && there >= 0) {
-    Object& access = account_.books().object(there);
-    access.state = State::ReleaseRefused;
-    access.released = SiteOf(record);
-    return true;
-  }
-  if (here < 0 || outcome == Outcome::Refused || record.result != CUDA_ERROR_PEER_ACCESS_NOT_ENABLED) return false;
-  account_.Close(here, State::Released, SiteOf(record));
-  return true;
-}
-
 void ProcessFold::Release(const faults::Record& record, const EffectRow& row, Outcome outcome) {
-  if (row.kind == Kind::PeerAccess && EndsNoAccess(record, outcome)) return;
+  if (row.kind == Kind::PeerAccess && SettleDeclinedPeerAccess(record, outcome)) return;
   const std::uint64_t handle = ObjectHandle(record, row);
   const std::int64_t capture = row.kind == Kind::StreamOrderedMemory ? graphs_.CaptureOf(record) : -1;
   const HandleEntry* const held = capture < 0 ? nullptr : account_.Find(Family::Pointer, handle);

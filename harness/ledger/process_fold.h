@@ -69,7 +69,7 @@ class ProcessFold {
   void FollowFoundations(const faults::Record& record, Told told);
   void TakeDescriptors(const faults::Record& record, const faults::Record& told);
   bool IsToldDescriptor(std::uint64_t descriptor);
-  bool EndsNoAccess(const faults::Record& record, Outcome outcome);
+  bool SettleDeclinedPeerAccess(const faults::Record& record, Outcome outcome);  // in peer_access.cc
   void Release(const faults::Record& record, const driver::EffectRow& row, Outcome outcome);
   void Acquire(const faults::Record& record, const driver::EffectRow& row);
   void AcquireUnowned(const faults::Record& record, const driver::EffectRow& row);

@@ -60,16 +60,23 @@ CycleSeen Look(const Evidence& trial, std::uint32_t cycle, const RehearsedCycle&
 }
 
 // True when the plan carried out the same acquisition before and told the program that it had failed. What such a call acquires has a name
-// that the program chooses (an address, or the peer of a context), so it can be acquired only once.
+// that the program chooses (an address, or the peer of a context), so it can be acquired only once. A program that has released it since
+// acquires it twice by itself.
 bool WasDoneUnderAfter(const Evidence& trial, const Record& failing) {
   const driver::EffectRow& row = driver::EffectOf(BaseOf(failing));
-  if (row.effect != driver::Effect::AcquiresGiven) return false;
-  const std::span<const std::uint32_t> calls = trial.own_calls();
-  return std::any_of(calls.begin(), calls.end(), [&](std::uint32_t index) {
+  const bool already =
+      failing.result == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED || failing.result == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+  if (row.effect != driver::Effect::AcquiresGiven || !already) return false;
+  bool there = false;
+  for (const std::uint32_t index : trial.own_calls()) {
     const Record& record = trial.record(index);
-    return BaseOf(record) == row.base && record.begin < failing.begin && OutcomeOf(record) == Outcome::After &&
-           ObjectHandle(record, row) == ObjectHandle(failing, row);
-  });
+    const driver::EffectRow& other = driver::EffectOf(BaseOf(record));
+    if (record.begin >= failing.begin || other.kind != row.kind || ObjectHandle(record, other) != ObjectHandle(failing, row)) continue;
+    const Outcome outcome = OutcomeOf(record);
+    if (other.base == row.base && outcome == Outcome::After) there = true;
+    if (driver::IsRelease(other.effect) && Releases(outcome)) there = false;
+  }
+  return there;
 }
 
 // An object acquired in `cycle` and still held at its end, beyond what the rehearsal holds there; null for none.

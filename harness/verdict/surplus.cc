@@ -153,7 +153,7 @@ Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial, cons
     return finding;
   };
   const auto Relied = [&](const Object& object) {
-    return object.state == State::Orphaned && object.own_context && !options.own_orphans_count;
+    return object.state == State::Orphaned && (object.ended_with_peer || (object.own_context && !options.own_orphans_count));
   };
   const bool recorded = (trial.journal->header().flags.load() & faults::kRecording) != 0;
   Groups leaks;

@@ -253,10 +253,11 @@ TEST(Devices, OneContextIsLostAndTheOtherDeviceGoesOn) {
 }
 
 // Peer access stays with the context, and the next cycle cannot enable it again.
-TEST(Devices, PeerAccessThatStaysEnabledIsALeak) {
+TEST(Devices, PeerAccessThatStaysEnabledIsLostAndStandsInTheWay) {
   const Audit audit = Two("sweep", "peer", {"--call=cuMemcpyPeer", "--depth=1"});
   EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
   EXPECT_THAT(audit.findings(), HasSubstr("orphaned peer_access 1"));
+  EXPECT_THAT(audit.findings(), HasSubstr("not_recovered"));
   EXPECT_THAT(audit.report["findings"].dump(), HasSubstr("cuCtxEnablePeerAccess"));
 }
 
@@ -268,6 +269,16 @@ TEST(Devices, PeerAccessOfOneDirectionIsLostWithTheOther) {
   const Audit right = Two("sweep", "both_ways_right");
   EXPECT_EQ(right.outcome.exit, 0) << right.findings() << right.outcome.err;
   EXPECT_EQ(right.result(), "clean") << right.findings();
+}
+
+// Peer access has no handle of its own.
+TEST(Devices, PeerAccessIsExplainedByItsTwoContexts) {
+  const std::string directory = TemporaryDirectory() + "/work";
+  RunCommand({Tool(), "run", "--driver=sim", "--devices=2", "--keep", "--work-dir", directory, "--output", "/dev/null", "--",
+              Program("leak_kind"), "peer_access", "1"});
+  const Outcome explained = RunCommand({Tool(), "explain", directory + "/run.journal"});
+  EXPECT_EQ(explained.exit, 0) << explained.err;
+  EXPECT_THAT(explained.out, ::testing::ContainsRegex("\npeer_access of context 0x[0-9a-f]+ to 0x[0-9a-f]+, 0 bytes, orphaned"));
 }
 
 TEST(Devices, PeerAccessThatIsDisabledIsSilence) {

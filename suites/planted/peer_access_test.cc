@@ -29,6 +29,8 @@ CUAUDIT_CASE(Leak, PeerAccessToTheOlderOfTwo) { ExpectFound(UndoesOnlyTheNewest,
 
 CUAUDIT_CASE(Leak, PeerAccessWhoseContextCouldNotBeMadeCurrent) { ExpectFound(CannotGoBackToDisable, Rule::Leak, 104); }
 
+CUAUDIT_CASE(Leak, PeerAccessDisabledInTheWrongDirection) { ExpectFound(DisablesTheWrongDirection, Rule::Leak, 104); }
+
 // Either context of the pair tells one access from another.
 CUAUDIT_CASE(Leak, PeerAccessOfAnotherPair) {
   const CaseRow row(Kind::PeerAccess);
@@ -64,6 +66,39 @@ CUAUDIT_CASE(UseAfterRelease, PeerAccessToADestroyedContext) {
   t.Call(driver::CallId::CtxDestroy_v2).In(0, kOwnPeer).Context(kOwnPeer);
   DisablePeer(&t, kFirstPrimary, kOwnPeer).Fails(CUDA_ERROR_CONTEXT_IS_DESTROYED);
   EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release context")) << "told once, of the context";
+}
+
+CUAUDIT_CASE(UseAfterRelease, PeerAccessToADestroyedContextThatWasDisabledBefore) {
+  Trace t;
+  t.Call(driver::CallId::CtxCreate_v2).Out(0, kOwnPeer).Context(0);
+  EnablePeer(&t, kFirstPrimary, kOwnPeer);
+  DisablePeer(&t, kFirstPrimary, kOwnPeer);
+  t.Call(driver::CallId::CtxDestroy_v2).In(0, kOwnPeer).Context(kOwnPeer);
+  DisablePeer(&t, kFirstPrimary, kOwnPeer).Fails(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release context")) << "told once, of the context";
+}
+
+// The program was told that the first call had failed, and disables correctly. In the next cycle it enables twice, for a flag of its own.
+CUAUDIT_CASE(NotRecovered, PeerAccessEnabledTwiceAfterItWasDisabled) {
+  const auto cycles = [](bool faulted) {
+    MarkedCycles all;
+    for (const std::uint32_t cycle : {1U, 2U}) {
+      all.Begin();
+      const bool twice = faulted && cycle == 2;
+      Step enable = EnablePeer(&all.trace, kCallers, kPeerPrimary).Stack(1).Cycle(cycle);
+      if (faulted && cycle == 1) enable.After();
+      if (twice) EnablePeer(&all.trace, kCallers, kPeerPrimary).Stack(3).Cycle(cycle).Fails(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+      DisablePeer(&all.trace, kCallers, kPeerPrimary).Stack(2).Cycle(cycle);
+      all.End(!faulted ? CUDA_SUCCESS : cycle == 1 ? CUDA_ERROR_LAUNCH_FAILED : CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+    }
+    return all.trace;
+  };
+  const JournalImage before(cycles(false));
+  const JournalImage after(cycles(true));
+  const harness::Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].rule, Rule::NotRecovered);
+  EXPECT_EQ(judgement.findings[0].where.stack, 3U);
 }
 
 }  // namespace

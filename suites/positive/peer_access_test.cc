@@ -23,6 +23,7 @@ CUAUDIT_CASE(Leak, PeerAccessIsUndone) {
   ExpectRight(LeavesTheCallersContextWithAccess);
   ExpectRight(UndoesOnlyTheNewest);
   ExpectRight(CannotGoBackToDisable);
+  ExpectRight(DisablesTheWrongDirection);
 }
 
 // A later choice of a context ends what the refused one excuses: the program could have gone back by then.
@@ -138,6 +139,41 @@ CUAUDIT_CASE(Leak, PeerAccessThatEndedWithThePrimaryContextOfThePeer) {
     t.ReleasePrimary(1);
     EXPECT_THAT(Left(t.Fold()), IsEmpty());
     EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+  }
+}
+
+// The driver says that the peer is gone: its last reference was the program's.
+CUAUDIT_CASE(Leak, PeerAccessWhosePeerIsDestroyedForTheDriver) {
+  const CaseRow row(Kind::PeerAccess);
+  Trace t;
+  t.Retain(kPeerPrimary, 1);
+  EnablePeer(&t, kCallers, kPeerPrimary);
+  t.ReleasePrimary(1);
+  DisablePeer(&t, kCallers, kPeerPrimary).Fails(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  EXPECT_THAT(Left(t.Fold()), IsEmpty());
+  EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+}
+
+// A reset of the peer ends the access. It may be disabled all the same, or enabled again.
+CUAUDIT_CASE(Orphaned, PeerAccessThatEndedWithAResetOfThePeer) {
+  enum class Then { Nothing, IsGone, IsNotEnabled, Again };
+  for (const Then then : {Then::Nothing, Then::IsGone, Then::IsNotEnabled, Then::Again}) {
+    const CaseRow row(Kind::PeerAccess);
+    Trace t;
+    t.Retain(kPeerPrimary, 1);
+    EnablePeer(&t, kCallers, kPeerPrimary);
+    t.Call(CallId::DevicePrimaryCtxReset_v2).In(0, 1).Context(kCallers);
+    if (then == Then::Again) EnablePeer(&t, kCallers, kPeerPrimary);
+    if (then != Then::Nothing) {
+      Step disable = DisablePeer(&t, kCallers, kPeerPrimary);
+      if (then == Then::IsGone) disable.Fails(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+      if (then == Then::IsNotEnabled) disable.Fails(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+    }
+    t.ReleasePrimary(1);
+    const bool was_disabled = then == Then::IsGone || then == Then::IsNotEnabled;
+    const std::vector<std::string> noted(was_disabled ? 0 : 1, "peer_access 1 relied_on_context");
+    EXPECT_EQ(Left(t.Fold()), noted) << static_cast<int>(then);
+    EXPECT_THAT(Wrong(t.Fold()), IsEmpty()) << static_cast<int>(then);
   }
 }
 

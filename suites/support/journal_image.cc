@@ -149,7 +149,8 @@ std::size_t CountDefects(const std::vector<harness::TrialFinding>& findings) {
 std::size_t CountLosses(const harness::Ledger& ledger) {
   std::vector<WrongThing> things;
   for (const harness::Object& object : ledger.objects) {
-    const bool lost = object.state == harness::State::Live || (object.state == harness::State::Orphaned && !object.own_context);
+    const bool relied = object.own_context || object.ended_with_peer;
+    const bool lost = object.state == harness::State::Live || (object.state == harness::State::Orphaned && !relied);
     if (!lost || driver::DiesWithOf(object.kind) == driver::DiesWith::Parent || object.kind == driver::Kind::ContextStackEntry) continue;
     things.push_back({Rule::Leak, object.kind, PlaceOf(object.acquired)});
   }

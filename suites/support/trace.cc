@@ -203,7 +203,7 @@ std::vector<std::string> Left(const harness::Ledger& ledger) {
   std::map<std::tuple<driver::Kind, harness::State, bool>, int> counts;
   for (const harness::Object& object : ledger.objects) {
     if (object.state == harness::State::Released || driver::DiesWithOf(object.kind) == driver::DiesWith::Parent) continue;
-    const bool relied = object.state == harness::State::Orphaned && object.own_context;
+    const bool relied = object.state == harness::State::Orphaned && (object.own_context || object.ended_with_peer);
     ++counts[{object.kind, object.state, relied}];
     // An entry left on a context stack is a violation, and no leak beside.
     if (object.kind == driver::Kind::ContextStackEntry && object.state == harness::State::Live) continue;

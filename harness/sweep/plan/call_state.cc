@@ -25,7 +25,9 @@ using faults::RecordKind;
 constexpr std::uint64_t kMany = 3;  // only for coarse states
 
 // An orphaned object is left, too: it was lost before its context ended. The end of the program's own context releases what lies in it.
-bool IsLeft(const Object& object) { return object.state != State::Released && !(object.state == State::Orphaned && object.own_context); }
+bool IsLeft(const Object& object) {
+  return object.state != State::Released && !(object.state == State::Orphaned && (object.own_context || object.ended_with_peer));
+}
 
 bool IsDriverObject(const Object& object) { return object.acquired.record_kind == RecordKind::Call; }
 

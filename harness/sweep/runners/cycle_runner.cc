@@ -44,12 +44,13 @@ bool CanLieThere(driver::Kind kind) {
          kind != driver::Kind::GreenContext;
 }
 
-// True when a call from `ticket` on has the object among its arguments.
+// True when a call from `ticket` on has the object among its arguments, or for peer access its peer.
 bool IsNamedFrom(const Evidence& run, std::uint64_t ticket, const Object& object) {
+  const std::uint64_t name = object.kind == driver::Kind::PeerAccess ? object.parent : object.handle;
   const std::vector<std::uint32_t>& calls = run.facts().calls;
   return std::any_of(calls.rbegin(), calls.rend(), [&](std::uint32_t index) {
     const Record& call = run.record(index);
-    return call.begin >= ticket && std::find(std::begin(call.argument), std::end(call.argument), object.handle) != std::end(call.argument);
+    return call.begin >= ticket && std::find(std::begin(call.argument), std::end(call.argument), name) != std::end(call.argument);
   });
 }
 

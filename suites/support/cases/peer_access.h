@@ -85,6 +85,19 @@ inline Trace CannotGoBackToDisable(Run run) {
   return t;
 }
 
+// When the second direction is refused, the failing path disables that one instead of the first. It gives back as often as it took, so
+// nobody else misses anything.
+inline Trace DisablesTheWrongDirection(Run run) {
+  Trace t;
+  EnablePeer(&t, kCallers, kPeerPrimary).Stack(104);
+  Step second = EnablePeer(&t, kPeerPrimary, kCallers).Stack(105);
+  if (run == Run::FaultFree) DisablePeer(&t, kPeerPrimary, kCallers).Stack(106);
+  if (run != Run::FaultFree) second.Refused();
+  if (run == Run::Wrong) DisablePeer(&t, kPeerPrimary, kCallers).Stack(107).Fails(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+  if (run != Run::Wrong) DisablePeer(&t, kCallers, kPeerPrimary).Stack(108);
+  return t;
+}
+
 // The caller has enabled the access, so the library's own call is declined. Its failing path disables what is the caller's.
 inline Trace DisablesTheCallers(Run run) {
   Trace t;

@@ -21,14 +21,21 @@ TEST(ContextStack, APopThatFailedTakesNothing) {
   EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
 }
 
-// A thread meant the context that the plan refused, until it chooses another one.
+// A thread meant the context that the plan refused, until it chooses or makes another one, or none, or until the next cycle.
 TEST(PeerAccess, IsMeantInTheContextThatThePlanRefused) {
-  enum class Then { Nothing, IsRefused, Set, Push, AnotherThread };
-  for (const Then then : {Then::Nothing, Then::IsRefused, Then::Set, Then::Push, Then::AnotherThread}) {
+  enum class Then { Nothing, IsRefused, Set, SetNone, Push, Create, Cycle, AnotherThread };
+  for (const Then then :
+       {Then::Nothing, Then::IsRefused, Then::Set, Then::SetNone, Then::Push, Then::Create, Then::Cycle, Then::AnotherThread}) {
     Trace t;
     t.Call(CallId::CtxEnablePeerAccess).In(0, 0xb).Context(0xa);
     t.Call(CallId::CtxSetCurrent).In(0, 0xa).Context(0xb).Refused();
     if (then == Then::Set) t.Call(CallId::CtxSetCurrent).In(0, 0xc).Context(0xb);
+    if (then == Then::SetNone) t.Call(CallId::CtxSetCurrent).In(0, 0).Context(0xb);
+    if (then == Then::Create) {
+      t.Call(CallId::CtxCreate_v2).Out(0, 0xd).Context(0xb);
+      t.Call(CallId::CtxDestroy_v2).In(0, 0xd).Context(0xd);
+    }
+    if (then == Then::Cycle) t.Mark(faults::MarkKind::CycleBegin).Cycle(2);
     if (then == Then::Push) {
       t.Push(0xc).Context(0xb);
       t.Pop(0xc).Context(0xc);
