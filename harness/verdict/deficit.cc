@@ -58,8 +58,7 @@ const Record* CallAt(const Evidence& run, const Site& site) {
   return found != calls.end() && run.record(*found).begin == site.begin ? &run.record(*found) : nullptr;
 }
 
-// True when both calls release a reference of the same device's context, pop from the stack of the same thread, or end the same peer
-// access.
+// True when both calls give back the same: a reference of one device's context, an entry of one thread's stack, or one peer access.
 bool GiveTheSame(const Evidence& run, Kind kind, const Site& one, const Site& other) {
   const Record* const first = CallAt(run, one);
   const Record* const second = CallAt(run, other);
