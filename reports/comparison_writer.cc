@@ -279,7 +279,7 @@ bool WriteComparisonText(const Audit& audit, std::ostream& out, bool colour) {
   AppendLeftOut(audit, &page);
   AppendFixed(comparison, &page);
   AppendTaken(audit, &page);
-  out.write(page.text.data(), static_cast<std::streamsize>(page.text.size()));
+  out << page.text;
   out.flush();
   return out.good();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "reports/escape.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "reports/message.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "reports/sarif_places.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 

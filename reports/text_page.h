@@ -2,7 +2,7 @@
 // text_page.h: the buffer that the parts of the text report write into. Strings from the run must pass ForTerminal before they get here.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdint>
 #include <iterator>
@@ -19,7 +19,7 @@ inline constexpr std::string_view kBold = "\x1b[1m";
 inline constexpr std::string_view kDim = "\x1b[2m";
 
 struct Page {
-  fmt::memory_buffer text;
+  std::string text;
   bool colour = false;
 
   template <typename... Args>

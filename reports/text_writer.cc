@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "reports/text_writer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -280,7 +280,7 @@ bool WriteText(const Run& run, std::ostream& out, const TextOptions& options) {
   }
   AppendNotReached(run, &page);
   AppendNotes(run, &page);
-  out.write(page.text.data(), static_cast<std::streamsize>(page.text.size()));
+  out << page.text;
   out.flush();
   return out.good();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "harness/cli/recording_report.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <string.h>
 
 #include <algorithm>
@@ -215,10 +215,10 @@ class Lines {
   void Place(const report::Acquired& place, std::string_view indent) {
     for (const report::Frame& frame : report::ShownFrames(place.stack)) Add("{}{}", indent, report::ForTerminal(report::Describe(frame)));
   }
-  std::string Take() const { return {text_.data(), text_.size()}; }
+  const std::string& Take() const { return text_; }
 
  private:
-  fmt::memory_buffer text_;
+  std::string text_;
 };
 
 std::string Moment(std::uint64_t hundredths) {

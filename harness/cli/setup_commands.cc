@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <cuda.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/resource.h>
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "harness/kit/issue_text.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "reports/html/place_table.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
