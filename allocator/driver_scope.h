@@ -123,7 +123,6 @@ inline CUresult ContextOf(driver::DriverRef driver, CUstream stream, CUcontext* 
 
 // Memory whose release failed but may have been done all the same: freed again only while it is proved to be ours.
 //
-//   Owns      nothing.
 //   Threads   not thread-safe; guarded by what guards the memory.
 //   Errors    CUresult as the driver gave it.
 //   Faults    PointerGetAttribute, and what the caller frees with.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // options.h: how an allocator rounds, splits, reuses and gives back, as plain data.
 //
-//   Owns      nothing.
 //   Units     bytes; fractions of a device's memory from 0 to 1.
 //   Errors    Check answers nullptr, or what is wrong in one line ("max_split_size: 20971520 or more, or 0 for no limit").
 //   Faults    makes no driver calls.

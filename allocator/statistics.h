@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // statistics.h: what an allocator counts.
 //
-//   Owns      nothing; a copy of counters.
 //   Units     blocks, segments, bytes, calls.
 //   Threads   a copy taken while other threads allocate is of no single moment. Peaks are exact with one thread; with several, a peak of
 //             `allocated` and `requested` may be off by 64 MiB and what fits into a thread cache for each other thread.

@@ -25,7 +25,6 @@ std::vector<std::pair<std::string, std::int64_t>> ListStatistics(const Statistic
 
 // The text that goes with an allocation that failed: what was asked for, where the memory is, what was tried.
 //
-//   Owns      nothing.
 //   Threads   values.
 //   Units     bytes; texts name them as 512 B, 20.00 MiB, 1.50 GiB.
 //   Errors    throw bad_alloc; the form with a buffer needs no memory and cuts the text when it is too small.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // counters.h: what one thread allocated and freed on one device, and the sum over all threads with its peak.
 //
-//   Owns      nothing.
 //   Threads   Counters: Raise and Lower by their thread alone, reading by anybody; the Shared forms by anybody. Totals: under its lock.
 //   Units     blocks and bytes.
 //   Faults    makes no driver calls.

@@ -4,7 +4,6 @@
 //   Pinned    the gate holds one more reference of each primary context that the program retains, so that releasing the last own one
 //             does not destroy, and so hide, what was leaked inside it.
 //   Process   nothing is held: for programs whose runtime keeps things until exit.
-//   Owns      nothing; an enumeration.
 //   Faults    makes no driver calls.
 #pragma once
 

@@ -2,7 +2,6 @@
 // treap.h: an ordered binary tree of nodes that their owner allocates.
 //
 //   Node      has `left`, `right` and a key that is unique in its tree.
-//   Owns      nothing.
 //   Source    treaps after Seidel and Aragon. Priorities are hashes of the key, so the shape is deterministic.
 #pragma once
 
