@@ -23,6 +23,7 @@
 #include "harness/process/shell.h"
 #include "harness/recording/recording.h"
 #include "harness/verdict/death.h"
+#include "harness/verdict/evidence/site_keys.h"
 #include "reports/escape.h"
 #include "reports/text_writer.h"
 

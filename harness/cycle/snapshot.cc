@@ -10,6 +10,7 @@
 #include "harness/ledger/kept_contexts.h"
 #include "harness/ledger/rules.h"
 #include "harness/sweep/findings/aggregate.h"
+#include "harness/verdict/evidence/site_keys.h"
 #include "reports/message.h"
 
 namespace cuaudit::harness {

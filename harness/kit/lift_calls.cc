@@ -20,7 +20,8 @@
 #include "harness/kit/parameters.h"
 #include "harness/kit/recorded_runs.h"
 #include "harness/ledger/arguments.h"
-#include "harness/verdict/judge.h"
+#include "harness/verdict/evidence/evidence.h"
+#include "harness/verdict/evidence/site_keys.h"
 
 namespace cuaudit::harness {
 namespace {

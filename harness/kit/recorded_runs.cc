@@ -9,7 +9,7 @@
 
 #include "harness/ledger/arguments.h"
 #include "harness/ledger/ledger.h"
-#include "harness/verdict/judge.h"
+#include "harness/verdict/evidence/evidence.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -61,10 +61,10 @@ struct Object {
   std::uint32_t cycle = 0;
   bool library_kept = false;  // the C library or an interpreter keeps it on purpose
   // A host block of a loaded library or of a thread, which have rows of their own (faults::kPartOfOther). Also set for host resources of a
-  // helper process that never calls the driver, and for all of them when the probes stopped early (harness/verdict/driver_owned.h).
+  // helper process that never calls the driver, and for all of them when the probes stopped early (harness/verdict/host/driver_owned.h).
   bool part_of_other = false;
   bool event_or_pipe = false;  // a descriptor that a census found and that is an event or a pipe
-  bool driver_owned = false;   // the driver itself took this host resource (harness/verdict/driver_owned.h); Fold leaves it false
+  bool driver_owned = false;   // the driver itself took this host resource (harness/verdict/host/driver_owned.h); Fold leaves it false
   Site acquired;
   Site released;  // the call that released or orphaned it, or whose release was refused
   Site retried;   // for a released object, the earlier refused release; otherwise record_kind is Empty

@@ -6,6 +6,7 @@
 #include "harness/cycle/growth.h"
 #include "harness/lifecycle/host_records.h"
 #include "harness/lifecycle/trial_world.h"
+#include "harness/verdict/evidence/site_keys.h"
 
 namespace cuaudit::harness {
 namespace {

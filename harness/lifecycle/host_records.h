@@ -25,7 +25,7 @@
 #include "harness/lifecycle/trial_evidence.h"
 #include "harness/probes/host_meters.h"
 #include "harness/sweep/run/trial.h"
-#include "harness/verdict/judge.h"
+#include "harness/verdict/evidence/finding.h"
 #include "include/cuaudit/lifecycle.h"
 
 namespace cuaudit::harness {

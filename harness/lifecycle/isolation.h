@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "harness/process/status.h"
-#include "harness/verdict/judge.h"
+#include "harness/verdict/evidence/evidence.h"
 
 namespace cuaudit::harness {
 

@@ -22,6 +22,7 @@
 #include "harness/sweep/run/kept_trial.h"
 #include "harness/sweep/run/rehearsal.h"
 #include "harness/sweep/sweep_engine.h"
+#include "harness/verdict/evidence/site_keys.h"
 #include "reports/defect_words.h"
 #include "reports/message.h"
 

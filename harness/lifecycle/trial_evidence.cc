@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "faults/driver/effects.h"
+#include "harness/verdict/context/put_back.h"
 #include "harness/verdict/deficit.h"
-#include "harness/verdict/put_back.h"
 
 namespace cuaudit::harness {
 namespace {

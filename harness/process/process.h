@@ -24,7 +24,7 @@
 
 #include "harness/process/files.h"
 #include "harness/process/status.h"
-#include "harness/verdict/judge.h"
+#include "harness/verdict/evidence/evidence.h"
 
 namespace cuaudit::harness {
 

@@ -14,6 +14,7 @@
 #include "faults/plan/fault.h"
 #include "harness/process/files.h"
 #include "harness/verdict/death.h"
+#include "harness/verdict/evidence/site_keys.h"
 #include "reports/audit.h"
 
 namespace cuaudit::harness {

@@ -12,7 +12,7 @@
 #include "harness/sweep/findings/shrink.h"
 #include "harness/sweep/plan/plan_file.h"
 #include "harness/sweep/sweep_engine.h"
-#include "harness/verdict/judge.h"
+#include "harness/verdict/evidence/site_keys.h"
 
 namespace cuaudit::harness {
 

@@ -11,6 +11,7 @@
 
 #include "faults/driver/kinds.h"
 #include "faults/driver/result.h"
+#include "harness/verdict/evidence/site_keys.h"
 
 namespace cuaudit::harness {
 namespace {

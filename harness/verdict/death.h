@@ -4,7 +4,9 @@
 
 #include <string>
 
-#include "harness/verdict/judge.h"
+#include "harness/verdict/evidence/evidence.h"
+#include "harness/verdict/evidence/finding.h"
+#include "harness/verdict/verdict.h"
 
 namespace cuaudit::harness {
 

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "harness/ledger/arguments.h"
-#include "harness/verdict/closed_descriptors.h"
-#include "harness/verdict/counted_places.h"
+#include "harness/verdict/context/counted_places.h"
+#include "harness/verdict/evidence/site_keys.h"
+#include "harness/verdict/host/closed_descriptors.h"
 #include "harness/verdict/rehearsed.h"
-#include "harness/verdict/site_keys.h"
 
 namespace cuaudit::harness {
 namespace {

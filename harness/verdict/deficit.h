@@ -9,9 +9,12 @@
 #include <span>
 #include <vector>
 
-#include "harness/verdict/judge.h"
+#include "harness/verdict/evidence/evidence.h"
+#include "harness/verdict/evidence/finding.h"
 
 namespace cuaudit::harness {
+
+class Rehearsed;
 
 // Adds findings of the rules deficit and null_released to what the trial did wrong. Where the ledger has blamed a later call for the same
 // loss (the owner's release finds nothing left), the finding moves to the call that took it.

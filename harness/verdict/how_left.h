@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "harness/verdict/judge.h"
+#include "harness/verdict/evidence/evidence.h"
 
 namespace cuaudit::harness {
 

@@ -7,10 +7,11 @@
 
 #include "faults/driver/effects.h"
 #include "harness/ledger/rules.h"
+#include "harness/verdict/context/put_back.h"
 #include "harness/verdict/death.h"
 #include "harness/verdict/deficit.h"
-#include "harness/verdict/driver_owned.h"
-#include "harness/verdict/put_back.h"
+#include "harness/verdict/evidence/site_keys.h"
+#include "harness/verdict/host/driver_owned.h"
 #include "harness/verdict/recovery.h"
 #include "harness/verdict/rehearsed.h"
 #include "harness/verdict/said.h"

@@ -13,9 +13,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "harness/verdict/judge.h"
+#include "harness/verdict/evidence/evidence.h"
+#include "harness/verdict/judgement.h"
 
 namespace cuaudit::harness {
+
+class Rehearsed;
 
 struct RecoveryCheck {
   Recovery recovery = Recovery::NoFault;

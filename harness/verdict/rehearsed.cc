@@ -5,10 +5,10 @@
 
 #include "faults/driver/effects.h"
 #include "harness/ledger/rules.h"
-#include "harness/verdict/counted_places.h"
-#include "harness/verdict/driver_owned.h"
-#include "harness/verdict/put_back.h"
-#include "harness/verdict/site_keys.h"
+#include "harness/verdict/context/counted_places.h"
+#include "harness/verdict/context/put_back.h"
+#include "harness/verdict/evidence/site_keys.h"
+#include "harness/verdict/host/driver_owned.h"
 
 namespace cuaudit::harness {
 

@@ -19,7 +19,7 @@
 
 #include "faults/driver/call_id.h"
 #include "harness/ledger/kept_contexts.h"
-#include "harness/verdict/judge.h"
+#include "harness/verdict/evidence/evidence.h"
 
 namespace cuaudit::harness {
 

@@ -15,9 +15,12 @@
 
 #include <vector>
 
-#include "harness/verdict/judge.h"
+#include "harness/verdict/evidence/evidence.h"
+#include "harness/verdict/judgement.h"
 
 namespace cuaudit::harness {
+
+class Rehearsed;
 
 struct Reporting {
   Said said = Said::Nothing;

@@ -7,6 +7,7 @@
 
 #include "faults/driver/effects.h"
 #include "faults/driver/result.h"
+#include "harness/verdict/evidence/site_keys.h"
 #include "harness/verdict/rehearsed.h"
 
 namespace cuaudit::harness {

@@ -20,10 +20,13 @@
 #include <string>
 #include <vector>
 
-#include "harness/verdict/judge.h"
+#include "harness/verdict/evidence/evidence.h"
+#include "harness/verdict/judgement.h"
 #include "harness/verdict/said.h"
 
 namespace cuaudit::harness {
+
+class Rehearsed;
 
 enum class StepName : std::uint8_t { Init, Work, Teardown, SecondTeardown, Destructor };
 inline constexpr std::size_t kSteps = 5;

@@ -11,12 +11,12 @@
 
 #include "faults/driver/effects.h"
 #include "harness/ledger/rules.h"
-#include "harness/verdict/driver_owned.h"
+#include "harness/verdict/context/own_contexts.h"
+#include "harness/verdict/context/restored_entries.h"
+#include "harness/verdict/evidence/site_keys.h"
+#include "harness/verdict/host/driver_owned.h"
 #include "harness/verdict/how_left.h"
-#include "harness/verdict/own_contexts.h"
 #include "harness/verdict/rehearsed.h"
-#include "harness/verdict/restored_entries.h"
-#include "harness/verdict/site_keys.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -7,9 +7,12 @@
 
 #include <vector>
 
-#include "harness/verdict/judge.h"
+#include "harness/verdict/evidence/evidence.h"
+#include "harness/verdict/judgement.h"
 
 namespace cuaudit::harness {
+
+class Rehearsed;
 
 // Objects left at the end of the trial. Each list is in order of acquisition.
 struct Leftovers {

@@ -7,11 +7,11 @@
 #include "faults/driver/result.h"
 #include "faults/plan/fault.h"
 #include "harness/defect/blame.h"
-#include "harness/defect/defects.h"
 #include "harness/ledger/rules.h"
 #include "harness/process/shell.h"
 #include "harness/sweep/findings/shrink.h"
 #include "harness/sweep/plan/plan_file.h"
+#include "harness/verdict/judge.h"
 
 namespace cuaudit::harness {
 namespace {

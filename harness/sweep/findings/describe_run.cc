@@ -7,6 +7,7 @@
 
 #include "harness/sweep/findings/aggregate.h"
 #include "harness/sweep/run/site_text.h"
+#include "harness/verdict/evidence/site_keys.h"
 
 namespace cuaudit::harness {
 

@@ -13,8 +13,8 @@
 
 #include "faults/driver/call_id.h"
 #include "harness/sweep/plan/plan_file.h"
-#include "harness/verdict/interpreters.h"
-#include "harness/verdict/site_keys.h"
+#include "harness/verdict/evidence/site_keys.h"
+#include "harness/verdict/host/interpreters.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -24,7 +24,7 @@
 #include <span>
 #include <vector>
 
-#include "harness/verdict/judge.h"
+#include "harness/verdict/evidence/evidence.h"
 #include "harness/verdict/rehearsed.h"
 
 namespace cuaudit::harness {

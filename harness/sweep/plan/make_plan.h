@@ -21,6 +21,7 @@
 #include "faults/plan/fault.h"
 #include "harness/process/status.h"
 #include "harness/sweep/plan/call_state.h"
+#include "harness/verdict/verdict.h"
 
 namespace cuaudit::harness {
 

@@ -13,7 +13,8 @@
 #include "harness/process/shell.h"
 #include "harness/recording/recording.h"
 #include "harness/sweep/run/site_text.h"
-#include "harness/verdict/driver_owned.h"
+#include "harness/verdict/evidence/site_keys.h"
+#include "harness/verdict/host/driver_owned.h"
 #include "reports/text_writer.h"
 
 namespace cuaudit::harness {

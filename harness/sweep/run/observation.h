@@ -21,7 +21,7 @@
 #include "harness/process/process.h"
 #include "harness/process/program.h"
 #include "harness/process/status.h"
-#include "harness/verdict/judge.h"
+#include "harness/verdict/evidence/evidence.h"
 #include "harness/verdict/steps.h"
 
 namespace cuaudit::harness {

@@ -10,6 +10,7 @@
 
 #include "harness/defect/reference_pairs.h"
 #include "harness/sweep/run/rehearsal.h"
+#include "harness/verdict/evidence/site_keys.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -9,7 +9,8 @@
 #include "faults/driver/call_id.h"
 #include "harness/symbols/symbolizer.h"
 #include "harness/verdict/death.h"
-#include "harness/verdict/judge.h"
+#include "harness/verdict/evidence/evidence.h"
+#include "harness/verdict/evidence/site_keys.h"
 
 namespace cuaudit::harness {
 

@@ -16,7 +16,7 @@
 
 #include "faults/journal/journal_view.h"
 #include "harness/symbols/symbolizer.h"
-#include "harness/verdict/judge.h"
+#include "harness/verdict/evidence/evidence.h"
 #include "reports/run.h"
 
 namespace cuaudit::harness {

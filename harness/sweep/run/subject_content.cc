@@ -12,6 +12,7 @@
 #include "harness/process/files.h"
 #include "harness/sweep/plan/plan_file.h"
 #include "harness/sweep/run/rehearsal.h"
+#include "harness/verdict/evidence/site_keys.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -8,6 +8,8 @@
 #include "faults/driver/effects.h"
 #include "harness/defect/blame.h"
 #include "harness/sweep/run/rehearsal.h"
+#include "harness/verdict/evidence/site_keys.h"
+#include "harness/verdict/judge.h"
 
 namespace cuaudit::harness {
 namespace {

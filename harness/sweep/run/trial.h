@@ -17,7 +17,8 @@
 #include "harness/sweep/run/observation.h"
 #include "harness/sweep/run/site_text.h"
 #include "harness/sweep/run/unwinding.h"
-#include "harness/verdict/judge.h"
+#include "harness/verdict/evidence/evidence.h"
+#include "harness/verdict/judgement.h"
 #include "harness/verdict/rehearsed.h"
 #include "reports/run.h"
 

@@ -10,7 +10,7 @@
 #include "faults/plan/fault.h"
 #include "harness/sweep/plan/make_plan.h"
 #include "harness/sweep/plan/plan_file.h"
-#include "harness/verdict/site_keys.h"
+#include "harness/verdict/evidence/site_keys.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -11,7 +11,8 @@
 
 #include "faults/plan/fork_file.h"
 #include "harness/sweep/plan/plan_file.h"
-#include "harness/verdict/driver_owned.h"
+#include "harness/verdict/evidence/site_keys.h"
+#include "harness/verdict/host/driver_owned.h"
 #include "harness/verdict/rehearsed.h"
 
 namespace cuaudit::harness {

@@ -22,7 +22,7 @@
 
 #include "faults/driver/call_id.h"
 #include "faults/journal/journal_file.h"
-#include "harness/verdict/driver_owned.h"
+#include "harness/verdict/host/driver_owned.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -11,6 +11,7 @@
 #include "harness/process/files.h"
 #include "harness/recording/recording.h"
 #include "harness/sweep/plan/call_state.h"
+#include "harness/verdict/evidence/site_keys.h"
 #include "suites/support/temporary_dir.h"
 #include "suites/unit/sweep/journal_builder.h"
 

@@ -7,6 +7,7 @@
 
 #include "harness/ledger/rules.h"
 #include "harness/sweep/findings/benign.h"
+#include "harness/verdict/evidence/site_keys.h"
 #include "suites/unit/sweep/journal_builder.h"
 
 namespace cuaudit::harness::trial_test {

@@ -7,6 +7,7 @@
 
 #include <csignal>
 
+#include "harness/verdict/evidence/site_keys.h"
 #include "suites/support/journal_image.h"
 
 namespace cuaudit::testing::death_test {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What of the host is the driver's and not the program's, and which modules are interpreters.
-#include "harness/verdict/driver_owned.h"
+#include "harness/verdict/host/driver_owned.h"
 
 #include <gtest/gtest.h>
 
-#include "harness/verdict/interpreters.h"
+#include "harness/verdict/host/interpreters.h"
 #include "suites/support/journal_image.h"
 
 namespace cuaudit::testing::driver_owned_test {

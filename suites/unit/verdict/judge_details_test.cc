@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <csignal>
 
-#include "harness/verdict/driver_owned.h"
+#include "harness/verdict/host/driver_owned.h"
 #include "harness/verdict/steps.h"
 #include "suites/support/journal_image.h"
 #include "suites/support/trace.h"

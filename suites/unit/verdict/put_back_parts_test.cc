@@ -2,9 +2,9 @@
 // Which function made calls (function_frames.h), pushes that put back what was taken off (restored_entries.h), and what hides them.
 #include <gtest/gtest.h>
 
-#include "harness/verdict/function_frames.h"
-#include "harness/verdict/put_back.h"
-#include "harness/verdict/restored_entries.h"
+#include "harness/verdict/context/function_frames.h"
+#include "harness/verdict/context/put_back.h"
+#include "harness/verdict/context/restored_entries.h"
 #include "suites/support/journal_image.h"
 
 namespace cuaudit::testing::put_back_parts_test {

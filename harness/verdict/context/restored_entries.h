@@ -14,7 +14,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "harness/verdict/judge.h"
+#include "harness/verdict/evidence/evidence.h"
 
 namespace cuaudit::harness {
 

@@ -15,7 +15,7 @@
 #include <optional>
 #include <vector>
 
-#include "harness/verdict/judge.h"
+#include "harness/verdict/evidence/evidence.h"
 
 namespace cuaudit::harness {
 

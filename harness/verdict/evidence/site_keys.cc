@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "harness/verdict/evidence/site_keys.h"
+
 #include <algorithm>
 #include <map>
 #include <span>
@@ -9,8 +11,6 @@
 #include "faults/driver/call_id.h"
 #include "faults/journal/journal_file.h"
 #include "faults/journal/stack_key.h"
-#include "harness/verdict/judge.h"
-#include "harness/verdict/site_keys.h"
 
 namespace cuaudit::harness {
 namespace {

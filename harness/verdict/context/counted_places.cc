@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/verdict/counted_places.h"
+#include "harness/verdict/context/counted_places.h"
 
 #include <algorithm>
 #include <numeric>
@@ -8,7 +8,8 @@
 #include <utility>
 
 #include "harness/ledger/arguments.h"
-#include "harness/verdict/popped_contexts.h"
+#include "harness/verdict/context/popped_contexts.h"
+#include "harness/verdict/evidence/site_keys.h"
 
 namespace cuaudit::harness {
 namespace {

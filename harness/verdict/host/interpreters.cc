@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/verdict/interpreters.h"
+#include "harness/verdict/host/interpreters.h"
 
 #include <algorithm>
 #include <cstddef>

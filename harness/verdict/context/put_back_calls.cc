@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/verdict/put_back_calls.h"
+#include "harness/verdict/context/put_back_calls.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/verdict/restored_entries.h"
+#include "harness/verdict/context/restored_entries.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 #include "faults/driver/effects.h"
 #include "harness/ledger/arguments.h"
-#include "harness/verdict/site_keys.h"
+#include "harness/verdict/evidence/site_keys.h"
 
 namespace cuaudit::harness {
 namespace {

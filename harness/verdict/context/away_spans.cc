@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "harness/verdict/away_spans.h"
+#include "harness/verdict/context/away_spans.h"
 
 #include <algorithm>
 #include <span>
 
-#include "harness/verdict/function_frames.h"
+#include "harness/verdict/context/function_frames.h"
 
 namespace cuaudit::harness {
 

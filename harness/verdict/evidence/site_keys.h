@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: MIT
-// site_keys.h: SiteKey with a table: each pair of call and stack of a journal is computed once. CallerDistance compares call stacks.
-//
-//   Owns      its table. Borrows the journal.
-//   Threads   one thread.
-//
-// No site has the key 0.
+// site_keys.h: places that are the same in every run of a program, and what compares call stacks.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +8,18 @@
 
 #include "faults/journal/journal_view.h"
 #include "harness/ledger/ledger.h"
+#include "harness/verdict/evidence/evidence.h"
 
 namespace cuaudit::harness {
 
+// Identifies a place in every run of the same program: the call, and build id (or path) and offset of each frame.
+[[nodiscard]] std::uint64_t SiteKey(const faults::JournalView& journal, const Site& site);
+
+// Identifies only the call instruction, whatever the callers are.
+[[nodiscard]] std::uint64_t CallerKey(const faults::JournalView& journal, const Site& site);
+
+// SiteKey with a table: each pair of call and stack of a journal is computed once, by one thread. Owns the table and borrows the journal.
+// No site has the key 0.
 class SiteKeys {
  public:
   explicit SiteKeys(const faults::JournalView& journal) : journal_(&journal) {}
@@ -29,5 +33,8 @@ class SiteKeys {
 // How far out the innermost caller is that both stacks of one run have in common: 1 for the function that made the call `from`. It is the
 // number of frames when they have none. Frames are compared wherever they are, because a deep stack has lost its outermost ones.
 [[nodiscard]] std::size_t CallerDistance(const faults::JournalView& journal, std::uint32_t from, std::uint32_t to);
+
+// Hash over the driver calls of each thread in order: call, stack, result. Runs with equal hashes made the same calls.
+[[nodiscard]] std::uint64_t TraceHash(const Evidence& run);
 
 }  // namespace cuaudit::harness

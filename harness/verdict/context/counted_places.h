@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/verdict/judge.h"
+#include "harness/verdict/evidence/evidence.h"
 
 namespace cuaudit::harness {
 

@@ -18,7 +18,8 @@
 #include <vector>
 
 #include "faults/journal/record.h"
-#include "harness/verdict/judge.h"
+#include "harness/verdict/evidence/evidence.h"
+#include "harness/verdict/evidence/finding.h"
 
 namespace cuaudit::harness {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/verdict/own_contexts.h"
+#include "harness/verdict/context/own_contexts.h"
 
 namespace cuaudit::harness {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/verdict/driver_owned.h"
+#include "harness/verdict/host/driver_owned.h"
 
 #include <algorithm>
 #include <optional>
@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "harness/verdict/interpreters.h"
+#include "harness/verdict/host/interpreters.h"
 
 namespace cuaudit::harness {
 namespace {

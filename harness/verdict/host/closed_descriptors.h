@@ -10,7 +10,8 @@
 
 #include <vector>
 
-#include "harness/verdict/judge.h"
+#include "harness/verdict/evidence/evidence.h"
+#include "harness/verdict/evidence/finding.h"
 
 namespace cuaudit::harness {
 

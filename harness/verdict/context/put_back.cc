@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/verdict/put_back.h"
+#include "harness/verdict/context/put_back.h"
 
 #include <algorithm>
 #include <limits>
@@ -9,10 +9,11 @@
 
 #include "faults/journal/stack_key.h"
 #include "harness/ledger/arguments.h"
-#include "harness/verdict/away_spans.h"
-#include "harness/verdict/function_frames.h"
-#include "harness/verdict/put_back_calls.h"
-#include "harness/verdict/restored_entries.h"
+#include "harness/verdict/context/away_spans.h"
+#include "harness/verdict/context/function_frames.h"
+#include "harness/verdict/context/put_back_calls.h"
+#include "harness/verdict/context/restored_entries.h"
+#include "harness/verdict/evidence/site_keys.h"
 
 namespace cuaudit::harness {
 

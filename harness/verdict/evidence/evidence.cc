@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
+#include "harness/verdict/evidence/evidence.h"
 
-#include "harness/verdict/judge.h"
+#include <algorithm>
 
 namespace cuaudit::harness {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/verdict/closed_descriptors.h"
+#include "harness/verdict/host/closed_descriptors.h"
 
 #include <algorithm>
 #include <map>
@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "faults/journal/record.h"
-#include "harness/verdict/driver_owned.h"
-#include "harness/verdict/site_keys.h"
+#include "harness/verdict/evidence/site_keys.h"
+#include "harness/verdict/host/driver_owned.h"
 
 namespace cuaudit::harness {
 namespace {

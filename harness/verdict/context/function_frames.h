@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "faults/journal/record.h"
-#include "harness/verdict/judge.h"
+#include "harness/verdict/evidence/evidence.h"
 
 namespace cuaudit::harness {
 

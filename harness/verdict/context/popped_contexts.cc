@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "harness/verdict/popped_contexts.h"
+#include "harness/verdict/context/popped_contexts.h"
 
 #include <algorithm>
 
 #include "harness/ledger/arguments.h"
-#include "harness/verdict/site_keys.h"
+#include "harness/verdict/evidence/site_keys.h"
 
 namespace cuaudit::harness {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "harness/verdict/function_frames.h"
+#include "harness/verdict/context/function_frames.h"
 
 #include <algorithm>
 #include <span>
