@@ -50,18 +50,10 @@ bool SaysNothingLeft(const TrialFinding& finding, Kind kind) {
   return finding.rule == Rule::ContextStack && finding.acquired.record_kind == RecordKind::Empty;
 }
 
-// The call at this site; null when the run did not make it.
-const Record* CallAt(const Evidence& run, const Site& site) {
-  const std::vector<std::uint32_t>& calls = run.facts().calls;
-  const auto found = std::lower_bound(calls.begin(), calls.end(), site.begin,
-                                      [&](std::uint32_t one, std::uint64_t begin) { return run.record(one).begin < begin; });
-  return found != calls.end() && run.record(*found).begin == site.begin ? &run.record(*found) : nullptr;
-}
-
 // True when both calls give back the same: a reference of one device's context, an entry of one thread's stack, or one peer access.
 bool GiveTheSame(const Evidence& run, Kind kind, const Site& one, const Site& other) {
-  const Record* const first = CallAt(run, one);
-  const Record* const second = CallAt(run, other);
+  const Record* const first = run.call_at(one.begin);
+  const Record* const second = run.call_at(other.begin);
   if (first == nullptr || second == nullptr || first->pid != second->pid) return false;
   if (kind == Kind::PeerAccess) return first->context == second->context && first->argument[0] == second->argument[0];
   return kind == Kind::PrimaryContext ? first->argument[0] == second->argument[0] : first->tid == second->tid;

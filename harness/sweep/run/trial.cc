@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "harness/sweep/run/trial.h"
 
-#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -111,10 +110,8 @@ class Blamer {
 
   // False when another thread made the call with this ticket: it may have been in the same functions, but not in the same calls of them.
   bool OnFailingThread(std::uint64_t ticket) const {
-    const std::vector<std::uint32_t>& calls = evidence_.facts().calls;
-    const auto call = std::lower_bound(calls.begin(), calls.end(), ticket,
-                                       [&](std::uint32_t index, std::uint64_t begin) { return evidence_.record(index).begin < begin; });
-    return call == calls.end() || evidence_.record(*call).begin != ticket || evidence_.record(*call).tid == failed_.tid;
+    const Record* const call = evidence_.call_at(ticket);
+    return call == nullptr || call->tid == failed_.tid;
   }
 
   // Index in the failing stack of the innermost function that no call of the thread was outside of since `ticket`.
