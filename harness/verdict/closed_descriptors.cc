@@ -18,11 +18,6 @@ using driver::Kind;
 using faults::Record;
 using faults::RecordKind;
 
-bool IsClose(const Record& record) {
-  return record.kind == RecordKind::Host && record.begin != 0 &&
-         record.call == static_cast<std::uint16_t>(faults::HostCall::DescriptorClose);
-}
-
 bool WasNotOpen(const Record& record) { return record.argument[1] == faults::kNotOpen; }
 
 // Only the program's first process is judged: a child may close what it was given.
@@ -55,11 +50,12 @@ struct Closes {
 };
 
 // `only_opened`: ignore numbers that were never opened.
-Closes ClosesOf(const Evidence& run, std::span<const Record> records, bool only_opened) {
+Closes ClosesOf(const Evidence& run, std::span<const std::uint32_t> all, bool only_opened) {
   Closes closes;
   const std::uint32_t pid = FirstProcess(run);
-  for (const Record& record : records) {
-    if (!IsClose(record) || record.pid != pid) continue;
+  for (const std::uint32_t index : all) {
+    const Record& record = run.record(index);
+    if (record.pid != pid) continue;
     (WasNotOpen(record) ? closes.again : closes.inherited).push_back(&record);
   }
   if (closes.inherited.empty() && closes.again.empty()) return closes;
@@ -123,9 +119,9 @@ class Finder {
   // Inherited descriptors are compared by number, because a program that ends early closes its standard streams from another place. They
   // are also compared by place, because a loop over all numbers may find other ones open.
   void FindClosesOfNothing() {
-    const Closes closes = ClosesOf(trial_, trial_.journal->own_records(), true);
+    const Closes closes = ClosesOf(trial_, trial_.own_closes(), true);
     if (closes.inherited.empty() && closes.again.empty()) return;
-    const Closes usual = ClosesOf(rehearsal_, rehearsal_.journal->records(), false);
+    const Closes usual = ClosesOf(rehearsal_, rehearsal_.facts().closes, false);
     std::set<std::uint64_t> numbers;
     std::set<std::uint64_t> places;
     for (const Record* const record : usual.inherited) {

@@ -134,9 +134,10 @@ void AddDeficits(const Rehearsed& rehearsal, const Evidence& trial, std::vector<
   for (TrialFinding& one : ClosedByWrongOwner(rehearsal.run(), trial)) Merge(std::move(one), violations);
 }
 
-bool MayGiveTooMuch(std::span<const Record> records) {
-  return GiveMoreThanTheyTake(records) ||
-         std::any_of(records.begin(), records.end(), [](const Record& record) { return IsProgramCall(record) && ReleasesNull(record); });
+bool MayGiveTooMuch(const Evidence& run) {
+  const std::vector<std::uint32_t>& calls = run.facts().calls;
+  return GivesMoreThanItTakes(run) ||
+         std::any_of(calls.begin(), calls.end(), [&](std::uint32_t call) { return ReleasesNull(run.record(call)); });
 }
 
 }  // namespace cuaudit::harness

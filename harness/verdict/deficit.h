@@ -6,7 +6,6 @@
 // README.md ("Less than the fault-free run") says what counts, and what is no finding.
 #pragma once
 
-#include <span>
 #include <vector>
 
 #include "harness/verdict/judge.h"
@@ -18,6 +17,6 @@ namespace cuaudit::harness {
 void AddDeficits(const Rehearsed& rehearsal, const Evidence& trial, std::vector<TrialFinding>* violations);
 
 // False when none of the calls can be a deficit, so that the fault-free run need not be looked at.
-[[nodiscard]] bool MayGiveTooMuch(std::span<const faults::Record> records);
+[[nodiscard]] bool MayGiveTooMuch(const Evidence& run);
 
 }  // namespace cuaudit::harness

@@ -18,6 +18,8 @@ std::span<const std::uint32_t> Evidence::own_calls() const noexcept { return Own
 
 std::span<const std::uint32_t> Evidence::own_marks() const noexcept { return Own(ledger->facts.marks, *journal); }
 
+std::span<const std::uint32_t> Evidence::own_closes() const noexcept { return Own(ledger->facts.closes, *journal); }
+
 const faults::Record* Evidence::call_at(std::uint64_t begin) const noexcept {
   const std::vector<std::uint32_t>& calls = ledger->facts.calls;
   const auto found = std::lower_bound(calls.begin(), calls.end(), begin,

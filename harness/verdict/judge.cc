@@ -156,8 +156,7 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
   if (faulted) shown = TakeExcused(trial, reporting.said == Said::Success, &violations);
   if (faulted) AddDeficits(*rehearsal, trial, &violations);
   // The journal of a lifecycle goes on in the next cycle, which begins in the caller's context again.
-  if (faulted && (trial.steps != nullptr || MayLeaveChanged(trial.journal->records())))
-    Append(&violations, rehearsal->put_back().Missing(trial));
+  if (faulted && (trial.steps != nullptr || MayLeaveChanged(trial))) Append(&violations, rehearsal->put_back().Missing(trial));
 
   Append(&shown, TakeShown(*trial.journal, &violations));
   if (!faulted) Append(&violations, SpuriousFailures(trial));
