@@ -108,21 +108,13 @@ bool ReleasesNull(const Record& record) {
 }
 
 // A clean-up that destroys without looking does so in the fault-free run, too. Its caller does not matter.
-void AddNulls(const Evidence& rehearsal, const Evidence& trial, std::vector<TrialFinding>* violations) {
-  std::vector<const Record*> nulls;
+void AddNulls(const Rehearsed& rehearsal, const Evidence& trial, std::vector<TrialFinding>* violations) {
   for (const std::uint32_t index : trial.own_calls()) {
-    if (ReleasesNull(trial.record(index))) nulls.push_back(&trial.record(index));
-  }
-  if (nulls.empty()) return;
-  std::set<std::uint64_t> usual;
-  for (const std::uint32_t index : rehearsal.facts().calls) {
-    const Record& record = rehearsal.record(index);
-    if (ReleasesNull(record)) usual.insert(CallerKey(*rehearsal.journal, SiteOf(record)));
-  }
-  for (const Record* const record : nulls) {
-    const Site site = SiteOf(*record);
-    if (usual.count(CallerKey(*trial.journal, site)) != 0) continue;
-    Merge(At(Rule::NullReleased, driver::EffectOf(BaseOf(*record)).kind, site, SiteKey(*trial.journal, site)), violations);
+    const Record& record = trial.record(index);
+    if (!ReleasesNull(record)) continue;
+    const Site site = SiteOf(record);
+    if (rehearsal.null_releases().contains(CallerKey(*trial.journal, site))) continue;
+    Merge(At(Rule::NullReleased, driver::EffectOf(BaseOf(record)).kind, site, SiteKey(*trial.journal, site)), violations);
   }
 }
 
@@ -130,8 +122,16 @@ void AddNulls(const Evidence& rehearsal, const Evidence& trial, std::vector<Tria
 
 void AddDeficits(const Rehearsed& rehearsal, const Evidence& trial, std::vector<TrialFinding>* violations) {
   AddCounted(rehearsal, trial, violations);
-  AddNulls(rehearsal.run(), trial, violations);
-  for (TrialFinding& one : ClosedByWrongOwner(rehearsal.run(), trial)) Merge(std::move(one), violations);
+  AddNulls(rehearsal, trial, violations);
+  for (TrialFinding& one : ClosedByWrongOwner(rehearsal, trial)) Merge(std::move(one), violations);
+}
+
+std::set<std::uint64_t> NullReleasesOf(const Evidence& run) {
+  std::set<std::uint64_t> callers;
+  for (const std::uint32_t index : run.facts().calls) {
+    if (ReleasesNull(run.record(index))) callers.insert(CallerKey(*run.journal, SiteOf(run.record(index))));
+  }
+  return callers;
 }
 
 bool MayGiveTooMuch(const Evidence& run) {

@@ -100,11 +100,7 @@ class Blamer {
   std::span<const Stack* const> RehearsedCalls() {
     if (!rehearsed_.empty() || !IsReleaseCall(failed_)) return rehearsed_;
     const faults::JournalView& journal = *rehearsal_.run().journal;
-    std::set<std::uint32_t> known;
-    for (const std::uint32_t call : rehearsal_.run().facts().calls) {
-      const Site site = SiteOf(rehearsal_.run().record(call));
-      if (known.insert(site.stack).second) rehearsed_.push_back(&sites_->Text(journal, site, SiteKey(journal, site))->stack);
-    }
+    for (const Site& site : rehearsal_.call_stacks()) rehearsed_.push_back(&sites_->Text(journal, site, SiteKey(journal, site))->stack);
     return rehearsed_;
   }
 
