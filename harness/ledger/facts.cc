@@ -73,6 +73,7 @@ void Facts::Take(const Record& record, std::uint32_t index) {
     case RecordKind::Host: {
       const auto call = static_cast<HostCall>(record.call);
       if (call == HostCall::Reading) readings.push_back(index);
+      if (call == HostCall::DescriptorClose) closes.push_back(index);
       if (call != HostCall::Allocate && call != HostCall::ThreadCreate) break;
       const auto of = static_cast<std::size_t>(call == HostCall::Allocate ? Asked::Memory : Asked::Thread);
       if (record.occurrence == 0) {

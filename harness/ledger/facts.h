@@ -60,6 +60,7 @@ struct Facts {
   std::vector<std::uint32_t> calls;                           // program calls (IsProgramCall), in the order of their begin
   std::vector<std::uint32_t> marks;                           // marks of all kinds, in the same order
   std::vector<std::uint32_t> readings;                        // records of host meters
+  std::vector<std::uint32_t> closes;                          // of descriptors, by the program
   std::vector<std::uint32_t> stops;                           // where threads were when the process died or missed its deadline
   std::array<std::vector<std::uint32_t>, kAskedKinds> asked;  // requests of the program, by Asked, that a fault can name
   std::array<std::uint64_t, kAskedKinds> foreign = {};        // requests of other code (C library, driver), by Asked

@@ -118,13 +118,15 @@ bool AllFired(const faults::JournalView& journal, std::size_t faults) {
 }
 
 Balance BalanceOf(const faults::JournalView& journal, const TrialTrace& trace) {
-  const Ledger ledger = FoldObjects(journal.records());
+  Ledger ledger = FoldObjects(journal.records());
   const CycleTrace& cycle = trace.cycle[0];
   for (const Violation& violation : ledger.violations) {
     if (violation.where.begin > cycle.begin) return Balance::Upset;
   }
   const faults::JournalView of_cycle = journal.Part(cycle.first_record, cycle.end_record - cycle.first_record);
-  if (MayGiveTooMuch(of_cycle.records()) || MayLeaveChanged(of_cycle.records())) return Balance::Upset;
+  ledger.facts = FactsOf(of_cycle.records());
+  const Evidence seen = {&ledger, &of_cycle, {}};
+  if (MayGiveTooMuch(seen) || MayLeaveChanged(seen)) return Balance::Upset;
   const StepTrace& second = cycle.at(StepName::SecondTeardown);
   const std::uint64_t until = second.ran ? second.begin : cycle.end;  // releases by a second tear-down are left to the judge
   Balance balance = Balance::Spotless;

@@ -51,13 +51,7 @@ std::string LastCallsText(const Evidence& trial, const std::vector<const Record*
   return text;
 }
 
-const Record* CallUnderWay(const Evidence& trial, const Record& stop) {
-  if (stop.argument[3] == 0) return nullptr;
-  for (const std::uint32_t index : trial.facts().calls) {
-    if (trial.record(index).begin == stop.argument[3]) return &trial.record(index);
-  }
-  return nullptr;
-}
+const Record* CallUnderWay(const Evidence& trial, const Record& stop) { return trial.call_at(stop.argument[3]); }
 
 // Where the process died of its signal; null when the journal has no record of that.
 const Record* FindDeath(const Evidence& trial) {

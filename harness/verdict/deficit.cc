@@ -50,18 +50,10 @@ bool SaysNothingLeft(const TrialFinding& finding, Kind kind) {
   return finding.rule == Rule::ContextStack && finding.acquired.record_kind == RecordKind::Empty;
 }
 
-// The call at this site; null when the run did not make it.
-const Record* CallAt(const Evidence& run, const Site& site) {
-  const std::vector<std::uint32_t>& calls = run.facts().calls;
-  const auto found = std::lower_bound(calls.begin(), calls.end(), site.begin,
-                                      [&](std::uint32_t one, std::uint64_t begin) { return run.record(one).begin < begin; });
-  return found != calls.end() && run.record(*found).begin == site.begin ? &run.record(*found) : nullptr;
-}
-
 // True when both calls give back the same: a reference of one device's context, an entry of one thread's stack, or one peer access.
 bool GiveTheSame(const Evidence& run, Kind kind, const Site& one, const Site& other) {
-  const Record* const first = CallAt(run, one);
-  const Record* const second = CallAt(run, other);
+  const Record* const first = run.call_at(one.begin);
+  const Record* const second = run.call_at(other.begin);
   if (first == nullptr || second == nullptr || first->pid != second->pid) return false;
   if (kind == Kind::PeerAccess) return first->context == second->context && first->argument[0] == second->argument[0];
   return kind == Kind::PrimaryContext ? first->argument[0] == second->argument[0] : first->tid == second->tid;
@@ -116,21 +108,13 @@ bool ReleasesNull(const Record& record) {
 }
 
 // A clean-up that destroys without looking does so in the fault-free run, too. Its caller does not matter.
-void AddNulls(const Evidence& rehearsal, const Evidence& trial, std::vector<TrialFinding>* violations) {
-  std::vector<const Record*> nulls;
+void AddNulls(const Rehearsed& rehearsal, const Evidence& trial, std::vector<TrialFinding>* violations) {
   for (const std::uint32_t index : trial.own_calls()) {
-    if (ReleasesNull(trial.record(index))) nulls.push_back(&trial.record(index));
-  }
-  if (nulls.empty()) return;
-  std::set<std::uint64_t> usual;
-  for (const std::uint32_t index : rehearsal.facts().calls) {
-    const Record& record = rehearsal.record(index);
-    if (ReleasesNull(record)) usual.insert(CallerKey(*rehearsal.journal, SiteOf(record)));
-  }
-  for (const Record* const record : nulls) {
-    const Site site = SiteOf(*record);
-    if (usual.count(CallerKey(*trial.journal, site)) != 0) continue;
-    Merge(At(Rule::NullReleased, driver::EffectOf(BaseOf(*record)).kind, site, SiteKey(*trial.journal, site)), violations);
+    const Record& record = trial.record(index);
+    if (!ReleasesNull(record)) continue;
+    const Site site = SiteOf(record);
+    if (rehearsal.null_releases().contains(CallerKey(*trial.journal, site))) continue;
+    Merge(At(Rule::NullReleased, driver::EffectOf(BaseOf(record)).kind, site, SiteKey(*trial.journal, site)), violations);
   }
 }
 
@@ -138,13 +122,22 @@ void AddNulls(const Evidence& rehearsal, const Evidence& trial, std::vector<Tria
 
 void AddDeficits(const Rehearsed& rehearsal, const Evidence& trial, std::vector<TrialFinding>* violations) {
   AddCounted(rehearsal, trial, violations);
-  AddNulls(rehearsal.run(), trial, violations);
-  for (TrialFinding& one : ClosedByWrongOwner(rehearsal.run(), trial)) Merge(std::move(one), violations);
+  AddNulls(rehearsal, trial, violations);
+  for (TrialFinding& one : ClosedByWrongOwner(rehearsal, trial)) Merge(std::move(one), violations);
 }
 
-bool MayGiveTooMuch(std::span<const Record> records) {
-  return GiveMoreThanTheyTake(records) ||
-         std::any_of(records.begin(), records.end(), [](const Record& record) { return IsProgramCall(record) && ReleasesNull(record); });
+std::set<std::uint64_t> NullReleasesOf(const Evidence& run) {
+  std::set<std::uint64_t> callers;
+  for (const std::uint32_t index : run.facts().calls) {
+    if (ReleasesNull(run.record(index))) callers.insert(CallerKey(*run.journal, SiteOf(run.record(index))));
+  }
+  return callers;
+}
+
+bool MayGiveTooMuch(const Evidence& run) {
+  const std::vector<std::uint32_t>& calls = run.facts().calls;
+  return GivesMoreThanItTakes(run) ||
+         std::any_of(calls.begin(), calls.end(), [&](std::uint32_t call) { return ReleasesNull(run.record(call)); });
 }
 
 }  // namespace cuaudit::harness

@@ -6,7 +6,8 @@
 // README.md ("Less than the fault-free run") says what counts, and what is no finding.
 #pragma once
 
-#include <span>
+#include <cstdint>
+#include <set>
 #include <vector>
 
 #include "harness/verdict/evidence/evidence.h"
@@ -20,7 +21,10 @@ class Rehearsed;
 // loss (the owner's release finds nothing left), the finding moves to the call that took it.
 void AddDeficits(const Rehearsed& rehearsal, const Evidence& trial, std::vector<TrialFinding>* violations);
 
+// Callers (CallerKey) of the calls that release null.
+[[nodiscard]] std::set<std::uint64_t> NullReleasesOf(const Evidence& run);
+
 // False when none of the calls can be a deficit, so that the fault-free run need not be looked at.
-[[nodiscard]] bool MayGiveTooMuch(std::span<const faults::Record> records);
+[[nodiscard]] bool MayGiveTooMuch(const Evidence& run);
 
 }  // namespace cuaudit::harness

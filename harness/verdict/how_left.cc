@@ -2,8 +2,6 @@
 #include "harness/verdict/how_left.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <vector>
 
 #include "faults/driver/result.h"
 
@@ -28,13 +26,10 @@ std::string HowItStayed(const Object& object, const Facts& facts) {
 }
 
 std::string HowItAnswered(const Evidence& trial, const Site& release) {
-  const std::vector<std::uint32_t>& calls = trial.facts().calls;
-  const auto call = std::lower_bound(calls.begin(), calls.end(), release.begin,
-                                     [&](std::uint32_t index, std::uint64_t begin) { return trial.record(index).begin < begin; });
-  if (call == calls.end() || trial.record(*call).begin != release.begin) return {};
-  const faults::Record& record = trial.record(*call);
-  return std::string(driver::Name(driver::BaseOf(static_cast<driver::CallId>(record.call)))) + " answered " +
-         std::string(driver::ShortResultName(static_cast<CUresult>(record.result)));
+  const faults::Record* const call = trial.call_at(release.begin);
+  if (call == nullptr) return {};
+  return std::string(driver::Name(driver::BaseOf(static_cast<driver::CallId>(call->call)))) + " answered " +
+         std::string(driver::ShortResultName(static_cast<CUresult>(call->result)));
 }
 
 }  // namespace cuaudit::harness

@@ -101,11 +101,9 @@ bool IsExcused(const Evidence& trial, const TrialFinding& finding) {
 
 // True when the call was carried out under `after`, so that the program was told that it had failed and had queued nothing.
 bool WasDenied(const Evidence& trial, const Site& call) {
-  const std::span<const std::uint32_t> own = trial.own_calls();
-  const auto found = std::lower_bound(own.begin(), own.end(), call.begin,
-                                      [&](std::uint32_t one, std::uint64_t begin) { return trial.record(one).begin < begin; });
+  const Record* const made = trial.call_at(call.begin);
   constexpr unsigned kAfter = faults::kInjected | faults::kForwarded;
-  return found != own.end() && trial.record(*found).begin == call.begin && (trial.record(*found).flags & kAfter) == kAfter;
+  return made != nullptr && (made->flags & kAfter) == kAfter;
 }
 
 std::vector<TrialFinding> AsNotes(std::vector<TrialFinding> excused) {
@@ -159,8 +157,7 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
   if (faulted) shown = TakeExcused(trial, reporting.said == Said::Success, &violations);
   if (faulted) AddDeficits(*rehearsal, trial, &violations);
   // The journal of a lifecycle goes on in the next cycle, which begins in the caller's context again.
-  if (faulted && (trial.steps != nullptr || MayLeaveChanged(trial.journal->records())))
-    Append(&violations, rehearsal->put_back().Missing(trial));
+  if (faulted && (trial.steps != nullptr || MayLeaveChanged(trial))) Append(&violations, rehearsal->put_back().Missing(trial));
 
   Append(&shown, TakeShown(*trial.journal, &violations));
   if (!faulted) Append(&violations, SpuriousFailures(trial));

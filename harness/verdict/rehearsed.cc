@@ -7,7 +7,10 @@
 #include "harness/ledger/rules.h"
 #include "harness/verdict/context/counted_places.h"
 #include "harness/verdict/context/put_back.h"
+#include "harness/verdict/context/restored_entries.h"
+#include "harness/verdict/deficit.h"
 #include "harness/verdict/evidence/site_keys.h"
+#include "harness/verdict/host/closed_descriptors.h"
 #include "harness/verdict/host/driver_owned.h"
 
 namespace cuaudit::harness {
@@ -87,6 +90,48 @@ const CountedPlaces& Rehearsed::counted() const {
 const PutBack& Rehearsed::put_back() const {
   if (put_back_ == nullptr) put_back_ = std::make_shared<const PutBack>(run_);
   return *put_back_;
+}
+
+const std::set<std::uint64_t>& Rehearsed::null_releases() const {
+  if (!null_releases_.has_value()) null_releases_ = NullReleasesOf(run_);
+  return *null_releases_;
+}
+
+const UsualCloses& Rehearsed::closes() const {
+  if (closes_ == nullptr) closes_ = std::make_shared<const UsualCloses>(UsualClosesOf(run_));
+  return *closes_;
+}
+
+const std::set<std::uint64_t>& Rehearsed::pushes() const {
+  if (pushes_.has_value()) return *pushes_;
+  auto& pushes = pushes_.emplace();
+  for (const std::uint32_t index : run_.facts().calls) {
+    const Record& call = run_.record(index);
+    if (driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(call.call))).effect == driver::Effect::PushesContext)
+      pushes.insert(SiteKey(*run_.journal, SiteOf(call)));
+  }
+  return pushes;
+}
+
+const ViolationCounts& Rehearsed::entries_left() const {
+  if (entries_left_.has_value()) return *entries_left_;
+  ViolationCounts& left = entries_left_.emplace();
+  const RestoredEntries restored(run_);
+  for (const Violation& one : run_.ledger->violations) {
+    if (one.rule == Rule::ContextStack && restored.Of(one.where) == Restored::Perhaps)
+      ++left[{one.rule, one.kind, SiteKey(*run_.journal, one.where), SiteKey(*run_.journal, one.other)}];
+  }
+  return left;
+}
+
+const std::vector<Site>& Rehearsed::call_stacks() const {
+  if (call_stacks_.has_value()) return *call_stacks_;
+  std::vector<Site>& stacks = call_stacks_.emplace();
+  std::set<std::uint32_t> known;
+  for (const std::uint32_t index : run_.facts().calls) {
+    if (const Record& call = run_.record(index); known.insert(call.stack).second) stacks.push_back(SiteOf(call));
+  }
+  return stacks;
 }
 
 const RehearsedCycle& Rehearsed::cycle(std::uint32_t number) const {

@@ -44,6 +44,7 @@ struct RehearsedCycle {
 
 class CountedPlaces;
 class PutBack;
+struct UsualCloses;
 
 class Rehearsed {
  public:
@@ -66,6 +67,15 @@ class Rehearsed {
   const CountedPlaces& counted() const;
   // What functions change for a while.
   const PutBack& put_back() const;
+  // Callers (CallerKey) of the calls that release null.
+  const std::set<std::uint64_t>& null_releases() const;
+  const UsualCloses& closes() const;
+  // Places where contexts are pushed.
+  const std::set<std::uint64_t>& pushes() const;
+  // Entries left on context stacks of which the call stacks do not tell whether a pop is owed (Restored::Perhaps).
+  const ViolationCounts& entries_left() const;
+  // The first call of each call stack.
+  const std::vector<Site>& call_stacks() const;
 
  private:
   Evidence run_;
@@ -79,6 +89,11 @@ class Rehearsed {
   mutable std::map<std::uint32_t, RehearsedCycle> cycles_;
   mutable std::shared_ptr<const CountedPlaces> counted_;
   mutable std::shared_ptr<const PutBack> put_back_;
+  mutable std::optional<std::set<std::uint64_t>> null_releases_;
+  mutable std::shared_ptr<const UsualCloses> closes_;
+  mutable std::optional<std::set<std::uint64_t>> pushes_;
+  mutable std::optional<ViolationCounts> entries_left_;
+  mutable std::optional<std::vector<Site>> call_stacks_;
 };
 
 // A table that one trial uses up. Only entries that are asked for are copied.

@@ -21,7 +21,10 @@ namespace {
 using faults::MarkKind;
 using faults::Record;
 
-bool Injected(const Record& record) { return IsProgramCall(record) && (record.flags & faults::kInjected) != 0; }
+// Of what a run called and marked (Facts).
+bool IsCall(const Record& record) { return record.kind == faults::RecordKind::Call; }
+
+bool Injected(const Record& record) { return IsCall(record) && (record.flags & faults::kInjected) != 0; }
 
 std::int32_t CodeOf(const Record& report) { return static_cast<std::int32_t>(static_cast<std::uint32_t>(report.argument[0])); }
 
@@ -52,7 +55,7 @@ std::vector<const Record*> CycleOf(const Evidence& run, std::uint32_t cycle, std
 std::map<driver::BaseId, std::uint64_t> Successes(const std::vector<const Record*>& records) {
   std::map<driver::BaseId, std::uint64_t> counts;
   for (const Record* record : records) {
-    if (IsProgramCall(*record) && record->end != 0 && record->result == CUDA_SUCCESS) ++counts[BaseOf(*record)];
+    if (IsCall(*record) && record->end != 0 && record->result == CUDA_SUCCESS) ++counts[BaseOf(*record)];
   }
   return counts;
 }
@@ -102,7 +105,7 @@ void JudgeReports(const std::vector<const Record*>& cycle, const Record& fault, 
   bool output_found = false;
   bool code_found = false;
   for (const Record* record : cycle) {
-    if (IsProgramCall(*record) && record->result != CUDA_SUCCESS) answered.insert(record->result);
+    if (IsCall(*record) && record->result != CUDA_SUCCESS) answered.insert(record->result);
     if (IsMark(*record, MarkKind::Output)) written = record->argument[0] != 0;
     if (!IsMark(*record, MarkKind::Report) || record->begin < fault.begin) continue;
     const std::int32_t code = CodeOf(*record);
@@ -167,7 +170,7 @@ std::vector<TrialFinding> SpuriousFailures(const Evidence& run) {
   if (std::none_of(marks.begin(), marks.end(), [&](std::uint32_t mark) { return IsReport(run, mark); })) return findings;
   std::set<std::pair<std::uint32_t, std::uint32_t>> failed;  // process and cycle of each failed call
   for (const Record* record : Merged(run)) {
-    if (IsProgramCall(*record) && record->result != CUDA_SUCCESS) failed.emplace(record->pid, record->cycle);
+    if (IsCall(*record) && record->result != CUDA_SUCCESS) failed.emplace(record->pid, record->cycle);
     if (!IsMark(*record, MarkKind::Report) || CodeOf(*record) == 0 || failed.contains({record->pid, record->cycle})) continue;
     if (!findings.empty()) {
       ++findings.front().count;

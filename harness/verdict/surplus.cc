@@ -300,19 +300,13 @@ class OwedPops {
   void WasAllowed(const ViolationKey& key) {
     if (rehearsal_ == nullptr || std::get<Rule>(key) != Rule::ContextStack) return;
     Count();
-    if (const auto here = left_at_->find(key); here != left_at_->end() && Take(&here->second)) --left_;
+    if (Take(&(*left_at_)[key])) --left_;
   }
   bool IsExcused(const Violation& violation, std::uint64_t where_key) {
     const Restored restored = Of(violation);
     if (restored != Restored::Perhaps) return restored == Restored::Yes;
     if (rehearsal_ == nullptr) return true;
-    const Evidence& run = rehearsal_->run();
-    const bool is_new = std::none_of(run.facts().calls.begin(), run.facts().calls.end(), [&](std::uint32_t call) {
-      const faults::Record& record = run.record(call);
-      const driver::Effect effect = driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(record.call))).effect;
-      return effect == driver::Effect::PushesContext && SiteKey(*run.journal, SiteOf(record)) == where_key;
-    });
-    if (is_new) return true;
+    if (!rehearsal_->pushes().contains(where_key)) return true;
     Count();
     return Take(&left_);
   }
@@ -321,20 +315,14 @@ class OwedPops {
   // What the fault-free run leaves.
   void Count() {
     if (left_at_) return;
-    left_at_.emplace();
-    const Evidence& run = rehearsal_->run();
-    const RestoredEntries restored(run);
-    for (const Violation& one : run.ledger->violations) {
-      if (one.rule != Rule::ContextStack || restored.Of(one.where) != Restored::Perhaps) continue;
-      ++(*left_at_)[{one.rule, one.kind, SiteKey(*run.journal, one.where), SiteKey(*run.journal, one.other)}];
-      ++left_;
-    }
+    left_at_.emplace(&rehearsal_->entries_left());
+    for (const auto& [key, count] : rehearsal_->entries_left()) left_ += count;
   }
 
   const Rehearsed* rehearsal_;
   const Evidence* trial_;
   std::optional<RestoredEntries> restored_;
-  std::optional<ViolationCounts> left_at_;
+  std::optional<Remainder<ViolationCounts>> left_at_;
   std::uint64_t left_ = 0;
 };
 

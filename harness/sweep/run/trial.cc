@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "harness/sweep/run/trial.h"
 
-#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -103,20 +102,14 @@ class Blamer {
   std::span<const Stack* const> RehearsedCalls() {
     if (!rehearsed_.empty() || !IsReleaseCall(failed_)) return rehearsed_;
     const faults::JournalView& journal = *rehearsal_.run().journal;
-    std::set<std::uint32_t> known;
-    for (const std::uint32_t call : rehearsal_.run().facts().calls) {
-      const Site site = SiteOf(rehearsal_.run().record(call));
-      if (known.insert(site.stack).second) rehearsed_.push_back(&sites_->Text(journal, site, SiteKey(journal, site))->stack);
-    }
+    for (const Site& site : rehearsal_.call_stacks()) rehearsed_.push_back(&sites_->Text(journal, site, SiteKey(journal, site))->stack);
     return rehearsed_;
   }
 
   // False when another thread made the call with this ticket: it may have been in the same functions, but not in the same calls of them.
   bool OnFailingThread(std::uint64_t ticket) const {
-    const std::vector<std::uint32_t>& calls = evidence_.facts().calls;
-    const auto call = std::lower_bound(calls.begin(), calls.end(), ticket,
-                                       [&](std::uint32_t index, std::uint64_t begin) { return evidence_.record(index).begin < begin; });
-    return call == calls.end() || evidence_.record(*call).begin != ticket || evidence_.record(*call).tid == failed_.tid;
+    const Record* const call = evidence_.call_at(ticket);
+    return call == nullptr || call->tid == failed_.tid;
   }
 
   // Index in the failing stack of the innermost function that no call of the thread was outside of since `ticket`.

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
-#include <span>
 #include <utility>
 
 #include "harness/ledger/arguments.h"
@@ -232,12 +231,12 @@ std::vector<Excess> CountedPlaces::Beyond(const Evidence& trial) const {
   return excess;
 }
 
-bool GiveMoreThanTheyTake(std::span<const Record> records) {
+bool GivesMoreThanItTakes(const Evidence& run) {
   std::int64_t entries = 0;
   std::int64_t references = 0;
   std::int64_t access = 0;
-  for (const Record& record : records) {
-    if (!IsProgramCall(record)) continue;
+  for (const std::uint32_t index : run.facts().calls) {
+    const Record& record = run.record(index);
     const Effect effect = EffectOf(record);
     const Outcome outcome = OutcomeOf(record);
     const bool took = outcome == Outcome::Succeeded;

@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <map>
 #include <set>
-#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -90,8 +89,8 @@ class CountedPlaces {
   std::set<std::uint64_t> creations_;  // places where contexts are created
 };
 
-// True when the calls pop more contexts than they push, release more references of a primary context than they retain, or disable peer
-// access more often than they enable it.
-[[nodiscard]] bool GiveMoreThanTheyTake(std::span<const faults::Record> records);
+// True when the run pops more contexts than it pushes, releases more references of a primary context than it retains, or disables peer
+// access more often than it enables it.
+[[nodiscard]] bool GivesMoreThanItTakes(const Evidence& run);
 
 }  // namespace cuaudit::harness

@@ -363,13 +363,13 @@ std::vector<TrialFinding> PutBack::Missing(const Evidence& trial) const {
   return findings;
 }
 
-bool MayLeaveChanged(std::span<const Record> records) {
+bool MayLeaveChanged(const Evidence& run) {
   std::vector<std::pair<std::uint32_t, std::uint64_t>> switched;  // thread, and the context that was current
   std::vector<std::pair<std::uint32_t, std::uint64_t>> taken;     // the same of pops that nobody had pushed for
   std::map<std::uint32_t, int> pushed;                            // by thread
   std::vector<std::pair<std::uint32_t, std::uint64_t>> captured;  // process, and the stream
-  for (const Record& record : records) {
-    if (!IsProgramCall(record)) continue;
+  for (const std::uint32_t index : run.facts().calls) {
+    const Record& record = run.record(index);
     const Effect effect = EffectOfCall(record);
     if (effect == Effect::EndsCapture) std::erase(captured, std::pair{record.pid, StreamOf(record)});
     if (effect == Effect::SetsContext) std::erase(switched, std::pair{record.tid, record.argument[0]});

@@ -14,7 +14,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <vector>
 
 #include "faults/journal/record.h"
@@ -58,7 +57,7 @@ class PutBack {
   std::set<std::uint64_t> leaving_;         // of these, the ones whose function left another context current
 };
 
-// True when these records may leave a context or a capture that was there before them in another state.
-[[nodiscard]] bool MayLeaveChanged(std::span<const faults::Record> records);
+// True when the run may leave a context or a capture that was there before it in another state.
+[[nodiscard]] bool MayLeaveChanged(const Evidence& run);
 
 }  // namespace cuaudit::harness

@@ -18,6 +18,15 @@ std::span<const std::uint32_t> Evidence::own_calls() const noexcept { return Own
 
 std::span<const std::uint32_t> Evidence::own_marks() const noexcept { return Own(ledger->facts.marks, *journal); }
 
+std::span<const std::uint32_t> Evidence::own_closes() const noexcept { return Own(ledger->facts.closes, *journal); }
+
+const faults::Record* Evidence::call_at(std::uint64_t begin) const noexcept {
+  const std::vector<std::uint32_t>& calls = ledger->facts.calls;
+  const auto found = std::lower_bound(calls.begin(), calls.end(), begin,
+                                      [this](std::uint32_t index, std::uint64_t ticket) { return record(index).begin < ticket; });
+  return found != calls.end() && record(*found).begin == begin ? &record(*found) : nullptr;
+}
+
 const faults::Record* Evidence::hit(std::size_t fault) const noexcept {
   const auto& hits = ledger->facts.hits;
   return fault < hits.size() && hits[fault].begin != 0 ? &record(hits[fault].record) : nullptr;

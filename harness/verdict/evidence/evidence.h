@@ -42,9 +42,12 @@ struct Evidence {
   const Facts& facts() const noexcept { return ledger->facts; }
   const faults::Record& record(std::uint32_t index) const noexcept { return journal->records()[index]; }
   std::uint32_t flags() const noexcept { return journal->header().flags.load(); }
-  // Calls and marks of this run alone: all of them, or those since the process was forked for its trial.
+  // Calls, marks and closes of this run alone: all of them, or those since the process was forked for its trial.
   std::span<const std::uint32_t> own_calls() const noexcept;
   std::span<const std::uint32_t> own_marks() const noexcept;
+  std::span<const std::uint32_t> own_closes() const noexcept;
+  // The call that began at this ticket; null when the run did not make it.
+  const faults::Record* call_at(std::uint64_t begin) const noexcept;
   // The first record that a fault hit, by the number of the fault in the plan from 0; null when it hit none.
   const faults::Record* hit(std::size_t fault) const noexcept;
   const faults::Record* first_hit() const noexcept;  // the first record that any fault hit

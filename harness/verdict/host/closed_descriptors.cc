@@ -10,6 +10,7 @@
 #include "faults/journal/record.h"
 #include "harness/verdict/evidence/site_keys.h"
 #include "harness/verdict/host/driver_owned.h"
+#include "harness/verdict/rehearsed.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -17,11 +18,6 @@ namespace {
 using driver::Kind;
 using faults::Record;
 using faults::RecordKind;
-
-bool IsClose(const Record& record) {
-  return record.kind == RecordKind::Host && record.begin != 0 &&
-         record.call == static_cast<std::uint16_t>(faults::HostCall::DescriptorClose);
-}
 
 bool WasNotOpen(const Record& record) { return record.argument[1] == faults::kNotOpen; }
 
@@ -55,11 +51,12 @@ struct Closes {
 };
 
 // `only_opened`: ignore numbers that were never opened.
-Closes ClosesOf(const Evidence& run, std::span<const Record> records, bool only_opened) {
+Closes ClosesOf(const Evidence& run, std::span<const std::uint32_t> all, bool only_opened) {
   Closes closes;
   const std::uint32_t pid = FirstProcess(run);
-  for (const Record& record : records) {
-    if (!IsClose(record) || record.pid != pid) continue;
+  for (const std::uint32_t index : all) {
+    const Record& record = run.record(index);
+    if (record.pid != pid) continue;
     (WasNotOpen(record) ? closes.again : closes.inherited).push_back(&record);
   }
   if (closes.inherited.empty() && closes.again.empty()) return closes;
@@ -78,8 +75,7 @@ Closes ClosesOf(const Evidence& run, std::span<const Record> records, bool only_
 
 class Finder {
  public:
-  Finder(const Evidence& rehearsal, const Evidence& trial)
-      : rehearsal_(rehearsal), trial_(trial), rehearsal_keys_(*rehearsal.journal), keys_(*trial.journal) {}
+  Finder(const Rehearsed& rehearsal, const Evidence& trial) : rehearsal_(rehearsal), trial_(trial), keys_(*trial.journal) {}
 
   std::vector<TrialFinding> Find() {
     FindClosesOfNothing();
@@ -123,19 +119,14 @@ class Finder {
   // Inherited descriptors are compared by number, because a program that ends early closes its standard streams from another place. They
   // are also compared by place, because a loop over all numbers may find other ones open.
   void FindClosesOfNothing() {
-    const Closes closes = ClosesOf(trial_, trial_.journal->own_records(), true);
+    const Closes closes = ClosesOf(trial_, trial_.own_closes(), true);
     if (closes.inherited.empty() && closes.again.empty()) return;
-    const Closes usual = ClosesOf(rehearsal_, rehearsal_.journal->records(), false);
-    std::set<std::uint64_t> numbers;
-    std::set<std::uint64_t> places;
-    for (const Record* const record : usual.inherited) {
-      numbers.insert(record->argument[0]);
-      places.insert(CallerKey(*rehearsal_.journal, SiteOf(*record)));
-    }
-    for (const Record* const record : usual.again) places.insert(CallerKey(*rehearsal_.journal, SiteOf(*record)));
-    const auto is_usual = [&](const Record* record) { return places.count(CallerKey(*trial_.journal, SiteOf(*record))) != 0; };
+    const UsualCloses& usual = rehearsal_.closes();
+    const auto is_usual = [&](const Record* record) {
+      return usual.places_of_unopened.count(CallerKey(*trial_.journal, SiteOf(*record))) != 0;
+    };
     for (const Record* const record : closes.inherited) {
-      if (numbers.count(record->argument[0]) == 0 && !is_usual(record) && !IsReplaced(trial_, *record))
+      if (usual.inherited.count(record->argument[0]) == 0 && !is_usual(record) && !IsReplaced(trial_, *record))
         Add(SiteOf(*record), nullptr, {}, "it was open when the program began");
     }
     for (const Record* const record : closes.again) {
@@ -155,19 +146,14 @@ class Finder {
     }
     std::erase_if(by_number, [](const auto& one) { return one.second.size() < 2; });
     if (by_number.empty()) return;
-    std::map<std::uint64_t, std::set<std::uint64_t>> closed_at;  // places of opening, by place of the close
-    std::set<std::uint64_t> opened;
-    for (const Object& object : rehearsal_.ledger->objects) {
-      if (object.kind != Kind::FileDescriptor) continue;
-      opened.insert(rehearsal_keys_.Of(object.acquired));
-      if (object.state == State::Released) closed_at[rehearsal_keys_.Of(object.released)].insert(rehearsal_keys_.Of(object.acquired));
-    }
+    const UsualCloses& usual = rehearsal_.closes();
     for (const auto& [number, objects] : by_number) {
       for (std::size_t i = 1; i < objects.size(); ++i) {
         const Object& taken = *objects[i];
         const std::uint64_t place = keys_.Of(taken.acquired);
-        const auto own = closed_at.find(keys_.Of(taken.released));
-        if (taken.state != State::Released || own == closed_at.end() || own->second.count(place) != 0 || opened.count(place) == 0) continue;
+        const auto own = usual.closed_at.find(keys_.Of(taken.released));
+        if (taken.state != State::Released || own == usual.closed_at.end() || usual.opened.count(place) == 0) continue;
+        if (own->second.count(place) != 0) continue;
         const auto stale = std::find_if(objects.rend() - static_cast<std::ptrdiff_t>(i), objects.rend(),
                                         [&](const Object* earlier) { return own->second.count(keys_.Of(earlier->acquired)) != 0; });
         if (stale != objects.rend())
@@ -177,17 +163,34 @@ class Finder {
     }
   }
 
-  const Evidence& rehearsal_;
+  const Rehearsed& rehearsal_;
   const Evidence& trial_;
-  SiteKeys rehearsal_keys_;
   SiteKeys keys_;
   std::vector<TrialFinding> findings_;
 };
 
 }  // namespace
 
-std::vector<TrialFinding> ClosedByWrongOwner(const Evidence& rehearsal, const Evidence& trial) {
-  if (trial.facts().of_host == 0 || !trial.saw_host() || !rehearsal.saw_host()) return {};
+UsualCloses UsualClosesOf(const Evidence& fault_free) {
+  UsualCloses usual;
+  const Closes closes = ClosesOf(fault_free, fault_free.facts().closes, false);
+  const auto place = [&](const Record* record) { return CallerKey(*fault_free.journal, SiteOf(*record)); };
+  for (const Record* const record : closes.inherited) {
+    usual.inherited.insert(record->argument[0]);
+    usual.places_of_unopened.insert(place(record));
+  }
+  for (const Record* const record : closes.again) usual.places_of_unopened.insert(place(record));
+  SiteKeys keys(*fault_free.journal);
+  for (const Object& object : fault_free.ledger->objects) {
+    if (object.kind != Kind::FileDescriptor) continue;
+    usual.opened.insert(keys.Of(object.acquired));
+    if (object.state == State::Released) usual.closed_at[keys.Of(object.released)].insert(keys.Of(object.acquired));
+  }
+  return usual;
+}
+
+std::vector<TrialFinding> ClosedByWrongOwner(const Rehearsed& rehearsal, const Evidence& trial) {
+  if (trial.facts().of_host == 0 || !trial.saw_host() || !rehearsal.run().saw_host()) return {};
   return Finder(rehearsal, trial).Find();
 }
 

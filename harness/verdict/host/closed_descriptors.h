@@ -8,6 +8,9 @@
 // somebody else has opened meanwhile.
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <set>
 #include <vector>
 
 #include "harness/verdict/evidence/evidence.h"
@@ -15,7 +18,16 @@
 
 namespace cuaudit::harness {
 
+// What a fault-free run does with descriptors. Places are keys (SiteKey).
+struct UsualCloses {
+  std::set<std::uint64_t> inherited;                           // numbers that it closes and that were open when it began
+  std::set<std::uint64_t> places_of_unopened;                  // callers (CallerKey) that close these, or numbers that are not open
+  std::set<std::uint64_t> opened;                              // places of opening
+  std::map<std::uint64_t, std::set<std::uint64_t>> closed_at;  // places of opening, by the place of the close
+};
+[[nodiscard]] UsualCloses UsualClosesOf(const Evidence& fault_free);
+
 // Findings of the rule deficit, one for each close.
-[[nodiscard]] std::vector<TrialFinding> ClosedByWrongOwner(const Evidence& rehearsal, const Evidence& trial);
+[[nodiscard]] std::vector<TrialFinding> ClosedByWrongOwner(const Rehearsed& rehearsal, const Evidence& trial);
 
 }  // namespace cuaudit::harness

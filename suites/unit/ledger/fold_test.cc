@@ -314,6 +314,14 @@ TEST(Facts, HostRequestsWithoutANumberAreForeign) {
   EXPECT_EQ(facts.foreign[kThread], 1U);
 }
 
+TEST(Facts, ClosesOfDescriptorsAreNotedInTheOrderOfTheClock) {
+  Trace t;
+  t.Host(faults::HostCall::DescriptorOpen, 4);
+  t.Host(faults::HostCall::DescriptorClose, 4).At(9, 10);
+  t.Host(faults::HostCall::DescriptorClose, 5).At(7, 8);
+  EXPECT_THAT(t.Fold().facts.closes, ElementsAre(2, 1));
+}
+
 TEST(Facts, ChildrenThatWroteNoEndVanished) {
   Trace t;
   t.Event(ProcessEvent::Start);

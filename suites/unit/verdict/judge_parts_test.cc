@@ -5,7 +5,7 @@
 
 #include "harness/verdict/deficit.h"
 #include "harness/verdict/how_left.h"
-#include "suites/support/trace.h"
+#include "suites/support/journal_image.h"
 
 namespace cuaudit::testing::judge_parts_test {
 namespace {
@@ -18,11 +18,11 @@ TEST(JudgeDetails, PeerAccessDisabledTooOftenShowsInTheTrialAlone) {
   t.Call(CallId::CtxEnablePeerAccess).In(0, 0xb).Context(0xa);
   t.Call(CallId::CtxEnablePeerAccess).In(0, 0xb).Context(0xa).Fails(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
   t.Call(CallId::CtxDisablePeerAccess).In(0, 0xb).Context(0xa);
-  EXPECT_FALSE(harness::MayGiveTooMuch(t.Records()));
+  EXPECT_FALSE(harness::MayGiveTooMuch(JournalImage(t).Evidence()));
   t.Call(CallId::CtxDisablePeerAccess).In(0, 0xb).Context(0xa).Fails(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
-  EXPECT_FALSE(harness::MayGiveTooMuch(t.Records())) << "that answer does not tell whether there was any";
+  EXPECT_FALSE(harness::MayGiveTooMuch(JournalImage(t).Evidence())) << "that answer does not tell whether there was any";
   t.Call(CallId::CtxDisablePeerAccess).In(0, 0xb).Context(0xa).Fails(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
-  EXPECT_TRUE(harness::MayGiveTooMuch(t.Records()));
+  EXPECT_TRUE(harness::MayGiveTooMuch(JournalImage(t).Evidence()));
 }
 
 // Only of a child is it unknown how it ended. What no process is known for was cut off.
