@@ -361,6 +361,18 @@ std::string DefectFingerprint(const report::Finding& root, const std::optional<r
   if (program != stack.end()) hash = HashFunction(*program, hash);
   if (root.rule != report::Rule::LeftAtExit) hash = Hash(root.where, hash);
   if (blame) hash = HashFunction(blame->function, hash);
+bool IsFingerprint(std::string_view text, bool numbered) {
+  const auto take = [&text](std::string_view letters) {
+    const std::size_t size = std::min(text.find_first_not_of(letters), text.size());
+    text.remove_prefix(size);
+    return size;
+  };
+  constexpr std::size_t kDigits = 16;
+  constexpr std::string_view kNumber = "0123456789";
+  if (take("v") != 1 || take(kNumber) == 0 || take("-") != 1 || take("0123456789abcdef") != kDigits) return false;
+  return text.empty() || (numbered && take("-") == 1 && take(kNumber) != 0 && text.empty());
+}
+
   char text[32];
   std::snprintf(text, sizeof(text), "v2-%016llx", static_cast<unsigned long long>(hash));
   return text;

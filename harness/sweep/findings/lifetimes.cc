@@ -45,10 +45,6 @@ std::string_view Word(std::string_view* line) {
   return word;
 }
 
-bool IsFingerprint(std::string_view word) {
-  return word.starts_with("v2-") && word.size() == 19 && word.find_first_not_of("0123456789abcdef", 3) == std::string_view::npos;
-}
-
 using KindAtPlace = std::pair<std::string, std::string>;  // kind, fingerprint
 
 // How many objects of each kind and place a run left.
@@ -94,7 +90,7 @@ Result<Lifetimes> Lifetimes::Parse(const std::string& file, std::string_view tex
     row.kind = Word(&line);
     if (driver::KindFromName(row.kind) == driver::Kind::None) return wrong("a kind of object (cuaudit list kinds) behind the number");
     row.fingerprint = Word(&line);
-    if (!IsFingerprint(row.fingerprint)) return wrong("the fingerprint of a place behind the kind, v2- and 16 hexadecimal digits");
+    if (!IsFingerprint(row.fingerprint, false)) return wrong("the fingerprint of a place behind the kind, v2- and 16 hexadecimal digits");
     row.line = number;
     table.rows_.push_back(std::move(row));
   }
