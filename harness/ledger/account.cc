@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "faults/driver/result.h"
+#include "harness/ledger/host_deed.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -21,12 +22,6 @@ bool HasRange(Kind kind) {
 
 // A host address stays valid after its registration has ended. Addresses of other kinds do not.
 bool StaleAfterRelease(Kind kind) { return HasRange(kind) && kind != Kind::HostRegistration; }
-
-bool IsHost(Kind kind) {
-  const Family family = driver::FamilyOf(kind);
-  return family == Family::HostHeap || family == Family::DlopenReference || family == Family::Mutex || family == Family::FileDescriptor ||
-         family == Family::Thread || family == Family::HostMapping;
-}
 
 // Answers of a driver to a release in the wrong context of an object that exists. For an object that does not exist, see SaysUnknown.
 bool SaysWrongContext(std::int32_t result) {
