@@ -36,15 +36,12 @@ bool ReleasesKind(const Site& site, Kind kind) {
   return driver::FamilyOf(driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(site.call))).kind) == driver::FamilyOf(kind);
 }
 
-// Kinds of which one handle is acquired several times and ends with its last release.
-bool IsCounted(Kind kind) { return kind == Kind::PhysicalMemory || kind == Kind::DlopenReference; }
-
 // The call since which an object is gone. Empty when the object is alive, or when nobody saw how it ended.
 Site EndOf(const Ledger& ledger, std::int64_t index) {
   const Object& gone = ledger.objects[static_cast<std::size_t>(index)];
   if (gone.state != State::Released && gone.state != State::Orphaned) return {};
   Site end = gone.released;
-  if (!IsCounted(gone.kind)) return end;
+  if (!IsReferenceCounted(gone.kind)) return end;
   for (const Object& other : ledger.objects) {
     const bool same = other.kind == gone.kind && other.handle == gone.handle && other.pid == gone.pid;
     const bool ended = other.state == State::Released || other.state == State::Orphaned;  // else `released` only tried to
