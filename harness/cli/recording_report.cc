@@ -172,7 +172,7 @@ Exit CyclesOfRecording(const Options& options) {
   Suppressions suppressions;
   if (!options.suppressions.empty()) {
     Result<Suppressions> read = Suppressions::Read(options.suppressions);
-    if (!read.ok()) return Refuse({Exit::Usage, "--suppressions: " + read.status().message()});
+    if (!read.ok()) return Refuse({Exit::Usage, OptionFlag{"--suppressions"}, read.status().message()});
     suppressions = std::move(*read);
   }
   Progress progress(options.progress);

@@ -63,11 +63,11 @@ Result<Lifetimes> Lifetimes::Read(const std::string& file) {
   namespace fs = std::filesystem;
   std::error_code error;
   const bool regular = fs::is_regular_file(file, error);
-  if (!regular && fs::exists(file, error)) return Status(Exit::Usage, "--lifetime: " + file + ": expected a regular file");
+  if (!regular && fs::exists(file, error)) return Status(Exit::Usage, OptionFlag{"--lifetime"}, file + ": expected a regular file");
   if (regular && fs::file_size(file, error) > kLargestTable)
-    return Status(Exit::Usage, "--lifetime: " + file + ": expected at most 16 MiB");
+    return Status(Exit::Usage, OptionFlag{"--lifetime"}, file + ": expected at most 16 MiB");
   const Result<std::string> text = ReadFile(file);
-  if (!text.ok()) return Status(Exit::Usage, "--lifetime: " + text.status().message());
+  if (!text.ok()) return Status(Exit::Usage, OptionFlag{"--lifetime"}, text.status().message());
   return Parse(file, *text);
 }
 
@@ -81,7 +81,7 @@ Result<Lifetimes> Lifetimes::Parse(const std::string& file, std::string_view tex
     const std::string_view most = Word(&line);
     if (most.empty() || most.front() == '#') continue;
     const auto wrong = [&](const char* expected) {
-      return Status(Exit::Usage, "--lifetime: " + file + ": line " + std::to_string(number) + ": expected " + expected);
+      return Status(Exit::Usage, OptionFlag{"--lifetime"}, file + ": line " + std::to_string(number) + ": expected " + expected);
     };
     Lifetime row;
     const auto [end, error] = std::from_chars(most.data(), most.data() + most.size(), row.most);
