@@ -56,7 +56,7 @@ void RestrainGrowth(const Observation& seen, report::Run* run) {
   };
   for (report::Finding& finding : run->findings) {
     if (!is_replaced(finding)) continue;
-    finding.detail += "; undecided: objects of this sort that were held before the recording begins were released meanwhile";
+    words::Add({words::Detail::PutBesideOlder}, &finding.detail);
     run->notes.push_back(finding);
   }
   std::erase_if(run->findings, is_replaced);

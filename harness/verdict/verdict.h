@@ -15,6 +15,8 @@ namespace cuaudit::harness {
 
 using words::Because;
 using words::Counted;
+using words::Detail;
+using words::Details;
 using words::Fallback;
 using words::Filled;
 using words::Isolation;

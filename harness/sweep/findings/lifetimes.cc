@@ -114,13 +114,12 @@ std::vector<std::size_t> Lifetimes::Allow(report::Run* run) const {
       continue;
     }
     const std::uint64_t left = counts.at(key);
-    finding.detail += finding.detail.empty() ? "" : "; ";
     if (left > row->second) {
-      finding.detail += std::to_string(left) + " are left here, and --lifetime allows " + std::to_string(row->second);
+      words::Add({words::Detail::MoreThanAllowed, {std::to_string(left), std::to_string(row->second)}}, &finding.detail);
       findings.push_back(std::move(finding));
       continue;
     }
-    finding.detail += "kept on purpose (--lifetime)";
+    words::Add({words::Detail::KeptOnPurpose}, &finding.detail);
     finding.rule = report::Rule::ProcessLifetime;
     finding.title = words::Row(finding.rule).title;
     run->notes.push_back(std::move(finding));
