@@ -168,7 +168,7 @@ nlohmann::json ParseJson(std::string_view text, Failure* failure, const ReadSoFa
   try {
     document = nlohmann::json::parse(ToldText(text, text.data(), told), ToldText(text, text.data() + text.size(), told), shallow);
   } catch (const nlohmann::json::parse_error& error) {
-    failure->line = LineAndColumn(text, error.byte) + ": expected JSON";
+    *failure = {LineAndColumn(text, error.byte) + ": expected JSON", true};
     return {};
   }
   if (!deep) return document;

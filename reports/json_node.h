@@ -17,7 +17,8 @@
 namespace cuaudit::report {
 
 struct Failure {
-  std::string line;  // "findings[3].count: expected a number from 0 up"; empty: none
+  std::string line;     // "findings[3].count: expected a number from 0 up"; empty: none
+  bool syntax = false;  // the text is no JSON
 };
 
 class JsonNode {

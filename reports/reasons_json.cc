@@ -152,6 +152,7 @@ nlohmann::ordered_json MessageToJson(const Message& message) {
   if (!message.told.empty()) json["told"] = message.told;
   if (message.nothing != NothingPlanned::No) json["nothing_planned"] = kNothingPlanned[static_cast<std::size_t>(message.nothing)];
   if (!message.never_fired.trials.empty()) json["never_fired"] = ToJson(message.never_fired);
+  if (message.untried) json["untried"] = ToJson(*message.untried);
   if (message.chosen) json["chosen"] = ToJson(*message.chosen);
   if (message.abandoned) json["abandoned"] = ToJson(*message.abandoned);
   if (message.coverage) json["coverage"] = ToJson(*message.coverage);
@@ -165,6 +166,7 @@ Message MessageFromJson(const JsonNode& node) {
   message.told = WithoutOutcome(node.Maybe("told").Text());
   message.nothing = ReadNothing(node.Maybe("nothing_planned"));
   message.never_fired = ReadNeverFired(node.Maybe("never_fired"));
+  message.untried = ReadPart(node.Maybe("untried"));
   message.chosen = ReadPart(node.Maybe("chosen"));
   message.abandoned = ReadPart(node.Maybe("abandoned"));
   message.coverage = ReadPart(node.Maybe("coverage"));

@@ -358,6 +358,7 @@ struct Message {
   std::string told;  // why the audit, or a part of it, did not take place, in one line
   NothingPlanned nothing = NothingPlanned::No;
   NeverFired never_fired;
+  std::optional<Part> untried;    // trials that were done before the budget was spent, and a place was never tried
   std::optional<Part> chosen;     // trials of the possible faults; said when the outcome is clean. Nothing else here goes with clean
   std::optional<Part> abandoned;  // trials abandoned at exit whose heap nobody looked at
   std::optional<Part> coverage;   // reached and wanted, in tenths of a percent

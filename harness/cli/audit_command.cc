@@ -130,13 +130,13 @@ class Audit {
   Status Open() {
     std::error_code error;
     std::filesystem::create_directories(options_.out, error);
-    if (error) return {Exit::Usage, "--out: " + options_.out + ": cannot create the directory: " + error.message()};
+    if (error) return {Exit::Usage, OptionFlag{"--out"}, options_.out + ": cannot create the directory: " + error.message()};
     Result<WorkDir> state = WorkDir::Open(options_.out + "/" + kState);
-    if (!state.ok()) return {state.status().exit(), "--out: " + state.status().message()};
+    if (!state.ok()) return {state.status().exit(), OptionFlag{"--out"}, state.status().message()};
     state_.emplace(std::move(*state));
     for (const char* const folder : {"work", "done"}) {
       std::filesystem::create_directories(State(folder), error);
-      if (error) return {Exit::Usage, "--out: " + State(folder) + ": cannot create the directory: " + error.message()};
+      if (error) return {Exit::Usage, OptionFlag{"--out"}, State(folder) + ": cannot create the directory: " + error.message()};
     }
     return CheckOutput(options_.out + "/" + report::kAuditFile, "--out");
   }
@@ -347,7 +347,7 @@ Status CheckSuppressions(const std::vector<ProjectCase>& cases, const std::vecto
     const std::string& file = cases[i].options.suppressions;
     if (!selected[i] || file.empty() || !seen.insert(file).second) continue;
     const Result<Suppressions> read = Suppressions::Read(file);
-    if (!read.ok()) return AtItsPlace(cases[i], {Exit::Usage, "--suppressions: " + read.status().message()});
+    if (!read.ok()) return AtItsPlace(cases[i], {Exit::Usage, OptionFlag{"--suppressions"}, read.status().message()});
   }
   return {};
 }

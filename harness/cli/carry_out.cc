@@ -97,10 +97,8 @@ void CarryOutTrials(const Session& session, const SweepOptions& sweep, Rehearsal
   if (status.ok() || signal != 0) engine.Report(&carried->run);
   if (carried->ended_early) carried->new_untried = engine.NewPlacesUntried();
   if (carried->ended_early && !engine.PlacesTried()) {
-    carried->untried = true;
     // Said beside findings as well: without them, suppressed ones would leave a clean report.
-    carried->run.message.told = "the budget was spent before each place was tried once, after " + std::to_string(engine.done()) + " of " +
-                                std::to_string(engine.total()) + " trials";
+    carried->run.message.untried = {engine.done(), engine.total()};
     if (carried->run.outcome == words::Outcome::Clean) carried->run.outcome = words::Outcome::NotExercised;
   }
   if (!options.trials.empty()) carried->rows = TrialRows(engine);

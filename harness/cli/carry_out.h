@@ -27,7 +27,6 @@ struct CarriedOut {
   Progressed progressed;                    // progressed.signal: the signal that ended it; 0: none
   bool nothing_anew = false;                // every trial is an earlier sweep's
   bool ended_early = false;                 // by its Spend
-  bool untried = false;                     // ended early, before each place had failed once
   std::size_t new_untried = 0;              // new or changed places that were not tried (SweepOptions::before)
   Progress::Clock::duration run_time = {};  // of a fault-free run of this sweep; zero: none was needed
   std::vector<report::TrialRow> rows;       // of a sweep with --trials

@@ -93,7 +93,7 @@ class CaseRuns {
       part.modules = std::move(carried.modules);
       part.run_time = carried.run_time;
       part.cut = carried.ended_early;
-      if (carried.untried) part.not_run = kUntried;
+      if (carried.run.message.untried) part.not_run = kUntried;
       if (part.cut && turn_.before != nullptr) part.left_out = LeftOut(carried.new_untried);
       Take(std::move(carried.run), carried.status, carried.progressed, &part);
       if (carried.status.ok() || carried.progressed.signal != 0) {

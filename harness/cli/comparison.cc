@@ -48,8 +48,8 @@ Result<std::set<report::Change>> ReadPolicy(const std::string& text) {
     std::replace(word.begin(), word.end(), '-', '_');
     const std::optional<report::Change> change = words::Named<report::Change>(word);
     if (!change || *change == report::Change::None) {
-      return Status(Exit::Usage,
-                    "--fail-on: '" + text + "': expected new, changed, not-run, fixed or unchanged, with commas between, or none");
+      return Status(Exit::Usage, OptionFlag{"--fail-on"},
+                    "'" + text + "': expected new, changed, not-run, fixed or unchanged, with commas between, or none");
     }
     policy.insert(*change);
   }
@@ -96,8 +96,8 @@ Status CheckApart(const std::string& base, const std::string& out) {
   const std::filesystem::path from = Real(base);
   const std::filesystem::path to = Real(out);
   if (!IsWithin(from, to) && !IsWithin(to, from)) return {};
-  return {Exit::Usage,
-          "--base: " + base + ": expected a result that is not in --out " + out + ", nor around it, because the result is written there"};
+  return {Exit::Usage, OptionFlag{"--base"},
+          base + ": expected a result that is not in --out " + out + ", nor around it, because the result is written there"};
 }
 
 }  // namespace
@@ -109,7 +109,7 @@ Result<AuditBase> AuditBase::Read(const Options& options) {
   Progress progress(options.progress);
   Result<Base> base = ReadBase(options.base, ReadingOf(options.base, &progress));
   progress.Clear();
-  if (!base.ok()) return Status(base.status().exit(), "--base: " + base.status().message());
+  if (!base.ok()) return Status(base.status().exit(), OptionFlag{"--base"}, base.status().message());
   return AuditBase(std::move(*base), std::move(*policy), options.progress);
 }
 

@@ -45,9 +45,9 @@ Result<Machine> LookAround(const std::string& real_driver) {
   }
   if (!real_driver.empty()) {
     const fs::path wished = fs::canonical(real_driver, error);
-    if (error || !fs::is_regular_file(wished, error)) return Status(Exit::Usage, "--real-driver: " + real_driver + ": not found");
+    if (error || !fs::is_regular_file(wished, error)) return Status(Exit::Usage, OptionFlag{"--real-driver"}, real_driver + ": not found");
     if (machine.drop_in && fs::equivalent(wished, drop_in, error)) {
-      return Status(Exit::Usage, "--real-driver: " + real_driver + ": is cuaudit's own drop-in library");
+      return Status(Exit::Usage, OptionFlag{"--real-driver"}, real_driver + ": is cuaudit's own drop-in library");
     }
     machine.genuine_driver = wished.string();
   } else {

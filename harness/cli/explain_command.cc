@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include <algorithm>
-#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +20,7 @@
 #include "harness/verdict/said.h"
 #include "harness/verdict/verdict.h"
 #include "reports/defect_words.h"
+#include "reports/text_page.h"
 #include "reports/text_writer.h"
 
 namespace cuaudit::harness {
@@ -73,18 +73,7 @@ Exit ExplainWord(const std::string& word) {
 
 namespace {
 
-class Page {
- public:
-  template <typename... Args>
-  void Line(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
-    text_.push_back('\n');
-  }
-  std::string_view text() const { return {text_.data(), text_.size()}; }
-
- private:
-  fmt::memory_buffer text_;
-};
+using report::Page;
 
 std::string_view DriverName(std::uint32_t kind) {
   switch (static_cast<faults::DriverKind>(kind)) {
@@ -340,7 +329,7 @@ Exit ExplainCommand(const Options& options) {
   AddRecords(seen->journal, &page);
   AddLedger(*seen, &page);
   progress.Clear();
-  const Exit printed = Print(page.text());
+  const Exit printed = Print({page.text.data(), page.text.size()});
   if (printed != Exit::Clean) return printed;
   if (seen->journal.truncated()) {
     Say(options.operand + ": the journal is cut: expected " + std::to_string(seen->journal.header().file_bytes) + " bytes, found " +

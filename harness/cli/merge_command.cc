@@ -117,7 +117,7 @@ class ProjectMerge {
   Exit Run() {
     std::error_code error;
     std::filesystem::create_directories(out_, error);
-    if (error) return Refuse(Status(Exit::Usage, "--out: " + out_ + ": cannot create the directory: " + error.message()));
+    if (error) return Refuse(Status(Exit::Usage, OptionFlag{"--out"}, out_ + ": cannot create the directory: " + error.message()));
     const std::size_t cases = merge_.rounds.front().cases.size();
     const std::size_t jobs = merge_.options.jobs != 0 ? merge_.options.jobs : UsableCores();
     SideBySide how;

@@ -28,7 +28,8 @@ constexpr double kMicrosecondsInMinute = 60e6;
 Result<std::vector<PlannedCase>> CasesOf(const Options& options) {
   std::vector<PlannedCase> cases;
   if (!options.program.empty()) {
-    if (options.cycles != Options().cycles) return Status(Exit::Usage, "--cycles: expected a cuaudit.toml: a program alone is only swept");
+    if (options.cycles != Options().cycles)
+      return Status(Exit::Usage, OptionFlag{"--cycles"}, "expected a cuaudit.toml: a program alone is only swept");
     PlannedCase& one = cases.emplace_back();
     one.name = kOnlyCase;
     one.options = options;
@@ -52,8 +53,9 @@ Result<std::vector<PlannedCase>> CasesOf(const Options& options) {
 Status MakeFolder(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
-  if (error) return {Exit::Usage, "--to: " + path + ": cannot create the directory: " + error.message()};
-  if (!std::filesystem::is_empty(path, error) || error) return {Exit::Usage, "--to: " + path + ": expected a new or an empty directory"};
+  if (error) return {Exit::Usage, OptionFlag{"--to"}, path + ": cannot create the directory: " + error.message()};
+  if (!std::filesystem::is_empty(path, error) || error)
+    return {Exit::Usage, OptionFlag{"--to"}, path + ": expected a new or an empty directory"};
   return {};
 }
 

@@ -43,7 +43,8 @@ struct Wish {
 };
 
 Result<std::uint64_t> ParseSize(std::string_view text) {
-  const Status wrong(Exit::Usage, "--max-size: '" + std::string(text) + "': expected 32MiB to 1024GiB, such as 256MiB or 4GiB");
+  const Status wrong(Exit::Usage, OptionFlag{"--max-size"},
+                     "'" + std::string(text) + "': expected 32MiB to 1024GiB, such as 256MiB or 4GiB");
   unsigned shift = 0;
   for (const auto& [unit, bits] :
        {std::pair{std::string_view("KiB"), 10U}, std::pair{std::string_view("MiB"), 20U}, std::pair{std::string_view("GiB"), 30U}}) {
@@ -63,13 +64,14 @@ Result<Wish> WishOf(const Options& options) {
   if (!size.ok()) return size.status();
   const Result<std::optional<std::chrono::seconds>> last = ParseBudget(options.last);
   if (!last.ok() || (*last && (*last)->count() > kMostSeconds))
-    return Status(Exit::Usage, "--last: '" + options.last + "': expected a time with s, min or h of at most 400 days: 10min");
+    return Status(Exit::Usage, OptionFlag{"--last"}, "'" + options.last + "': expected a time with s, min or h of at most 400 days: 10min");
   std::error_code error;
   Wish wish;
   wish.path = std::filesystem::absolute(options.journal, error).lexically_normal().string();
-  if (error || options.journal.empty() || wish.path.ends_with('/')) return Status(Exit::Usage, "--journal: expected the name of a file");
+  if (error || options.journal.empty() || wish.path.ends_with('/'))
+    return Status(Exit::Usage, OptionFlag{"--journal"}, "expected the name of a file");
   if (wish.path.find(';') != std::string::npos || wish.path.size() > 1000)
-    return Status(Exit::Usage, "--journal: expected a path of at most 1000 bytes without ';'");
+    return Status(Exit::Usage, OptionFlag{"--journal"}, "expected a path of at most 1000 bytes without ';'");
   wish.journal.record_capacity = faults::SlotsWithin(*size);
   wish.journal.stack_depth = static_cast<std::uint32_t>(options.stacks);
   wish.journal.stacks_of_objects_only = true;

@@ -57,7 +57,7 @@ void RestrainGrowth(const Observation& seen, report::Run* run) {
   };
   for (report::Finding& finding : run->findings) {
     if (!is_replaced(finding)) continue;
-    finding.detail += "; undecided: objects of this sort that were held before the recording begins were released meanwhile";
+    words::Add({words::Detail::PutBesideOlder}, &finding.detail);
     run->notes.push_back(finding);
   }
   std::erase_if(run->findings, is_replaced);
@@ -173,7 +173,7 @@ Exit CyclesOfRecording(const Options& options) {
   Suppressions suppressions;
   if (!options.suppressions.empty()) {
     Result<Suppressions> read = Suppressions::Read(options.suppressions);
-    if (!read.ok()) return Refuse({Exit::Usage, "--suppressions: " + read.status().message()});
+    if (!read.ok()) return Refuse({Exit::Usage, OptionFlag{"--suppressions"}, read.status().message()});
     suppressions = std::move(*read);
   }
   Progress progress(options.progress);

@@ -48,7 +48,7 @@ void TellThrownAway(const std::map<const report::Defect*, std::string>& before, 
 Status AcceptIn(const std::string& file, report::Audit* audit) {
   if (file.empty()) return {};
   Result<Suppressions> suppressions = Suppressions::Read(file);
-  if (!suppressions.ok()) return {Exit::Usage, "--suppressions: " + suppressions.status().message()};
+  if (!suppressions.ok()) return {Exit::Usage, OptionFlag{"--suppressions"}, suppressions.status().message()};
   const std::string today = Today();
   std::map<const report::Defect*, std::string> before;
   for (report::Case& one : audit->cases) {
@@ -217,17 +217,17 @@ constexpr char kSuppressionsFile[] = "suppressions.toml";
 
 Status CheckEntry(const Options& options) {
   if (options.operands[0].empty()) return {Exit::Usage, "expected a fingerprint that is not empty"};
-  if (options.reason.empty()) return {Exit::Usage, "--reason: expected why the defect is accepted"};
-  if (options.owner.empty()) return {Exit::Usage, "--owner: expected who looks after it"};
-  if (!IsDay(options.until)) return {Exit::Usage, "--until: '" + options.until + "': expected a day such as 2027-03-31"};
+  if (options.reason.empty()) return {Exit::Usage, OptionFlag{"--reason"}, "expected why the defect is accepted"};
+  if (options.owner.empty()) return {Exit::Usage, OptionFlag{"--owner"}, "expected who looks after it"};
+  if (!IsDay(options.until)) return {Exit::Usage, OptionFlag{"--until"}, "'" + options.until + "': expected a day such as 2027-03-31"};
   if (Status known = CheckToday(); !known.ok()) return known;
-  if (options.until < Today()) return {Exit::Usage, "--until: '" + options.until + "': expected a day that has not passed"};
+  if (options.until < Today()) return {Exit::Usage, OptionFlag{"--until"}, "'" + options.until + "': expected a day that has not passed"};
   if (const std::string last = LastDay(Today()); options.until > last) {
-    return {Exit::Usage, "--until: '" + options.until + "': expected a day at most two years ahead, up to " + last};
+    return {Exit::Usage, OptionFlag{"--until"}, "'" + options.until + "': expected a day at most two years ahead, up to " + last};
   }
   std::error_code error;
   if (options.report.empty() && !std::filesystem::exists(options.out, error)) {
-    return {Exit::Usage, "--report: expected the result that has the defect, since there is no " + options.out + " here"};
+    return {Exit::Usage, OptionFlag{"--report"}, "expected the result that has the defect, since there is no " + options.out + " here"};
   }
   return {};
 }

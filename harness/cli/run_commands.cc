@@ -47,9 +47,9 @@ Result<Observation> RunInForeground(const Session& session, int* interrupted, Pr
 // Of a program that failed it is unknown what it would have released.
 Status WriteLifetimes(const std::string& table, bool as_expected, const std::string& file) {
   if (file.empty()) return {};
-  if (!as_expected) return {Exit::Environment, "--write-lifetime: nothing was written, because the program failed"};
+  if (!as_expected) return {Exit::Environment, OptionFlag{"--write-lifetime"}, "nothing was written, because the program failed"};
   const Status written = WriteFile(file, table, Exit::Failure);
-  return written.ok() ? written : Status(written.exit(), "--write-lifetime: " + written.message());
+  return written.ok() ? written : Status(written.exit(), OptionFlag{"--write-lifetime"}, written.message());
 }
 
 words::Outcome OutcomeOf(const report::Run& run, bool as_expected) {
@@ -152,7 +152,7 @@ Result<std::vector<report::Replayed>> ReadFaults(const Options& options) {
     if (chosen) Say(given + "no error given, taken the likeliest documented one: " + faults.back().text);
   }
   if (faults.size() > faults::kMaxFaults) {
-    return Status(Exit::Usage, "--fault: expected at most " + std::to_string(faults::kMaxFaults) + " faults in one trial");
+    return Status(Exit::Usage, OptionFlag{"--fault"}, "expected at most " + std::to_string(faults::kMaxFaults) + " faults in one trial");
   }
   return faults;
 }

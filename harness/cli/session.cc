@@ -112,9 +112,11 @@ report::Mode ModeOf(Command command) {
 Status SetVariables(const std::vector<std::string>& given, std::vector<std::string>* environment) {
   for (const std::string& line : given) {
     const std::size_t equals = line.find('=');
-    if (equals == 0 || equals == std::string::npos) return {Exit::Usage, "--environment: '" + line + "': expected NAME=VALUE"};
+    if (equals == 0 || equals == std::string::npos)
+      return {Exit::Usage, OptionFlag{"--environment"}, "'" + line + "': expected NAME=VALUE"};
     const std::string name = line.substr(0, equals + 1);
-    if (name == "CUAUDIT_OPTIONS=") return {Exit::Usage, "--environment: CUAUDIT_OPTIONS: expected another name, cuaudit sets this one"};
+    if (name == "CUAUDIT_OPTIONS=")
+      return {Exit::Usage, OptionFlag{"--environment"}, "CUAUDIT_OPTIONS: expected another name, cuaudit sets this one"};
     std::erase_if(*environment, [&](const std::string& other) { return other.starts_with(name); });
     environment->push_back(line);
   }
@@ -147,11 +149,11 @@ Result<std::string> WorldText(const Options& options) {
     std::string value = *given.value;
     if (std::string_view(given.key) == "kernels") {
       Result<std::string> found = SharedLibrary(value);
-      if (!found.ok()) return Status(Exit::Usage, std::string(given.flag) + ": " + found.status().message());
+      if (!found.ok()) return Status(Exit::Usage, OptionFlag{given.flag}, found.status().message());
       value = std::move(*found);
     }
     if (const char* const expected = faults::SetWorldOption(given.key, value, &request)) {
-      return Status(Exit::Usage, std::string(given.flag) + ": '" + *given.value + "': expected " + expected);
+      return Status(Exit::Usage, OptionFlag{given.flag}, "'" + *given.value + "': expected " + expected);
     }
     text += std::string(text.empty() ? "" : ";") + given.key + "=" + value;
   }
@@ -199,7 +201,7 @@ Result<Session> Session::Open(const Options& options) {
   Subject& subject = session.subject_;
   std::error_code error;
   if (!options.directory.empty() && !std::filesystem::is_directory(options.directory, error)) {
-    return Status(Exit::Usage, "--directory: " + options.directory + ": no such directory");
+    return Status(Exit::Usage, OptionFlag{"--directory"}, options.directory + ": no such directory");
   }
   subject.directory = options.directory;
   Result<Program> program = ResolveProgram(options.program.front(), options.directory);
@@ -218,7 +220,7 @@ Result<Session> Session::Open(const Options& options) {
 
   if (!options.suppressions.empty()) {
     Result<Suppressions> suppressions = Suppressions::Read(options.suppressions);
-    if (!suppressions.ok()) return Status(Exit::Usage, "--suppressions: " + suppressions.status().message());
+    if (!suppressions.ok()) return Status(Exit::Usage, OptionFlag{"--suppressions"}, suppressions.status().message());
     session.suppressions_ = std::move(*suppressions);
   }
 

@@ -27,6 +27,7 @@
 #include "harness/cli/progress.h"
 #include "harness/cli/session.h"
 #include "harness/cycle/cycles.h"
+#include "harness/ledger/host_deed.h"
 #include "harness/options/report_files.h"
 #include "harness/process/files.h"
 #include "harness/process/program.h"
@@ -207,9 +208,6 @@ Exit EnvCommand(const Options& options) {
 
 namespace {
 
-constexpr driver::Kind kHostKinds[] = {driver::Kind::HostHeap,    driver::Kind::FileDescriptor,  driver::Kind::Thread,
-                                       driver::Kind::HostMapping, driver::Kind::DlopenReference, driver::Kind::Mutex};
-
 std::vector<HostSeen> HostOf(const Ledger& ledger) {
   std::array<HostSeen, driver::kKindCount> rows;
   for (const Object& object : ledger.objects) {
@@ -219,10 +217,9 @@ std::vector<HostSeen> HostOf(const Ledger& ledger) {
     row.left += object.state != State::Released && object.state != State::Orphaned ? 1 : 0;
   }
   std::vector<HostSeen> host;
-  for (const driver::Kind kind : kHostKinds) {
-    HostSeen& row = rows[static_cast<std::size_t>(kind)];
-    row.kind = std::string(driver::Name(kind));
-    if (row.acquired != 0) host.push_back(row);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i].kind = std::string(driver::Name(static_cast<driver::Kind>(i)));
+    if (rows[i].acquired != 0 && IsHost(static_cast<driver::Kind>(i))) host.push_back(rows[i]);
   }
   return host;
 }

@@ -20,9 +20,9 @@ constexpr std::uint64_t kDeadlineMs = 60000;
 
 Result<std::string> ListTests(const std::string& build) {
   std::error_code error;
-  if (!std::filesystem::is_directory(build, error)) return Status(Exit::Usage, "--ctest: " + build + ": no such directory");
+  if (!std::filesystem::is_directory(build, error)) return Status(Exit::Usage, OptionFlag{"--ctest"}, build + ": no such directory");
   Result<Program> ctest = ResolveProgram("ctest");
-  if (!ctest.ok()) return Status(Exit::Environment, "--ctest: " + ctest.status().message());
+  if (!ctest.ok()) return Status(Exit::Environment, OptionFlag{"--ctest"}, ctest.status().message());
   Result<std::vector<std::string>> environment = CurrentEnvironment();
   if (!environment.ok()) return environment.status();
   const Result<WorkDir> dir = WorkDir::Open("");
@@ -38,7 +38,8 @@ Result<std::string> ListTests(const std::string& build) {
   const Result<Ending> ending = RunToEnd(launch, &interrupted);
   Result<std::string> text = ending.ok() ? ReadFile(launch.output) : ending.status();
   dir->Remove();
-  if (ending.ok() && (ending->exit_status != 0 || ending->signal != 0)) return Status(Exit::Usage, "--ctest: " + build + ": ctest failed");
+  if (ending.ok() && (ending->exit_status != 0 || ending->signal != 0))
+    return Status(Exit::Usage, OptionFlag{"--ctest"}, build + ": ctest failed");
   return text;
 }
 
@@ -47,7 +48,7 @@ Result<std::string> ListTests(const std::string& build) {
 Result<std::vector<ProjectCase>> ReadTests(const Options& options) {
   std::error_code error;
   if (options.config_file != Options().config_file && !std::filesystem::exists(options.config_file, error)) {
-    return Status(Exit::Usage, "--config: " + options.config_file + ": no such file");
+    return Status(Exit::Usage, OptionFlag{"--config"}, options.config_file + ": no such file");
   }
   Result<ProjectCase> defaults = ReadDefaults(options.config_file);
   if (!defaults.ok()) return defaults.status();

@@ -240,8 +240,7 @@ Result<Baseline> ParseBaseline(std::string_view text, const std::string& name) {
       baseline.defects.push_back(ReadKnown(root));
     }
     if (!failure.line.empty()) {
-      const bool syntax = failure.line.starts_with("line ");
-      return Status(Exit::Usage, at + (syntax ? "expected a run or a defect as a JSON object" : failure.line));
+      return Status(Exit::Usage, at + (failure.syntax ? "expected a run or a defect as a JSON object" : failure.line));
     }
   }
   if (number == 0) return Status(Exit::Usage, name + ": line 1: expected '" + std::string(kFirstLine) + "'");

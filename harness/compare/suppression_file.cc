@@ -14,6 +14,7 @@
 #include "faults/plan/fault.h"
 #include "faults/probes/host_reading.h"
 #include "harness/compare/suppressions.h"
+#include "harness/defect/defects.h"
 #include "harness/process/files.h"
 #include "harness/process/status.h"
 #include "harness/process/toml_file.h"
@@ -69,26 +70,6 @@ std::vector<std::string> AllCalls() {
   for (const driver::BaseRow& row : driver::kBases) names.emplace_back(row.name);
   for (const faults::HostFaultRow& row : faults::kHostFaults) names.emplace_back(row.name);
   return names;
-}
-
-// "v2-0123456789abcdef", or with "-2" behind it for the second defect of that name.
-bool IsFingerprint(std::string_view text) {
-  const auto take = [&text](std::string_view letters) {
-    const std::size_t size = std::min(text.find_first_not_of(letters), text.size());
-    text.remove_prefix(size);
-    return size;
-  };
-  constexpr std::size_t kDigits = 16;
-  constexpr std::string_view kNumber = "0123456789";
-  if (!text.starts_with('v')) return false;
-  text.remove_prefix(1);
-  if (take(kNumber) == 0 || !text.starts_with('-')) return false;
-  text.remove_prefix(1);
-  if (take("0123456789abcdef") != kDigits) return false;
-  if (text.empty()) return true;
-  if (!text.starts_with('-')) return false;
-  text.remove_prefix(1);
-  return take(kNumber) != 0 && text.empty();
 }
 
 // Reads one entry. Every error names the file, the line and the column.
@@ -171,7 +152,7 @@ class EntryReader {
   }
 
   Status CheckFingerprint(const std::string& text) const {
-    if (text.empty() || IsFingerprint(text)) return {};
+    if (text.empty() || IsFingerprint(text, true)) return {};
     return WrongValue(kFingerprint, "a fingerprint as reports show it, such as v2-0123456789abcdef");
   }
 

@@ -155,8 +155,8 @@ report::Finding GrowthOf(const report::Meter& row, const std::string& reproduce)
 }  // namespace
 
 Result<std::uint64_t> ParseDetect(std::string_view text) {
-  const Status wrong(Exit::Usage,
-                     "--detect: '" + std::string(text) + "': expected bytes per cycle from 1, such as 4096, 4KiB or 1MiB/cycle");
+  const Status wrong(Exit::Usage, OptionFlag{"--detect"},
+                     "'" + std::string(text) + "': expected bytes per cycle from 1, such as 4096, 4KiB or 1MiB/cycle");
   if (text.empty()) return std::uint64_t{0};
   constexpr std::string_view kPerCycle = "/cycle";
   if (text.ends_with(kPerCycle)) text.remove_suffix(kPerCycle.size());

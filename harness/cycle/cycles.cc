@@ -18,7 +18,7 @@ constexpr std::string_view kCount = "{n}";
 Result<std::vector<std::uint64_t>> ParseCounts(std::string_view text) {
   const std::string whole(text);
   const auto wrong = [&] {
-    return Status(Exit::Usage, "--n: '" + whole + "': expected at least two increasing counts from 1, such as 1,10");
+    return Status(Exit::Usage, OptionFlag{"--n"}, "'" + whole + "': expected at least two increasing counts from 1, such as 1,10");
   };
   std::vector<std::uint64_t> counts;
   for (bool more = true; more;) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "harness/defect/blame.h"
+#include "harness/ledger/host_deed.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -26,16 +27,10 @@ int OwnerRank(Kind kind) {
     case Kind::GreenContext:
       return 0;
     case Kind::None:
-    case Kind::HostHeap:
-    case Kind::DlopenReference:
-    case Kind::Mutex:
-    case Kind::FileDescriptor:
-    case Kind::Thread:
-    case Kind::HostMapping:
     case Kind::Block:
       return 2;
     default:
-      return 1;
+      return IsHost(kind) ? 2 : 1;
   }
 }
 
@@ -364,6 +359,18 @@ std::string DefectFingerprint(const report::Finding& root, const std::optional<r
   char text[32];
   std::snprintf(text, sizeof(text), "v2-%016llx", static_cast<unsigned long long>(hash));
   return text;
+}
+
+bool IsFingerprint(std::string_view text, bool numbered) {
+  const auto take = [&text](std::string_view letters) {
+    const std::size_t size = std::min(text.find_first_not_of(letters), text.size());
+    text.remove_prefix(size);
+    return size;
+  };
+  constexpr std::size_t kDigits = 16;
+  constexpr std::string_view kNumber = "0123456789";
+  if (take("v") != 1 || take(kNumber) == 0 || take("-") != 1 || take("0123456789abcdef") != kDigits) return false;
+  return text.empty() || (numbered && take("-") == 1 && take(kNumber) != 0 && text.empty());
 }
 
 }  // namespace cuaudit::harness

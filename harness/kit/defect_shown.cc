@@ -9,6 +9,7 @@
 
 #include "faults/plan/plan.h"
 #include "harness/kit/replay_calls.h"
+#include "harness/ledger/host_deed.h"
 #include "harness/ledger/ledger.h"
 #include "harness/lifecycle/in_process_runner.h"
 #include "harness/lifecycle/trial_world.h"
@@ -123,21 +124,6 @@ Result<DefectShown> DefectJudge::LookWithoutFaults(const CallList& list) {
 }
 
 namespace {
-
-bool IsOfHost(driver::Kind kind) {
-  switch (kind) {
-    case driver::Kind::HostHeap:
-    case driver::Kind::FileDescriptor:
-    case driver::Kind::Thread:
-    case driver::Kind::HostMapping:
-    case driver::Kind::DlopenReference:
-    case driver::Kind::Mutex:
-    case driver::Kind::Block:
-      return true;
-    default:
-      return false;
-  }
-}
 
 // Rules about what a program says, how it ends, or how it goes on. Calls alone do not show them.
 bool IsOfProgram(Rule rule) {
@@ -267,7 +253,7 @@ Result<WantedDefect> FindDefect(const report::Audit& audit, const std::string& f
           if (!finding.kind.empty()) name += " " + finding.kind;
           if (IsOfProgram(finding.rule)) {
             wanted.left_out.push_back(name + ": the rule is about what the program says or how it ends, which driver calls do not show");
-          } else if (IsOfHost(wrong.kind)) {
+          } else if (IsHost(wrong.kind) || wrong.kind == driver::Kind::Block) {
             wanted.left_out.push_back(name + ": a resource of the host, which driver calls do not make");
           } else {
             wanted.wanted.push_back(wrong);

@@ -11,11 +11,10 @@
 #include "faults/driver/effects.h"
 #include "faults/driver/shape.h"
 #include "harness/kit/parameters.h"
+#include "harness/verdict/counted_places.h"
 
 namespace cuaudit::harness {
 namespace {
-
-using driver::Kind;
 
 std::string Number(std::uint64_t number) {
   char text[32];
@@ -94,8 +93,8 @@ class Writer {
   const CallVariable& Of(int variable) const { return list_.variables[static_cast<std::size_t>(variable)]; }
 
   void Note(const Step& step) {
-    if (IsCounted(step.call)) ++made_[{step.caller, step.call}];
     const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(step.call));
+    if (by_place_ && IsCountedByPlace(row.kind)) ++made_[{step.caller, step.call}];
     if (row.effect == driver::Effect::AcquiresGiven && row.object >= 0) {
       const CallValue& value = step.values[static_cast<std::size_t>(row.object)];
       if (value.variable != kNoVariable && Of(value.variable).host_bytes != 0) given_.insert(value.variable);
@@ -174,14 +173,6 @@ class Writer {
   static bool IsGlobal(driver::CallId call) {
     const std::string_view name = driver::Name(driver::BaseOf(call));
     return name.ends_with("GetGlobal") || name.ends_with("GetManaged");
-  }
-
-  // References of a primary context and entries of a context stack are counted by place: what one instruction of the program does in two
-  // ways stays one instruction.
-  bool IsCounted(driver::CallId call) const {
-    if (!by_place_) return false;
-    const Kind kind = driver::EffectOf(driver::BaseOf(call)).kind;
-    return kind == Kind::PrimaryContext || kind == Kind::ContextStackEntry;
   }
 
   std::string Helper(const Step& step) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "faults/driver/result.h"
+#include "harness/ledger/host_deed.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -22,12 +23,6 @@ bool HasRange(Kind kind) {
 // A host address stays valid after its registration has ended. Addresses of other kinds do not.
 bool StaleAfterRelease(Kind kind) { return HasRange(kind) && kind != Kind::HostRegistration; }
 
-bool IsHost(Kind kind) {
-  const Family family = driver::FamilyOf(kind);
-  return family == Family::HostHeap || family == Family::DlopenReference || family == Family::Mutex || family == Family::FileDescriptor ||
-         family == Family::Thread || family == Family::HostMapping;
-}
-
 // Answers of a driver to a release in the wrong context of an object that exists. For an object that does not exist, see SaysUnknown.
 bool SaysWrongContext(std::int32_t result) {
   return result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_INVALID_HANDLE || result == CUDA_ERROR_INVALID_VALUE ||
@@ -41,15 +36,12 @@ bool ReleasesKind(const Site& site, Kind kind) {
   return driver::FamilyOf(driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(site.call))).kind) == driver::FamilyOf(kind);
 }
 
-// Kinds of which one handle is acquired several times and ends with its last release.
-bool IsCounted(Kind kind) { return kind == Kind::PhysicalMemory || kind == Kind::DlopenReference; }
-
 // The call since which an object is gone. Empty when the object is alive, or when nobody saw how it ended.
 Site EndOf(const Ledger& ledger, std::int64_t index) {
   const Object& gone = ledger.objects[static_cast<std::size_t>(index)];
   if (gone.state != State::Released && gone.state != State::Orphaned) return {};
   Site end = gone.released;
-  if (!IsCounted(gone.kind)) return end;
+  if (!IsReferenceCounted(gone.kind)) return end;
   for (const Object& other : ledger.objects) {
     const bool same = other.kind == gone.kind && other.handle == gone.handle && other.pid == gone.pid;
     const bool ended = other.state == State::Released || other.state == State::Orphaned;  // else `released` only tried to

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
-// host_deed.h: what a host call does when it succeeds: it acquires an object of a kind, releases one, or neither.
+// host_deed.h: what a host call does when it succeeds: it acquires an object of a kind, releases one, or neither. IsHost tells which kinds
+// are of the host.
 #pragma once
+
+#include <cstddef>
 
 #include "faults/driver/kinds.h"
 #include "faults/journal/record.h"
@@ -63,6 +66,14 @@ constexpr HostDeed DeedOf(faults::HostCall call) {
       break;
   }
   return {};
+}
+
+// True for a kind that a call of the host acquires.
+constexpr bool IsHost(driver::Kind kind) {
+  for (std::size_t i = 0; kind != driver::Kind::None && i < faults::kHostCallCount; ++i) {
+    if (DeedOf(static_cast<faults::HostCall>(i)).acquires == kind) return true;
+  }
+  return false;
 }
 
 }  // namespace cuaudit::harness

@@ -8,6 +8,8 @@
 
 namespace cuaudit::harness {
 
+using words::Detail;
+using words::Details;
 using words::kRuleCount;
 using words::kRules;
 using words::Level;

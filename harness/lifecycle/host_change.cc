@@ -45,8 +45,8 @@ std::string_view KindOf(HostMeter meter) {
 
 bool IsBytes(HostMeter meter) { return faults::Row(meter).unit == faults::MeterUnit::Bytes; }
 
-MeterFinding MeterFound(Rule rule, HostMeter meter, std::uint64_t amount, std::string detail) {
-  MeterFinding finding{rule, std::move(detail)};
+MeterFinding MeterFound(Rule rule, HostMeter meter, std::uint64_t amount, words::DetailPart detail) {
+  MeterFinding finding{rule, {std::move(detail)}};
   finding.kind = KindOf(meter);
   (IsBytes(meter) ? finding.bytes : finding.count) = amount;
   if (IsBytes(meter)) finding.count = 1;
@@ -80,7 +80,7 @@ TrialFindingText TextOf(const MeterFinding& finding) {
   text.meter = finding.kind;
   text.count = finding.count;
   text.bytes = finding.bytes;
-  text.detail = finding.detail;
+  text.detail = Words(finding.detail);
   return text;
 }
 
@@ -161,10 +161,9 @@ void HostExcess::DropWhatDoesNotAddUp() {
 std::vector<MeterFinding> HostExcess::Findings() const {
   std::vector<MeterFinding> findings;
   for (const Kept& one : kept_) {
-    const std::string repeats = std::to_string(repeats_) + " repeats";
-    const std::string again = "kept by the faulted cycle, beyond what a good one keeps, and by " +
-                              (one.unseen == 0 ? "each of " : std::to_string(repeats_ - one.unseen) + " of ") + repeats;
-    findings.push_back(MeterFound(Rule::Leak, one.meter, static_cast<std::uint64_t>(one.least), again));
+    words::DetailPart again = {Detail::KeptByEachRepeat, {std::to_string(repeats_)}};
+    if (one.unseen != 0) again = {Detail::KeptBySomeRepeats, {std::to_string(repeats_ - one.unseen), std::to_string(repeats_)}};
+    findings.push_back(MeterFound(Rule::Leak, one.meter, static_cast<std::uint64_t>(one.least), std::move(again)));
   }
   return findings;
 }
@@ -187,9 +186,10 @@ HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_u
       for (std::uint64_t& sum : sums) sum -= least;
       const report::Course course = JudgeEachCycle(sums);
       if (IsOpen(course)) {
-        growth.findings.push_back(MeterFound(Rule::Growth, meter, sums.back() - sums.front(), "more after each cycle, or most of them"));
+        growth.findings.push_back(MeterFound(Rule::Growth, meter, sums.back() - sums.front(), {Detail::MoreAfterEach}));
       } else if (course.trend == report::Trend::Bounded) {
-        growth.findings.push_back(MeterFound(Rule::Bounded, meter, sums.back() - sums.front(), report::Describe(course)));
+        growth.findings.push_back(
+            MeterFound(Rule::Bounded, meter, sums.back() - sums.front(), {Detail::Course, {report::Describe(course)}}));
       }
       continue;
     }
@@ -212,8 +212,7 @@ HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_u
       static_assert(kBlocks == 10);  // the text of the reason says ten
       growth.unmetered.push_back(Words(Reason::NeedsCycles, name));
     } else if (judged.grows) {
-      growth.findings.push_back(MeterFound(Rule::Growth, meter, static_cast<std::uint64_t>(judged.per_cycle),
-                                           "grows in every cycle after the warm-up; bytes per cycle"));
+      growth.findings.push_back(MeterFound(Rule::Growth, meter, static_cast<std::uint64_t>(judged.per_cycle), {Detail::GrowsInEvery}));
     } else {
       growth.certificate.append(growth.certificate.empty() ? "" : ", ").append(std::to_string(judged.detectable) + " of " + name);
     }

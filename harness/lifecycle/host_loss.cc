@@ -104,7 +104,7 @@ std::vector<TrialFinding> HostLoss::Findings(const faults::JournalView& host) co
   if (!kept_.has_value()) return findings;
   for (const auto& [key, tally] : *kept_) {
     findings.push_back(HostFinding(key, tally, host));
-    findings.back().detail = "by the faulted cycle, beyond what a good one does, and by each of " + std::to_string(repeats_) + " repeats";
+    findings.back().detail = {{Detail::BeyondGoodCycle, {std::to_string(repeats_)}}};
   }
   return findings;
 }
@@ -199,7 +199,7 @@ HostGrown GrownByPlace(const Lifecycle& lifecycle, const CycleOptions& options, 
     finding.rule = of_count == report::Trend::Growth || of_bytes == report::Trend::Growth ? Rule::Growth : Rule::Bounded;
     finding.count = static_cast<std::uint64_t>(std::max<std::int64_t>(count.back() - count.front(), 1));
     finding.bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(bytes.back() - bytes.front(), 0));
-    finding.detail = AliveText(std::span<const std::int64_t>(series.count));
+    finding.detail = {AliveAfterEach(std::span<const std::int64_t>(series.count))};
     grown.findings.push_back(std::move(finding));
   }
   return grown;

@@ -113,7 +113,7 @@ class HostFold {
 // A host resource that a meter shows to be kept or to grow.
 struct MeterFinding {
   Rule rule{};
-  std::string detail;
+  Details detail;
   std::string kind = {};
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
@@ -249,10 +249,10 @@ std::vector<Count> AfterWarmUp(std::span<const Count> counts, std::uint32_t warm
   return {counts.begin() + std::max(warm_up, 1U) - 1, counts.end()};
 }
 template <typename Count>
-std::string AliveText(std::span<const Count> counts) {
-  std::string text = "alive after each cycle:";
-  for (const Count count : counts) text.append(" ").append(std::to_string(count));
-  return text;
+words::DetailPart AliveAfterEach(std::span<const Count> counts) {
+  std::string text;
+  for (const Count count : counts) text.append(text.empty() ? "" : " ").append(std::to_string(count));
+  return {Detail::AliveAfterEach, {text}};
 }
 
 // After a run without stacks, with one span per cycle: false when more was alive at once than the drop-in follows.

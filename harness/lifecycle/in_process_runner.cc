@@ -56,7 +56,7 @@ Result<Observation> InProcessRunner::RunFaultFree(TrialWorld* world, bool first)
     return Status(Exit::Environment, "preparing the case failed" + (trace.prepare.has_code ? ": " + ErrorText(trace.prepare.code) : ""));
   if (trace.first_failed != 0) {
     const char* const second_cycle = trace.first_failed == 1 ? "" : " in a second cycle";
-    return Status(Exit::Environment, "without any fault " + trace.failed.FirstFailure() + second_cycle);
+    return Status(Exit::Environment, "without any fault " + Words(trace.failed.FirstFailure()) + second_cycle);
   }
   if (trace.lost != CUDA_SUCCESS) return Status(Exit::Environment, "without any fault the context is lost: " + ErrorText(trace.lost));
   const faults::JournalView journal = world->Journal();

@@ -67,7 +67,7 @@ TrialFindingText GrownText(const Grown& grown, std::uint32_t warm_up) {
   TrialFindingText text = TextOf(grown.row, RuleOf(grown.course.trend));
   const std::vector<std::uint64_t> after = AfterWarmUp(AfterEachCycle(grown.row), warm_up);
   text.count = after.back() - std::min(after.front(), after.back());
-  text.detail = AliveText(AfterEachCycle(grown.row)) + "; from the warm-up on: " + report::Describe(grown.course);
+  text.detail = Words({AliveAfterEach(AfterEachCycle(grown.row)), {Detail::FromWarmUp, {report::Describe(grown.course)}}});
   return text;
 }
 
@@ -233,7 +233,7 @@ void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit*
     return;
   }
   if (trace.first_failed != 0) {
-    audit->message = "without any fault " + trace.failed.FirstFailure() + " in cycle " + std::to_string(trace.first_failed);
+    audit->message = "without any fault " + Words(trace.failed.FirstFailure()) + " in cycle " + std::to_string(trace.first_failed);
     return;
   }
   const faults::JournalView journal = (*world)->Journal();

@@ -204,7 +204,7 @@ void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
   Suppressions suppressions;
   if (!asked.suppressions.empty()) {
     Result<Suppressions> read = Suppressions::Read(asked.suppressions);
-    if (!read.ok()) return Fail(Status(Exit::Usage, "--suppressions: " + read.status().message()), audit);
+    if (!read.ok()) return Fail(Status(Exit::Usage, OptionFlag{"--suppressions"}, read.status().message()), audit);
     suppressions = std::move(*read);
   }
   engine_options->judge.any_code = lifecycle.any_code();

@@ -49,9 +49,9 @@ const OptionRow* RowOfKey(std::string_view key) {
   return nullptr;
 }
 
-const OptionRow* RowOfMessage(std::string_view message) {
+const OptionRow* RowOfFlag(std::string_view flag) {
   for (const OptionRow& row : Rows()) {
-    if (message.starts_with(std::string(row.flag) + ":")) return &row;
+    if (row.flag == flag) return &row;
   }
   return nullptr;
 }

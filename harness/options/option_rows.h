@@ -40,8 +40,8 @@ std::span<const OptionRow> OptionRows();
 
 // The row of a key of cuaudit.toml; null when there is none.
 const OptionRow* RowOfKey(std::string_view key);
-// The row whose flag begins the message: "--how: 'x': expected ...". Null when there is none.
-const OptionRow* RowOfMessage(std::string_view message);
+// The row of a flag of the command line. Null when there is none.
+const OptionRow* RowOfFlag(std::string_view flag);
 
 // What a value of this row looks like: "one of default, all", "a number from 1 to 2", "true or false".
 std::string Expected(const OptionRow& row);

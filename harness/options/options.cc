@@ -136,8 +136,8 @@ Result<Output> ParseOutput(const std::string& text, const Options& options) {
     output.for_upload = options.sarif == "github";
     return output;
   }
-  return Status(Exit::Usage,
-                "--format: '" + text + "': expected text, json, junit, sarif, github, gitlab, markdown or html, or one of these and =FILE");
+  return Status(Exit::Usage, OptionFlag{"--format"},
+                "'" + text + "': expected text, json, junit, sarif, github, gitlab, markdown or html, or one of these and =FILE");
 }
 
 Status ReadOutputs(Options* options) {
@@ -148,26 +148,26 @@ Status ReadOutputs(Options* options) {
     if (to_output) output->file = options->output;
     for (const Output& other : options->outputs) {
       if (other.file != output->file) continue;
-      return {Exit::Usage, to_output ? "--format: expected at most one without =FILE" : "--format: two results for " + other.file};
+      return {Exit::Usage, OptionFlag{"--format"}, to_output ? "expected at most one without =FILE" : "two results for " + other.file};
     }
     options->outputs.push_back(std::move(*output));
   }
   const auto is_of_trials = [&](const Output& output) { return output.file == options->trials; };
   if (!options->trials.empty() && std::any_of(options->outputs.begin(), options->outputs.end(), is_of_trials)) {
-    return {Exit::Usage, "--trials: two results for " + options->trials};
+    return {Exit::Usage, OptionFlag{"--trials"}, "two results for " + options->trials};
   }
   const auto is_of_lifetimes = [&](const Output& output) { return output.file == options->write_lifetime; };
   if (!options->write_lifetime.empty() && std::any_of(options->outputs.begin(), options->outputs.end(), is_of_lifetimes)) {
-    return {Exit::Usage, "--write-lifetime: two results for " + options->write_lifetime};
+    return {Exit::Usage, OptionFlag{"--write-lifetime"}, "two results for " + options->write_lifetime};
   }
   const auto has_file = [](const std::string& text) { return text.find('=') != std::string::npos; };
   if (!options->output.empty() && !options->format.empty() && std::all_of(options->format.begin(), options->format.end(), has_file)) {
-    return {Exit::Usage, "--output: expected a --format without =FILE, whose result goes there"};
+    return {Exit::Usage, OptionFlag{"--output"}, "expected a --format without =FILE, whose result goes there"};
   }
   const Output& first = options->outputs.front();
   const bool listed = first.format == Format::Text || first.format == Format::Json;
   if (options->command == kList && (options->outputs.size() != 1 || !first.file.empty() || !listed)) {
-    return {Exit::Usage, "--format: list prints text or json to stdout"};
+    return {Exit::Usage, OptionFlag{"--format"}, "list prints text or json to stdout"};
   }
   return {};
 }
@@ -297,7 +297,7 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
   } catch (const CLI::ExtrasError& error) {
     return Status(Exit::Usage, OneLine(error.what()) + " (a program and its arguments stand behind --)");
   } catch (const CLI::ConfigError& error) {
-    return Status(Exit::Usage, "--config: " + OneLine(error.what()));
+    return Status(Exit::Usage, OptionFlag{"--config"}, OneLine(error.what()));
   } catch (const CLI::ParseError& error) {
     if (app.get_subcommands().empty()) return Status(Exit::Usage, "expected a command: " + CommandNames());
     return Status(Exit::Usage, OneLine(error.what()));
@@ -310,7 +310,7 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
     options.command = commands[i].first;
     NoteGiven(*commands[i].second, &options);
     if ((options.command & (kAuditCases | kMerge)) != 0 && options.base.empty() && commands[i].second->count("--fail-on") != 0)
-      return Status(Exit::Usage, "--fail-on: expected --base beside it: what it names is said of a comparison");
+      return Status(Exit::Usage, OptionFlag{"--fail-on"}, "expected --base beside it: what it names is said of a comparison");
   }
   Status usable = CheckOptions(options);
   if (usable.ok()) usable = ReadOutputs(&options);
@@ -351,10 +351,10 @@ Status ParseLifecycleOptions(const std::string& text, Options* options) {
   for (const std::string& one : options->format) {
     Result<Output> output = ParseOutput(one, *options);
     if (!output.ok()) return output.status();
-    if (output->file.empty()) return {Exit::Usage, "--format: '" + one + "': expected " + one + "=FILE"};
+    if (output->file.empty()) return {Exit::Usage, OptionFlag{"--format"}, "'" + one + "': expected " + one + "=FILE"};
     const auto same = [&](const Output& other) { return other.file == output->file; };
     if (std::any_of(options->outputs.begin(), options->outputs.end(), same))
-      return {Exit::Usage, "--format: two results for " + output->file};
+      return {Exit::Usage, OptionFlag{"--format"}, "two results for " + output->file};
     options->outputs.push_back(std::move(*output));
   }
   return {};

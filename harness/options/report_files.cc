@@ -85,21 +85,21 @@ Status AddStepSummary(const report::Audit& audit) {
 }  // namespace
 
 Status CheckOutput(const std::string& output, std::string_view option) {
-  const std::string given = std::string(option) + ": ";
+  const OptionFlag given{option};
   if (output.empty()) return {};  // stdout
-  if (output == "-") return {Exit::Usage, given + "-: expected a file; the result of a --format without =FILE goes to stdout"};
+  if (output == "-") return {Exit::Usage, given, "-: expected a file; the result of a --format without =FILE goes to stdout"};
   namespace fs = std::filesystem;
   std::error_code error;
   const fs::path path(output);
-  if (fs::is_directory(path, error)) return {Exit::Usage, given + output + ": is a directory"};
+  if (fs::is_directory(path, error)) return {Exit::Usage, given, output + ": is a directory"};
   const fs::path dir = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  if (!fs::is_directory(dir, error)) return {Exit::Usage, given + dir.string() + ": no such directory"};
+  if (!fs::is_directory(dir, error)) return {Exit::Usage, given, dir.string() + ": no such directory"};
   const bool device = fs::exists(path, error) && !fs::is_regular_file(path, error);
   if (device) return {};
   // A test file is created, because permissions do not tell: root may write everywhere, and /proc still refuses new files.
   std::string probe = (dir / ".cuaudit.XXXXXX").string();
   const int file = mkostemp(probe.data(), O_CLOEXEC);
-  if (file < 0) return {Exit::Usage, given + dir.string() + ": cannot create a file here: " + std::strerror(errno)};
+  if (file < 0) return {Exit::Usage, given, dir.string() + ": cannot create a file here: " + std::strerror(errno)};
   close(file);
   unlink(probe.c_str());
   return {};
@@ -143,7 +143,9 @@ Status WriteAudit(const report::Audit& audit, const Output& output) {
     case Format::Text:
       return Deliver(WriteTexts(audit, output, text), text, output);
     case Format::Json:
-      if (!alone) return {Exit::Usage, "--format: json holds one report, and this result has several: its folder has a JSON file for each"};
+      if (!alone)
+        return {Exit::Usage, OptionFlag{"--format"},
+                "json holds one report, and this result has several: its folder has a JSON file for each"};
       return Deliver(report::WriteJson(audit.cases.front().runs.front(), text), text, output);
     case Format::Junit:
       return Deliver(report::WriteJunit(audit, text), text, output);

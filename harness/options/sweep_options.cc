@@ -14,14 +14,15 @@ namespace {
 
 // Reads "97" or "97.5" as tenths of a percent.
 Result<std::uint64_t> ParsePercent(const std::string& text) {
-  const std::string wrong = "--coverage-at-least: '" + text + "': expected a percentage from 0 to 100, with at most one decimal";
+  const Status wrong(Exit::Usage, OptionFlag{"--coverage-at-least"},
+                     "'" + text + "': expected a percentage from 0 to 100, with at most one decimal");
   const std::size_t point = text.find('.');
   const std::string whole = text.substr(0, point);
   const std::string tenth = point == std::string::npos ? "0" : text.substr(point + 1);
   const auto digits = [](const std::string& part) { return !part.empty() && part.find_first_not_of("0123456789") == std::string::npos; };
-  if (!digits(whole) || !digits(tenth) || whole.size() > 3 || tenth.size() > 1) return Status(Exit::Usage, wrong);
+  if (!digits(whole) || !digits(tenth) || whole.size() > 3 || tenth.size() > 1) return wrong;
   const std::uint64_t value = std::stoull(whole) * 10 + std::stoull(tenth);
-  if (value > 1000) return Status(Exit::Usage, wrong);
+  if (value > 1000) return wrong;
   return value;
 }
 
@@ -73,7 +74,8 @@ Result<std::optional<std::chrono::seconds>> ParseBudget(const std::string& text)
       return std::optional(std::chrono::seconds(std::uint64_t{number} * seconds));
     }
   }
-  return Status(Exit::Usage, "--budget: '" + text + "': expected a time from 1 to " + std::to_string(kMost) + " with s, min or h: 10min");
+  return Status(Exit::Usage, OptionFlag{"--budget"},
+                "'" + text + "': expected a time from 1 to " + std::to_string(kMost) + " with s, min or h: 10min");
 }
 
 }  // namespace cuaudit::harness

@@ -22,10 +22,17 @@ enum class Exit : int {
   Terminated = 143,
 };
 
+// The option that an error is about: "--how".
+struct OptionFlag {
+  std::string_view name;
+};
+
 class [[nodiscard]] Status {
  public:
   Status() = default;
   Status(Exit exit, std::string message) : exit_(exit), message_(std::move(message)) {}
+  // The message is "--how: text".
+  Status(Exit exit, OptionFlag flag, const std::string& text) : exit_(exit), flag_(flag.name), message_(flag_ + ": " + text) {}
 
   // Nothing was tested. This is neither clean nor an error of the program.
   static Status NotExercised(std::string message) {
@@ -38,6 +45,7 @@ class [[nodiscard]] Status {
   bool not_exercised() const noexcept { return not_exercised_; }
   Exit exit() const noexcept { return exit_; }
   const std::string& message() const noexcept { return message_; }
+  const std::string& flag() const noexcept { return flag_; }  // empty: the error is not about one option
   // Lines for the terminal after the message, such as output of the program. Empty, or each line ends in a line feed.
   const std::string& detail() const noexcept { return detail_; }
   Status With(std::string detail) const {
@@ -48,6 +56,7 @@ class [[nodiscard]] Status {
 
  private:
   Exit exit_ = Exit::Clean;
+  std::string flag_;
   std::string message_;
   std::string detail_;
   bool not_exercised_ = false;

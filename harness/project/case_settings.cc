@@ -237,12 +237,12 @@ void ApplyGiven(const Options& given, const std::string& from, ProjectCase* one)
 
 Status AtItsPlace(const ProjectCase& one, const Status& status) {
   if (status.ok()) return status;
-  const OptionRow* const row = RowOfMessage(status.message());
+  const OptionRow* const row = RowOfFlag(status.flag());
   if (row == nullptr || !row->IsKey() || !one.from.contains(row->Key())) {
     return {status.exit(), one.place + ": case " + one.name + ": " + status.message()};
   }
   const std::string& from = one.from.at(row->Key());
-  return {status.exit(), from + ": " + row->Key() + status.message().substr(std::string_view(row->flag).size())};
+  return {status.exit(), from + ": " + row->Key() + status.message().substr(status.flag().size())};
 }
 
 std::string CountsOf(const ProjectCase& one) {
@@ -261,13 +261,13 @@ Status CheckCase(const ProjectCase& one) {
   if (usable.ok()) usable = CheckInputs(one.options.inputs);
   if (!usable.ok()) return AtItsPlace(one, usable);
   for (const std::string& line : one.options.environment) {
-    if (!IsVariable(line)) return AtItsPlace(one, {Exit::Usage, "--environment: '" + line + "': expected NAME=VALUE"});
+    if (!IsVariable(line)) return AtItsPlace(one, {Exit::Usage, OptionFlag{"--environment"}, "'" + line + "': expected NAME=VALUE"});
   }
   const std::string counts = CountsOf(one);
   if (counts.empty()) return {};
   const Result<std::vector<std::uint64_t>> parsed = ParseCounts(counts);
   if (parsed.ok()) return {};
-  return AtItsPlace(one, {Exit::Usage, "--cycles: '" + counts + "': expected off, on or increasing counts: 1,10"});
+  return AtItsPlace(one, {Exit::Usage, OptionFlag{"--cycles"}, "'" + counts + "': expected off, on or increasing counts: 1,10"});
 }
 
 namespace {

@@ -118,10 +118,10 @@ CtestCases Read(const Json& root, const std::string& build, const ProjectCase& d
 Result<CtestCases> CasesOfCtest(std::string_view json, const std::string& build, const ProjectCase& defaults) {
   try {
     CtestCases all = Read(Json::parse(json), build, defaults);
-    if (all.cases.empty()) return Status(Exit::Usage, "--ctest: " + build + ": no test that can run, expected a build with tests");
+    if (all.cases.empty()) return Status(Exit::Usage, OptionFlag{"--ctest"}, build + ": no test that can run, expected a build with tests");
     return all;
   } catch (const Json::exception&) {
-    return Status(Exit::Usage, "--ctest: " + build + ": ctest wrote no list of tests, expected CMake 3.14 or later");
+    return Status(Exit::Usage, OptionFlag{"--ctest"}, build + ": ctest wrote no list of tests, expected CMake 3.14 or later");
   }
 }
 

@@ -150,7 +150,7 @@ Status CheckInputs(const std::vector<std::string>& inputs) {
   for (const std::string& input : inputs) {
     std::error_code error;
     if (!fs::is_regular_file(input, error) && !fs::is_directory(input, error)) {
-      return {Exit::Usage, "--inputs: '" + input + "': expected a file or a folder"};
+      return {Exit::Usage, OptionFlag{"--inputs"}, "'" + input + "': expected a file or a folder"};
     }
   }
   return {};

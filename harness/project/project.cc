@@ -158,7 +158,7 @@ Result<std::vector<bool>> SelectCases(std::span<const ProjectCase> cases, std::s
   }
   for (const std::string& tag : tags) {
     if (std::find(known_tags.begin(), known_tags.end(), tag) == known_tags.end()) {
-      return Status(Exit::Usage, "--tag: '" + tag + "': no case has it" + DidYouMean(tag, known_tags));
+      return Status(Exit::Usage, OptionFlag{"--tag"}, "'" + tag + "': no case has it" + DidYouMean(tag, known_tags));
     }
   }
   if (std::find(selected.begin(), selected.end(), true) == selected.end()) {

@@ -180,9 +180,9 @@ std::vector<report::TrialRow> TrialRows(const SweepEngine& engine) {
 
 Status WriteTrialRows(const std::vector<report::TrialRow>& trials, const report::Run& run, const std::string& file) {
   std::ostringstream text;
-  if (!report::WriteTrials(run, trials, text)) return {Exit::Failure, "--trials: " + file + ": the lines could not be written"};
+  if (!report::WriteTrials(run, trials, text)) return {Exit::Failure, OptionFlag{"--trials"}, file + ": the lines could not be written"};
   const Status written = WriteFile(file, text.view(), Exit::Failure);
-  return written.ok() ? written : Status(written.exit(), "--trials: " + written.message());
+  return written.ok() ? written : Status(written.exit(), OptionFlag{"--trials"}, written.message());
 }
 
 }  // namespace cuaudit::harness

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -17,6 +18,7 @@ namespace cuaudit::harness {
 namespace {
 
 using faults::Record;
+using words::DetailPart;
 
 constexpr std::size_t kTold = 5;  // last driver calls in the detail
 
@@ -40,10 +42,11 @@ std::vector<const Record*> LastCalls(const Evidence& trial) {
   return calls;
 }
 
-std::string LastCallsText(const Evidence& trial, const std::vector<const Record*>& last) {
-  std::string text = "its last calls were";
+// "cuMemAlloc, cuMemFree"; of a lifecycle "cuMemAlloc=SUCCESS, cuMemFree=?"
+std::string Listed(const Evidence& trial, const std::vector<const Record*>& last) {
+  std::string text;
   for (auto call = last.rbegin(); call != last.rend(); ++call) {
-    text.append(call == last.rbegin() ? " " : ", ").append(NameOfCall(**call));
+    text.append(call == last.rbegin() ? "" : ", ").append(NameOfCall(**call));
     if (trial.ending.step.empty()) continue;
     text.append((*call)->end == 0 ? "=?" : "=");
     if ((*call)->end != 0) text += driver::ShortResultName(static_cast<CUresult>((*call)->result));
@@ -70,17 +73,16 @@ bool IsMemory(driver::Family family) {
   return std::find(kMemory.begin(), kMemory.end(), family) != kMemory.end();
 }
 
-// What lies at an address: "released host_mapping". Empty when no object is known there.
-std::string ObjectAt(const Evidence& trial, std::uint64_t address) {
+// What lies at an address; none when no object is known there.
+std::optional<DetailPart> ObjectAt(const Evidence& trial, std::uint64_t address) {
   const std::vector<Object>& objects = trial.ledger->objects;
   const auto found = std::find_if(objects.rbegin(), objects.rend(), [&](const Object& object) {
     return object.bytes != 0 && address >= object.handle && address - object.handle < object.bytes &&
            IsMemory(driver::FamilyOf(object.kind));
   });
-  if (found == objects.rend()) return {};
-  const std::string name(driver::Name(found->kind));
+  if (found == objects.rend()) return std::nullopt;
   const bool gone = found->state == State::Released || found->state == State::Orphaned;
-  return gone ? "released " + name : "live " + name + ", which does not allow the access";
+  return DetailPart{gone ? Detail::InReleased : Detail::InLive, {std::string(driver::Name(found->kind))}};
 }
 
 // Addresses below this are never mapped (vm.mmap_min_addr is at least a page), so a small one comes from a null pointer.
@@ -95,34 +97,37 @@ std::string Hex(std::uint64_t number) {
 }
 
 // The kind of address that the program used, without the address itself, which differs from run to run.
-std::string AddressClass(const Evidence& trial, const Record& stop) {
+DetailPart AddressClass(const Evidence& trial, const Record& stop) {
   const std::uint64_t address = stop.argument[1];
   const std::uint64_t stack = stop.argument[2];
   const auto code = static_cast<int>(static_cast<std::int64_t>(stop.argument[0]));
-  if (stop.call == SIGSEGV && code == SI_KERNEL) return "at an address that no pointer can have";
-  if (address < kNullBytes) return "at " + Hex(address) + ", in the null page";
-  if (stack != 0 && address + kNearStack > stack && address < stack + kNearStack) return "at the end of the stack: it overflowed";
-  const std::string object = ObjectAt(trial, address);
-  if (!object.empty()) return "in " + object;
-  if (stop.call == SIGBUS) return code == BUS_ADRALN ? "at a misaligned address" : "in a mapping without memory behind it";
-  return code == SEGV_MAPERR ? "at an address where nothing is mapped" : "in memory that does not allow the access";
+  if (stop.call == SIGSEGV && code == SI_KERNEL) return {Detail::AtNoPointer};
+  if (address < kNullBytes) return {Detail::AtNullPage, {Hex(address)}};
+  if (stack != 0 && address + kNearStack > stack && address < stack + kNearStack) return {Detail::AtStackEnd};
+  if (std::optional<DetailPart> object = ObjectAt(trial, address)) return *object;
+  if (stop.call == SIGBUS) return {code == BUS_ADRALN ? Detail::Misaligned : Detail::NoMemoryBehind};
+  return {code == SEGV_MAPERR ? Detail::NothingMapped : Detail::NotAllowed};
 }
 
-std::string CauseText(const Evidence& trial, const Record& stop) {
-  const std::string name = SignalName(stop.call);
-  if (static_cast<std::int64_t>(stop.argument[0]) <= 0) return stop.call == SIGABRT ? name : name + ", raised by a call";
+Details CauseOf(const Evidence& trial, const Record& stop) {
+  const DetailPart name = {Detail::Signal, {SignalName(stop.call)}};
+  if (static_cast<std::int64_t>(stop.argument[0]) <= 0) {
+    if (stop.call == SIGABRT) return {name};
+    return {name, {Detail::RaisedByCall}};
+  }
   switch (stop.call) {
     case SIGSEGV:
     case SIGBUS:
-      return name + " " + AddressClass(trial, stop);
+      return {name, AddressClass(trial, stop)};
     case SIGFPE:
-      return name + (static_cast<int>(stop.argument[0]) == FPE_INTDIV ? ", integer division by zero or out of range" : "");
+      if (static_cast<int>(stop.argument[0]) != FPE_INTDIV) return {name};
+      return {name, {Detail::DividedByZero}};
     case SIGILL:
-      return name + ", an instruction that the processor does not know";
+      return {name, {Detail::UnknownInstruction}};
     case SIGSYS:
-      return name + ", a system call that is forbidden here";
+      return {name, {Detail::ForbiddenCall}};
     default:
-      return name;
+      return {name};
   }
 }
 
@@ -137,15 +142,17 @@ void SetWhere(const Evidence& trial, const Site& site, TrialFinding* finding) {
 }
 
 // The place of a crash or abort, and its cause. Empty: unknown.
-std::string Crashed(const Evidence& trial, TrialFinding* finding) {
+Details Crashed(const Evidence& trial, TrialFinding* finding) {
   if (const Record* const stop = FindDeath(trial)) {
     SetWhere(trial, SiteOf(*stop), finding);
     const Record* const inside = CallUnderWay(trial, *stop);
-    return CauseText(trial, *stop) + (inside == nullptr ? "" : ", inside " + NameOfCall(*inside));
+    Details cause = CauseOf(trial, *stop);
+    if (inside != nullptr) cause.push_back({Detail::Inside, {NameOfCall(*inside)}});
+    return cause;
   }
   if (!trial.ending.step.empty() || !IsDeadly(trial.ending.signal)) return {};
   // With a record nothing would be unknown: the signal's handler was the program's, or had no stack to run on.
-  return SignalName(trial.ending.signal) + " at an unknown place: the program handles it itself, or its handler could not run";
+  return {{Detail::Signal, {SignalName(trial.ending.signal)}}, {Detail::AtUnknownPlace}};
 }
 
 struct Stuck {
@@ -168,24 +175,25 @@ std::vector<Stuck> StuckThreads(const Evidence& trial) {
   return threads;
 }
 
-std::string Hung(const Evidence& trial, const std::vector<const Record*>& last, TrialFinding* finding) {
+Details Hung(const Evidence& trial, const std::vector<const Record*>& last, TrialFinding* finding) {
   const std::vector<Stuck> threads = StuckThreads(trial);
   if (threads.empty()) {
     // The program did not answer. A call that has not returned tells as much.
     const auto stuck = std::find_if(last.begin(), last.end(), [](const Record* call) { return call->end == 0; });
-    if (stuck == last.end()) return trial.ending.step.empty() ? "stuck at an unknown place" : "";
+    if (stuck == last.end()) return trial.ending.step.empty() ? Details{{Detail::StuckSomewhere}} : Details();
     SetWhere(trial, SiteOf(**stuck), finding);
-    return "stuck in " + NameOfCall(**stuck);
+    return {{Detail::StuckIn, {NameOfCall(**stuck)}}};
   }
   const Stuck& first = threads.front();
   SetWhere(trial, SiteOf(first.call != nullptr ? *first.call : *first.stop), finding);
-  std::string text = first.call != nullptr ? "stuck in " + NameOfCall(*first.call) : "stuck outside of the driver";
-  std::vector<std::string> others;
+  Details stuck = {{Detail::StuckOutside}};
+  if (first.call != nullptr) stuck = {{Detail::StuckIn, {NameOfCall(*first.call)}}};
+  std::string others;
   for (std::size_t i = 1; i < threads.size(); ++i) {
-    if (threads[i].call != nullptr) others.push_back(NameOfCall(*threads[i].call));
+    if (threads[i].call != nullptr) others += (others.empty() ? "" : ", ") + NameOfCall(*threads[i].call);
   }
-  for (std::size_t i = 0; i < others.size(); ++i) text.append(i == 0 ? ", other threads in " : ", ").append(others[i]);
-  return text;
+  if (!others.empty()) stuck.push_back({Detail::OthersIn, {others}});
+  return stuck;
 }
 
 }  // namespace
@@ -200,15 +208,13 @@ TrialFinding DeathFinding(Verdict verdict, const Evidence& trial) {
   TrialFinding finding;
   finding.rule = verdict == Verdict::Hang ? Rule::Hang : verdict == Verdict::Abort ? Rule::Abort : Rule::Crash;
   finding.count = 1;
-  const auto add = [&](std::string part) {
-    if (!part.empty()) finding.detail += (finding.detail.empty() ? "" : "; ") + std::move(part);
-  };
   const std::vector<const Record*> last = LastCalls(trial);
-  if (!trial.ending.step.empty()) add("died in " + trial.ending.step);
-  add(verdict == Verdict::Hang ? Hung(trial, last, &finding) : Crashed(trial, &finding));
+  Details how = verdict == Verdict::Hang ? Hung(trial, last, &finding) : Crashed(trial, &finding);
+  if (!trial.ending.step.empty()) how.insert(how.begin(), {Detail::DiedIn, {trial.ending.step}});
+  finding.detail = std::move(how);
   if (last.empty()) return finding;
   if (finding.where.record_kind == faults::RecordKind::Empty) SetWhere(trial, SiteOf(*last.front()), &finding);
-  add(LastCallsText(trial, last));
+  finding.detail.push_back({Detail::LastCalls, {Listed(trial, last)}});
   return finding;
 }
 

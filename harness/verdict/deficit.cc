@@ -78,7 +78,7 @@ void AddCounted(const Rehearsed& rehearsal, const Evidence& trial, std::vector<T
   SiteKeys keys(*trial.journal);
   for (const Excess& excess : rehearsal.counted().Beyond(trial)) {
     TrialFinding finding = At(Rule::Deficit, excess.kind, excess.site, keys.Of(excess.site));
-    if (excess.declined) finding.detail = "the driver had nothing to take here; where a caller holds one, the call takes the caller's";
+    if (excess.declined) finding.detail = {{Detail::NothingToTake}};
     for (const Object& object : trial.ledger->objects) {
       if (excess.one_of_several || object.kind != excess.kind || object.released.begin != excess.site.begin ||
           object.acquired.record_kind != RecordKind::Call)

@@ -2,8 +2,6 @@
 // how_left.h: what is known of an object that is left and what the title of its finding does not say.
 #pragma once
 
-#include <string>
-
 #include "harness/verdict/evidence/evidence.h"
 
 namespace cuaudit::harness {
@@ -12,9 +10,9 @@ namespace cuaudit::harness {
 [[nodiscard]] bool WasCutOff(const Object& object, const Facts& facts);
 
 // For left_at_exit: gone with its context, held by a thread or process that still ran.
-[[nodiscard]] std::string HowItStayed(const Object& object, const Facts& facts);
+[[nodiscard]] Details HowItStayed(const Object& object, const Facts& facts);
 
 // For a leak whose release the driver declined: "cuMemAddressFree answered INVALID_VALUE". Empty when its record is gone.
-[[nodiscard]] std::string HowItAnswered(const Evidence& trial, const Site& release);
+[[nodiscard]] Details HowItAnswered(const Evidence& trial, const Site& release);
 
 }  // namespace cuaudit::harness

@@ -108,7 +108,7 @@ bool WasDenied(const Evidence& trial, const Site& call) {
 
 std::vector<TrialFinding> AsNotes(std::vector<TrialFinding> excused) {
   for (TrialFinding& note : excused) {
-    note.detail = Row(note.rule).title;
+    note.detail = {WouldBe(note.rule)};
     note.rule = Rule::CouldNotKnow;
   }
   return excused;

@@ -92,7 +92,7 @@ const Object* Surplus(const RehearsedCycle& rehearsed, const Evidence& trial, st
   return nullptr;
 }
 
-TrialFinding Finding(std::string detail) {
+TrialFinding Finding(Details detail) {
   TrialFinding finding;
   finding.rule = Rule::NotRecovered;
   finding.count = 1;
@@ -105,9 +105,9 @@ RecoveryCheck CheckNextCycle(const Rehearsed& rehearsal, const Evidence& trial, 
   RecoveryCheck check;
   check.recovery = next.recovery;
   if (next.recovery != Recovery::Checked) return check;
-  const std::string failure = next.steps.FirstFailure();
-  if (!failure.empty()) {
-    check.findings.push_back(Finding("in a clean cycle afterwards " + failure));
+  if (Details failure = next.steps.FirstFailure(); !failure.empty()) {
+    failure.insert(failure.begin(), {Detail::Afterwards});
+    check.findings.push_back(Finding(std::move(failure)));
     return check;
   }
   const Evidence after = {&next.ledger, &next.journal, {}};
@@ -119,7 +119,7 @@ RecoveryCheck CheckNextCycle(const Rehearsed& rehearsal, const Evidence& trial, 
   wrong.erase(excused, wrong.end());
   Leftovers left = CompareObjects(&rehearsal, after, options);
   if (wrong.empty() && left.leaks.empty()) return check;
-  check.findings.push_back(Finding("a clean cycle afterwards does not land where the rehearsal did"));
+  check.findings.push_back(Finding({{Detail::LandsElsewhere}}));
   std::move(wrong.begin(), wrong.end(), std::back_inserter(check.findings));
   std::move(left.leaks.begin(), left.leaks.end(), std::back_inserter(check.findings));
   return check;
@@ -160,16 +160,16 @@ RecoveryCheck CheckRecovery(const Rehearsed& rehearsal, const Evidence& trial, c
 
   if (tried.failing != nullptr) {
     const auto result = static_cast<CUresult>(tried.failing->result);
-    TrialFinding finding = Finding("the call answered " + std::string(driver::ShortResultName(result)) + " in the clean cycle");
+    TrialFinding finding = Finding({{Detail::CleanCycleAnswered, {std::string(driver::ShortResultName(result))}}});
     finding.where = SiteOf(*tried.failing);
     finding.where_key = SiteKey(*trial.journal, finding.where);
     check.findings.push_back(std::move(finding));
   } else if (tried.end == 0) {
-    check.findings.push_back(Finding("the clean cycle did not end"));
+    check.findings.push_back(Finding({{Detail::CleanCycleOpen}}));
   } else if (tried.said != 0 && rehearsed.said == 0) {
-    check.findings.push_back(Finding("the clean cycle reported " + SaidCode(tried.said)));
+    check.findings.push_back(Finding({{Detail::CleanCycleReported, {SaidCode(tried.said)}}}));
   } else if (const Object* const left = Surplus(rehearsed, trial, cycle, tried.end)) {
-    TrialFinding finding = Finding("the clean cycle left it");
+    TrialFinding finding = Finding({{Detail::CleanCycleLeft}});
     finding.kind = left->kind;
     finding.bytes = left->bytes;
     finding.acquired = left->acquired;

@@ -86,7 +86,7 @@ std::vector<const Record*> LostCalls(const RehearsedCycle& rehearsed, const std:
   return lost;
 }
 
-TrialFinding FindingAt(Rule rule, const faults::JournalView& journal, const Record* call, std::string detail) {
+TrialFinding FindingAt(Rule rule, const faults::JournalView& journal, const Record* call, Details detail) {
   TrialFinding finding;
   finding.rule = rule;
   finding.count = 1;
@@ -116,7 +116,7 @@ void JudgeReports(const std::vector<const Record*>& cycle, const Record& fault, 
     reporting->said = Said::Failure;
     if (IsResult(code) && !answered.contains(code) && !code_found) {
       code_found = true;
-      reporting->findings.push_back(FindingAt(Rule::WrongCode, journal, &fault, "it reported " + SaidCode(record->argument[0])));
+      reporting->findings.push_back(FindingAt(Rule::WrongCode, journal, &fault, {{Detail::Reported, {SaidCode(record->argument[0])}}}));
     }
     if (written && !output_found) {
       output_found = true;
@@ -176,8 +176,8 @@ std::vector<TrialFinding> SpuriousFailures(const Evidence& run) {
       ++findings.front().count;
       continue;
     }
-    std::string detail = "it reported " + SaidCode(record->argument[0]);
-    if (record->cycle != 0) detail += " in cycle " + std::to_string(record->cycle);
+    Details detail = {{Detail::Reported, {SaidCode(record->argument[0])}}};
+    if (record->cycle != 0) detail.push_back({Detail::InCycle, {std::to_string(record->cycle)}});
     findings.push_back(FindingAt(Rule::Spurious, journal, nullptr, std::move(detail)));
   }
   return findings;

@@ -32,15 +32,16 @@ std::size_t StepAt(const CycleSteps& steps, std::uint64_t when) {
   return at;
 }
 
-std::string Answer(const CycleSteps& steps, std::size_t at) {
+words::DetailPart Answer(const CycleSteps& steps, std::size_t at) {
   const StepTrace& step = steps.step[at];
   const std::string name(kStepNames[at]);
-  if (step.threw) return name + " threw" + (step.text[0] == '\0' ? "" : ": " + std::string(step.text));
-  if (step.has_code) return name + " returned " + CodeText(step.code);
-  return name + (step.failed ? " reported a failure" : " reported success");
+  if (step.threw && step.text[0] == '\0') return {Detail::StepThrew, {name}};
+  if (step.threw) return {Detail::StepThrewText, {name, step.text}};
+  if (step.has_code) return {Detail::StepReturned, {name, CodeText(step.code)}};
+  return {step.failed ? Detail::StepFailed : Detail::StepSucceeded, {name}};
 }
 
-TrialFinding AtCall(Rule rule, const faults::JournalView& journal, const Record& call, std::string detail) {
+TrialFinding AtCall(Rule rule, const faults::JournalView& journal, const Record& call, Details detail) {
   TrialFinding finding;
   finding.rule = rule;
   finding.count = 1;
@@ -65,7 +66,7 @@ void JudgeCode(const CycleSteps& steps, std::size_t at, std::span<const Record* 
   } else if (!known) {
     reporting->findings.push_back(
         AtCall(Rule::WrongCode, journal, *refused.front(),
-               Answer(steps, at) + "; the driver had answered " + CodeText(static_cast<CUresult>(refused.front()->result))));
+               {Answer(steps, at), {Detail::DriverAnswered, {CodeText(static_cast<CUresult>(refused.front()->result))}}}));
   }
 }
 
@@ -79,9 +80,9 @@ bool IsOwed(const Object& object) {
 
 }  // namespace
 
-std::string CycleSteps::FirstFailure() const {
+Details CycleSteps::FirstFailure() const {
   for (std::size_t i = 0; i < kSteps; ++i) {
-    if (step[i].failed) return Answer(*this, i);
+    if (step[i].failed) return {Answer(*this, i)};
   }
   return {};
 }
@@ -101,8 +102,8 @@ Reporting JudgeSteps(const CycleSteps& steps, std::span<const Record* const> ref
     reporting.said = Said::Failure;
     const auto at = static_cast<std::size_t>(failed - std::begin(steps.step));
     if (failed->written_output[0] != '\0') {
-      reporting.findings.push_back(AtCall(Rule::OutputWritten, journal, *refused.front(),
-                                          Answer(steps, at) + " and wrote its output '" + failed->written_output + "'"));
+      reporting.findings.push_back(
+          AtCall(Rule::OutputWritten, journal, *refused.front(), {Answer(steps, at), {Detail::WroteOutput, {failed->written_output}}}));
     }
     // Only the first failing step is judged: later steps may return errors that follow from it.
     JudgeCode(steps, at, refused, journal, any_code, &reporting);
@@ -120,8 +121,8 @@ Reporting JudgeSteps(const CycleSteps& steps, std::span<const Record* const> ref
     // While the program unwinds from another failure, a failed release cannot be reported.
     const bool on_the_way_back = call->begin > failure->begin;
     if (on_the_way_back && driver::IsRelease(driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(call->call))).effect)) continue;
-    TrialFinding finding = AtCall(Rule::Swallowed, journal, *call,
-                                  "the fault in " + std::string(kStepNames[at]) + " was reported by no step: " + Answer(steps, at));
+    TrialFinding finding =
+        AtCall(Rule::Swallowed, journal, *call, {{Detail::ReportedByNone, {std::string(kStepNames[at])}}, Answer(steps, at)});
     const auto same = std::find_if(reporting.findings.begin(), reporting.findings.end(),
                                    [&](const TrialFinding& known) { return known.where_key == finding.where_key; });
     if (same == reporting.findings.end()) reporting.findings.push_back(std::move(finding));
@@ -142,12 +143,13 @@ Reporting JudgeSteps(const Rehearsed& rehearsal, const Evidence& trial, const Ju
 }
 
 std::vector<TrialFinding> SpuriousFailure(const CycleSteps& steps) {
-  const std::string failure = steps.FirstFailure();
+  Details failure = steps.FirstFailure();
   if (failure.empty()) return {};
+  failure.push_back({Detail::NoFaultFired});
   TrialFinding finding;
   finding.rule = Rule::Spurious;
   finding.count = 1;
-  finding.detail = failure + "; no fault had fired";
+  finding.detail = std::move(failure);
   return {finding};
 }
 

@@ -54,7 +54,7 @@ struct CycleSteps {
     return std::any_of(std::begin(step), std::end(step), [](const StepTrace& one) { return one.failed; });
   }
   // "init returned CUDA_ERROR_OUT_OF_MEMORY", "work threw: bad alloc"; empty when no step failed.
-  std::string FirstFailure() const;
+  Details FirstFailure() const;
   // Name of the step that was running at that ticket, such as "work"; empty before the first step.
   std::string RunningAt(std::uint64_t when) const;
 };

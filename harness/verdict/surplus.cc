@@ -43,7 +43,7 @@ class Groups {
   std::vector<TrialFinding> Take() { return std::move(findings_); }
 
  private:
-  std::map<std::tuple<Rule, Kind, std::uint64_t, std::uint64_t, std::uint64_t, bool, std::string>, std::size_t> index_;
+  std::map<std::tuple<Rule, Kind, std::uint64_t, std::uint64_t, std::uint64_t, bool, Details>, std::size_t> index_;
   std::vector<TrialFinding> findings_;
 };
 
@@ -91,8 +91,7 @@ std::map<std::uint32_t, Holder> MoreContexts(const Rehearsed& rehearsal, const E
 bool TellUnder(const TrialFinding& context, std::vector<TrialFinding>* findings, std::uint64_t descriptors) {
   for (TrialFinding& finding : *findings) {
     if (finding.kind != context.kind || finding.acquired_key != context.acquired_key) continue;
-    if (!finding.detail.empty()) finding.detail += "; ";
-    finding.detail += "holds " + std::to_string(descriptors) + " descriptors of the driver";
+    finding.detail.push_back({Detail::HoldsDescriptors, {std::to_string(descriptors)}});
     return true;
   }
   return false;
@@ -273,9 +272,9 @@ std::vector<TrialFinding> TakeShown(const faults::JournalView& journal, std::vec
   for (TrialFinding& finding : shown) {
     if (finding.rule == Rule::Leak) {
       finding.rule = Rule::HostLeft;
-      if (finding.kind == Kind::Mutex) finding.detail = "its memory may have been freed, which nobody sees without heap blocks";
+      if (finding.kind == Kind::Mutex) finding.detail = {{Detail::MutexMemory}};
     } else if (Row(finding.rule).level == Level::Finding) {
-      finding.detail = Row(finding.rule).title;
+      finding.detail = {WouldBe(finding.rule)};
       finding.rule = Rule::HostMisused;
     }
   }

@@ -34,8 +34,18 @@ enum class Verdict : std::uint8_t {
 };
 
 enum class Rule : std::uint8_t {
+#define CUAUDIT_DETAIL(...)
 #define CUAUDIT_RULE(name, ...) name,
 #include "reports/words/rules.def"
+#undef CUAUDIT_RULE
+#undef CUAUDIT_DETAIL
+};
+
+enum class Detail : std::uint8_t {
+#define CUAUDIT_RULE(...)
+#define CUAUDIT_DETAIL(name, text) name,
+#include "reports/words/rules.def"
+#undef CUAUDIT_DETAIL
 #undef CUAUDIT_RULE
 };
 
@@ -108,11 +118,21 @@ struct RuleRow {
   std::string_view title, explanation, advice;
 };
 inline constexpr RuleRow kRules[] = {
+#define CUAUDIT_DETAIL(...)
 #define CUAUDIT_RULE(name, id, level, verdict, title, explanation, advice) {id, Level::level, title, explanation, advice},
 #include "reports/words/rules.def"
 #undef CUAUDIT_RULE
+#undef CUAUDIT_DETAIL
 };
 inline constexpr std::size_t kRuleCount = std::size(kRules);
+
+inline constexpr std::string_view kDetails[] = {
+#define CUAUDIT_RULE(...)
+#define CUAUDIT_DETAIL(name, text) text,
+#include "reports/words/rules.def"
+#undef CUAUDIT_DETAIL
+#undef CUAUDIT_RULE
+};
 
 struct MissedRow {
   std::string_view name, note, outcome, coverage;
@@ -212,20 +232,30 @@ inline constexpr std::optional<Verdict> None;
 #undef CUAUDIT_VERDICT
 }  // namespace verdict_column
 inline constexpr std::optional<Verdict> kVerdictOfRule[] = {
+#define CUAUDIT_DETAIL(...)
 #define CUAUDIT_RULE(name, id, level, verdict, ...) verdict_column::verdict,
 #include "reports/words/rules.def"
 #undef CUAUDIT_RULE
+#undef CUAUDIT_DETAIL
 };
 
 // What an entry of a report with that rule amounts to; its trial may amount to something worse.
 constexpr std::optional<Verdict> VerdictOf(Rule rule) { return kVerdictOfRule[static_cast<std::size_t>(rule)]; }
 
-// `words` with `of` in the place of {}.
+// `words` with each of `of` in the place of a {}.
+inline std::string Filled(std::string_view words, std::span<const std::string> of) {
+  std::string filled;
+  for (const std::string& one : of) {
+    const std::size_t at = words.find("{}");
+    if (at == std::string_view::npos) break;
+    filled.append(words.substr(0, at)).append(one);
+    words.remove_prefix(at + 2);
+  }
+  return filled.append(words);
+}
 inline std::string Filled(std::string_view words, std::string_view of) {
-  std::string filled(words);
-  const std::size_t at = filled.find("{}");
-  if (at != std::string::npos) filled.replace(at, 2, of);
-  return filled;
+  const std::string one(of);
+  return Filled(words, std::span(&one, 1));
 }
 
 // A reason, and the part of its text that varies.
@@ -246,6 +276,30 @@ inline std::string Words(Reason reason, std::string of = {}) { return Words(Beca
 inline std::string Words(const Fallback& fallback) {
   std::string words;
   for (const Because& why : fallback) words += (words.empty() ? "" : "; ") + Words(why);
+  return words;
+}
+
+// A part of what one finding says beyond the title of its rule, and the parts of its text that vary.
+struct DetailPart {
+  Detail detail{};
+  std::vector<std::string> of = {};
+
+  auto operator<=>(const DetailPart&) const = default;
+};
+using Details = std::vector<DetailPart>;
+
+// Of a note: the rule that it would break as a finding.
+inline DetailPart WouldBe(Rule rule) { return {Detail::WouldBe, {std::string(Row(rule).title)}}; }
+
+// Adds a part to `text`.
+inline void Add(const DetailPart& part, std::string* text) {
+  const std::string_view words = kDetails[static_cast<std::size_t>(part.detail)];
+  const bool goes_on = text->empty() || text->back() == ' ' || words.front() == ' ' || words.front() == ',';
+  text->append(goes_on ? "" : "; ").append(Filled(words, part.of));
+}
+inline std::string Words(const Details& details) {
+  std::string words;
+  for (const DetailPart& part : details) Add(part, &words);
   return words;
 }
 

@@ -336,7 +336,7 @@ std::vector<std::string> FewBytes(const std::vector<std::size_t>& unseen) {
   }
   excess.DropWhatDoesNotAddUp();
   std::vector<std::string> details;
-  for (const harness::MeterFinding& one : excess.Findings()) details.push_back(std::to_string(one.bytes) + ", " + one.detail);
+  for (const harness::MeterFinding& one : excess.Findings()) details.push_back(std::to_string(one.bytes) + ", " + Words(one.detail));
   return details;
 }
 

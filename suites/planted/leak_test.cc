@@ -321,10 +321,10 @@ CUAUDIT_CASE(LeftAtExit, WhatTheContextTookAlongAndWhatIsAlive) {
   const Judgement judgement = JudgeRun(t);
   ASSERT_EQ(judgement.findings.size(), 2U);
   EXPECT_EQ(judgement.findings[0].kind, Kind::Stream);
-  EXPECT_EQ(judgement.findings[0].detail, "gone with its context");
+  EXPECT_EQ(Words(judgement.findings[0].detail), "gone with its context");
   EXPECT_EQ(judgement.findings[0].where.call, static_cast<std::uint16_t>(CallId::DevicePrimaryCtxRelease_v2));
   EXPECT_EQ(judgement.findings[1].kind, Kind::MemoryPool);
-  EXPECT_EQ(judgement.findings[1].detail, "");
+  EXPECT_EQ(Words(judgement.findings[1].detail), "");
 }
 
 CUAUDIT_CASE(LeftAtExit, ByAThreadThatStillRan) {
@@ -338,8 +338,8 @@ CUAUDIT_CASE(LeftAtExit, ByAThreadThatStillRan) {
   t.Event(ProcessEvent::Exit);
   const Judgement judgement = JudgeRun(t);
   ASSERT_EQ(judgement.findings.size(), 2U);
-  EXPECT_EQ(judgement.findings[0].detail, "gone with its context; acquired by a thread that still ran when the program exited");
-  EXPECT_EQ(judgement.findings[1].detail, "gone with its context");
+  EXPECT_EQ(Words(judgement.findings[0].detail), "gone with its context; acquired by a thread that still ran when the program exited");
+  EXPECT_EQ(Words(judgement.findings[1].detail), "gone with its context");
 }
 
 }  // namespace

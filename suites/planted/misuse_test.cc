@@ -207,7 +207,7 @@ CUAUDIT_CASE(CouldNotKnow, WhatOnlyTheWaitWouldHaveOrdered) {
     EXPECT_THAT(judgement.findings, IsEmpty());
     ASSERT_THAT(judgement.notes, SizeIs(1));
     EXPECT_EQ(judgement.notes[0].rule, Rule::CouldNotKnow);
-    EXPECT_EQ(judgement.notes[0].detail, Row(harness::RuleOf(rule)).title);
+    EXPECT_EQ(Words(judgement.notes[0].detail), Row(harness::RuleOf(rule)).title);
     EXPECT_EQ(judgement.notes[0].other.call, static_cast<std::uint16_t>(CallId::MemsetD8Async));
   }
 }

@@ -245,10 +245,10 @@ CUAUDIT_CASE(Leak, ItsReleaseWasDeclined) {
   const harness::TrialFinding& range = judgement.findings[0];
   EXPECT_EQ(range.kind, Kind::AddressReservation);
   EXPECT_EQ(range.where.stack, 5U);
-  EXPECT_EQ(range.detail, "cuMemAddressFree answered INVALID_VALUE");
+  EXPECT_EQ(Words(range.detail), "cuMemAddressFree answered INVALID_VALUE");
   EXPECT_EQ(judgement.findings[1].kind, Kind::Mapping);
   EXPECT_EQ(judgement.findings[1].where, harness::Site());
-  EXPECT_EQ(judgement.findings[1].detail, "");
+  EXPECT_EQ(Words(judgement.findings[1].detail), "");
 }
 CUAUDIT_CASE(ReleaseRefused, WhatStoodInItsWayCouldNotBeReleased) {
   const Judgement judgement = JudgeFreedRange(true);

@@ -28,7 +28,7 @@ void ExpectOnly(const Judgement& judgement, Verdict verdict, Rule rule, const ch
   EXPECT_EQ(judgement.verdict, verdict) << Name(judgement.verdict);
   ASSERT_EQ(judgement.findings.size(), 1U);
   EXPECT_EQ(judgement.findings[0].rule, rule) << Name(judgement.findings[0].rule);
-  EXPECT_THAT(judgement.findings[0].detail, HasSubstr(detail));
+  EXPECT_THAT(Words(judgement.findings[0].detail), HasSubstr(detail));
 }
 
 CUAUDIT_CASE(Swallowed, SuccessWasSaidAfterARefusedAllocation) {
@@ -58,7 +58,7 @@ CUAUDIT_CASE(Spurious, AFailureWithoutAFailedCall) {
   const Judgement judgement = Judge({}, run.Evidence(), false, {});
   ASSERT_EQ(judgement.findings.size(), 1U);
   EXPECT_EQ(judgement.findings[0].rule, Rule::Spurious);
-  EXPECT_EQ(judgement.findings[0].detail, "it reported UNKNOWN in cycle 2");
+  EXPECT_EQ(Words(judgement.findings[0].detail), "it reported UNKNOWN in cycle 2");
 }
 
 CUAUDIT_CASE(WrongCode, NoCallAnsweredWhatWasReported) {

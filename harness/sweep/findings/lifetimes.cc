@@ -45,10 +45,6 @@ std::string_view Word(std::string_view* line) {
   return word;
 }
 
-bool IsFingerprint(std::string_view word) {
-  return word.starts_with("v2-") && word.size() == 19 && word.find_first_not_of("0123456789abcdef", 3) == std::string_view::npos;
-}
-
 using KindAtPlace = std::pair<std::string, std::string>;  // kind, fingerprint
 
 // How many objects of each kind and place a run left.
@@ -67,11 +63,11 @@ Result<Lifetimes> Lifetimes::Read(const std::string& file) {
   namespace fs = std::filesystem;
   std::error_code error;
   const bool regular = fs::is_regular_file(file, error);
-  if (!regular && fs::exists(file, error)) return Status(Exit::Usage, "--lifetime: " + file + ": expected a regular file");
+  if (!regular && fs::exists(file, error)) return Status(Exit::Usage, OptionFlag{"--lifetime"}, file + ": expected a regular file");
   if (regular && fs::file_size(file, error) > kLargestTable)
-    return Status(Exit::Usage, "--lifetime: " + file + ": expected at most 16 MiB");
+    return Status(Exit::Usage, OptionFlag{"--lifetime"}, file + ": expected at most 16 MiB");
   const Result<std::string> text = ReadFile(file);
-  if (!text.ok()) return Status(Exit::Usage, "--lifetime: " + text.status().message());
+  if (!text.ok()) return Status(Exit::Usage, OptionFlag{"--lifetime"}, text.status().message());
   return Parse(file, *text);
 }
 
@@ -85,7 +81,7 @@ Result<Lifetimes> Lifetimes::Parse(const std::string& file, std::string_view tex
     const std::string_view most = Word(&line);
     if (most.empty() || most.front() == '#') continue;
     const auto wrong = [&](const char* expected) {
-      return Status(Exit::Usage, "--lifetime: " + file + ": line " + std::to_string(number) + ": expected " + expected);
+      return Status(Exit::Usage, OptionFlag{"--lifetime"}, file + ": line " + std::to_string(number) + ": expected " + expected);
     };
     Lifetime row;
     const auto [end, error] = std::from_chars(most.data(), most.data() + most.size(), row.most);
@@ -94,7 +90,7 @@ Result<Lifetimes> Lifetimes::Parse(const std::string& file, std::string_view tex
     row.kind = Word(&line);
     if (driver::KindFromName(row.kind) == driver::Kind::None) return wrong("a kind of object (cuaudit list kinds) behind the number");
     row.fingerprint = Word(&line);
-    if (!IsFingerprint(row.fingerprint)) return wrong("the fingerprint of a place behind the kind, v2- and 16 hexadecimal digits");
+    if (!IsFingerprint(row.fingerprint, false)) return wrong("the fingerprint of a place behind the kind, v2- and 16 hexadecimal digits");
     row.line = number;
     table.rows_.push_back(std::move(row));
   }
@@ -118,13 +114,12 @@ std::vector<std::size_t> Lifetimes::Allow(report::Run* run) const {
       continue;
     }
     const std::uint64_t left = counts.at(key);
-    finding.detail += finding.detail.empty() ? "" : "; ";
     if (left > row->second) {
-      finding.detail += std::to_string(left) + " are left here, and --lifetime allows " + std::to_string(row->second);
+      words::Add({words::Detail::MoreThanAllowed, {std::to_string(left), std::to_string(row->second)}}, &finding.detail);
       findings.push_back(std::move(finding));
       continue;
     }
-    finding.detail += "kept on purpose (--lifetime)";
+    words::Add({words::Detail::KeptOnPurpose}, &finding.detail);
     finding.rule = report::Rule::ProcessLifetime;
     finding.title = words::Row(finding.rule).title;
     run->notes.push_back(std::move(finding));

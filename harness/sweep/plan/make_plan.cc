@@ -91,11 +91,13 @@ Status CheckPlanOptions(const PlanOptions& options) {
   for (const std::string& how : options.hows) {
     if (faults::HostFaultAsked(how) != nullptr) continue;
     faults::Fault ignored;
-    if (ParseHow(how, &ignored).expected != nullptr) return {Exit::Usage, "--how: '" + how + "': expected " + ExpectedOf(how)};
+    if (ParseHow(how, &ignored).expected != nullptr)
+      return {Exit::Usage, OptionFlag{"--how"}, "'" + how + "': expected " + ExpectedOf(how)};
   }
   for (const std::string& call : options.calls) {
     if (driver::FindBase(call) == driver::kBaseCount) {
-      return {Exit::Usage, "--call: '" + call + "': expected a driver entry point without version suffix, such as cuMemAlloc"};
+      return {Exit::Usage, OptionFlag{"--call"},
+              "'" + call + "': expected a driver entry point without version suffix, such as cuMemAlloc"};
     }
   }
   return {};

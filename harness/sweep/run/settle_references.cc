@@ -21,10 +21,6 @@ using faults::RecordKind;
 
 constexpr std::size_t kMostReferences = 128;  // to one handle at a time; above that the ledger's pairs remain
 
-// Kinds of which one handle is acquired several times and released as often. One object stands for each reference. User objects are left
-// out: one call of theirs takes or gives several references.
-bool IsCounted(Kind kind) { return kind == Kind::PrimaryContext || kind == Kind::PhysicalMemory || kind == Kind::DlopenReference; }
-
 bool WasGiven(const Object& object) {
   return (object.state == State::Released || object.state == State::ReleaseRefused) && object.released.record_kind != RecordKind::Empty;
 }
@@ -60,7 +56,7 @@ std::vector<References> HeldAtOnce(const Ledger& ledger) {
   std::map<const std::vector<References>*, std::uint64_t> until;
   for (std::size_t i = 0; i < ledger.objects.size(); ++i) {
     const Object& object = ledger.objects[i];
-    if (!IsCounted(object.kind) || object.driver_owned || object.library_kept) continue;
+    if (!IsReferenceCounted(object.kind) || object.driver_owned || object.library_kept) continue;
     std::vector<References>& groups = handles[{object.pid, object.kind, object.handle, object.parent}];
     std::uint64_t& last = until[&groups];
     if (groups.empty() || object.acquired.begin > last) groups.emplace_back();

@@ -161,7 +161,7 @@ std::vector<TrialFindingText> Texts(const std::vector<TrialFinding>& findings, c
     text.acquired_key = finding.acquired_key;
     text.where_key = finding.where_key;
     text.other_key = finding.other_key;
-    text.detail = finding.detail;
+    text.detail = Words(finding.detail);
     text.acquired = sites->Text(journal, finding.acquired, finding.acquired_key);
     text.where = sites->Text(journal, finding.where, finding.where_key);
     text.other = sites->Text(journal, finding.other, finding.other_key);

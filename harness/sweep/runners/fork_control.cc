@@ -150,7 +150,7 @@ Status ForkImages::Create(std::uint32_t slot) {
 Status ForkImages::Make(const std::string& name, std::uint32_t slots, const faults::JournalOptions& options) {
   Remove();
   options_ = options;
-  if (slots > faults::kMaxSlots) return {Exit::Usage, "--jobs: too many forks at a time"};
+  if (slots > faults::kMaxSlots) return {Exit::Usage, OptionFlag{"--jobs"}, "too many forks at a time"};
   for (std::uint32_t slot = 0; slot < slots; ++slot) {
     images_.push_back({Numbered(name, slot + 1), FileDescriptor()});
     Status created = Create(slot);

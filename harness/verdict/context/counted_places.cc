@@ -42,8 +42,6 @@ class Union {
   std::vector<std::size_t> parent_;
 };
 
-bool IsCounted(Kind kind) { return kind == Kind::PrimaryContext || kind == Kind::ContextStackEntry || kind == Kind::PeerAccess; }
-
 }  // namespace
 
 CountedPlaces::Steps CountedPlaces::StepsOf(const Evidence& run) {
@@ -91,7 +89,7 @@ void CountedPlaces::Pair(const Ledger& ledger, Steps* steps) {
   std::map<std::uint64_t, std::size_t> by_ticket;
   for (std::size_t i = 0; i < steps->steps.size(); ++i) by_ticket[steps->steps[i].site.begin] = i;
   for (const Object& object : ledger.objects) {
-    if (!IsCounted(object.kind) || object.state != State::Released) continue;
+    if (!IsCountedByPlace(object.kind) || object.state != State::Released) continue;
     const auto taken = by_ticket.find(object.acquired.begin);
     const auto given = by_ticket.find(object.released.begin);
     if (taken == by_ticket.end() || given == by_ticket.end()) continue;
@@ -123,7 +121,8 @@ CountedPlaces::Level CountedPlaces::LevelOf(Grain grain, const Evidence& run, co
   for (const Step& step : steps.steps) number({step.kind, step.of, KeyOf(grain, *run.journal, step.site)});
   std::vector<std::pair<std::size_t, std::size_t>> pairs;
   for (const Object& object : run.ledger->objects) {
-    if (!IsCounted(object.kind) || object.acquired.record_kind != RecordKind::Call || object.released.record_kind != RecordKind::Call)
+    if (!IsCountedByPlace(object.kind) || object.acquired.record_kind != RecordKind::Call ||
+        object.released.record_kind != RecordKind::Call)
       continue;
     const std::uint64_t of = object.kind == Kind::PrimaryContext ? object.handle : 0;
     pairs.emplace_back(number({object.kind, of, KeyOf(grain, *run.journal, object.acquired)}),

@@ -22,6 +22,11 @@
 
 namespace cuaudit::harness {
 
+// True for a kind of counted things.
+constexpr bool IsCountedByPlace(driver::Kind kind) {
+  return kind == driver::Kind::PrimaryContext || kind == driver::Kind::ContextStackEntry || kind == driver::Kind::PeerAccess;
+}
+
 // A call that gave back one thing too many.
 struct Excess {
   driver::Kind kind{};

@@ -21,7 +21,7 @@ struct TrialFinding {
   std::uint64_t acquired_key = 0;  // SiteKey of acquired; likewise the next two
   std::uint64_t where_key = 0;
   std::uint64_t other_key = 0;
-  std::string detail;         // what the title of the rule does not say; may be empty
+  Details detail;             // what the title of the rule does not say; may be empty
   bool refused_wait = false;  // a proved misuse that exists only because the plan refused a wait
 };
 

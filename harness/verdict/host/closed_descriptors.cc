@@ -85,7 +85,7 @@ class Finder {
 
  private:
   // `before`: the close that ended the descriptor which this one had to close; Empty when nobody did.
-  void Add(const Site& where, const Object* closed, const Site& before, const char* detail) {
+  void Add(const Site& where, const Object* closed, const Site& before, Detail detail) {
     if (CalledByDriver(*trial_.journal, where.stack)) return;
     TrialFinding finding;
     finding.rule = Rule::Deficit;
@@ -93,7 +93,7 @@ class Finder {
     finding.count = 1;
     finding.where = where;
     finding.where_key = keys_.Of(where);
-    finding.detail = detail;
+    finding.detail = {{detail}};
     if (closed != nullptr) {
       finding.acquired = closed->acquired;
       finding.acquired_key = keys_.Of(closed->acquired);
@@ -127,12 +127,10 @@ class Finder {
     };
     for (const Record* const record : closes.inherited) {
       if (usual.inherited.count(record->argument[0]) == 0 && !is_usual(record) && !IsReplaced(trial_, *record))
-        Add(SiteOf(*record), nullptr, {}, "it was open when the program began");
+        Add(SiteOf(*record), nullptr, {}, Detail::OpenAtBegin);
     }
     for (const Record* const record : closes.again) {
-      if (!is_usual(record))
-        Add(SiteOf(*record), nullptr, CloseBefore(*record),
-            "it was closed already; another thread may have opened the same number meanwhile");
+      if (!is_usual(record)) Add(SiteOf(*record), nullptr, CloseBefore(*record), Detail::ClosedAlready);
     }
   }
 
@@ -156,9 +154,7 @@ class Finder {
         if (own->second.count(place) != 0) continue;
         const auto stale = std::find_if(objects.rend() - static_cast<std::ptrdiff_t>(i), objects.rend(),
                                         [&](const Object* earlier) { return own->second.count(keys_.Of(earlier->acquired)) != 0; });
-        if (stale != objects.rend())
-          Add(taken.released, &taken, (*stale)->released,
-              "its number was that of a descriptor which this close had to close and which was closed already");
+        if (stale != objects.rend()) Add(taken.released, &taken, (*stale)->released, Detail::NumberTaken);
       }
     }
   }

@@ -2,6 +2,7 @@
 #include "suites/support/cases/kind_cases.h"
 
 #include "faults/driver/effects.h"
+#include "harness/ledger/host_deed.h"
 
 namespace cuaudit::testing {
 namespace {
@@ -109,13 +110,12 @@ std::vector<Kind> LeakableKinds() {
     const driver::EffectRow& row = driver::EffectOf(static_cast<driver::BaseId>(i));
     if (driver::IsAcquire(row.effect)) acquired[static_cast<std::size_t>(row.kind)] = true;
   }
-  for (const Kind host : {Kind::HostHeap, Kind::DlopenReference, Kind::Mutex, Kind::FileDescriptor, Kind::Thread, Kind::HostMapping})
-    acquired[static_cast<std::size_t>(host)] = true;
   acquired[static_cast<std::size_t>(Kind::Block)] = true;  // by the program's own word
   std::vector<Kind> kinds;
   for (std::size_t i = 0; i < driver::kKindCount; ++i) {
     const auto kind = static_cast<Kind>(i);
-    if (acquired[i] && kind != Kind::None && driver::DiesWithOf(kind) != driver::DiesWith::Parent) kinds.push_back(kind);
+    if ((acquired[i] || harness::IsHost(kind)) && kind != Kind::None && driver::DiesWithOf(kind) != driver::DiesWith::Parent)
+      kinds.push_back(kind);
   }
   return kinds;
 }

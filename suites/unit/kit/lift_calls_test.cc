@@ -311,13 +311,16 @@ TEST(ReducerText, StandInsAreDefined) {
 TEST(ReducerText, OneInstructionStaysOneWhereThatMatters) {
   CallList list;
   list.variables = {{"CUcontext"}};
-  Step release = Call(CallId::DevicePrimaryCtxRelease_v2, {Number(0)});
-  Stage only;
-  only.steps = {release, release};
-  list.stages = {only};
-  EXPECT_THAT(ReducerText(list, {}, true),
-              HasSubstr("static CUresult instruction1(CUdevice dev) { return cuDevicePrimaryCtxRelease(dev); }"));
-  EXPECT_THAT(ReducerText(list, {}, false), Not(HasSubstr("instruction1")));
+  const auto has_instruction = [&list](const Step& step, const char* function) {
+    Stage only;
+    only.steps = {step, step};
+    list.stages = {only};
+    EXPECT_THAT(ReducerText(list, {}, true), HasSubstr(std::string("static CUresult instruction1(") + function));
+    EXPECT_THAT(ReducerText(list, {}, false), Not(HasSubstr("instruction1")));
+  };
+  has_instruction(Call(CallId::DevicePrimaryCtxRelease_v2, {Number(0)}), "CUdevice dev) { return cuDevicePrimaryCtxRelease(dev); }");
+  has_instruction(Call(CallId::CtxPopCurrent_v2, {To(0)}), "CUcontext *pctx) { return cuCtxPopCurrent(pctx); }");
+  has_instruction(Call(CallId::CtxDisablePeerAccess, {Of(0)}), "CUcontext peerContext) { return cuCtxDisablePeerAccess(peerContext); }");
 }
 
 TEST(Structures, AreKnownByTypeAndKindOfTheirObject) {

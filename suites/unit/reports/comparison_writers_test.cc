@@ -187,12 +187,20 @@ TEST(Counts, FindingsDoNotHideWhatWasNotTried) {
   EXPECT_THAT(github(), HasSubstr("::warning title=cuaudit%3A player%3A in part::"));
   audit.cases[0].not_run = gap;
   EXPECT_EQ(NothingProved(audit).size(), 1U) << "said once";
+  audit.cases[0].not_run = "the budget was spent";
+  EXPECT_EQ(NothingProved(audit).size(), 2U);
+  run.message.untried = Part{3, 40};
+  EXPECT_EQ(NothingProved(audit).size(), 1U) << "said once";
 }
 
 // Whatever would keep a report without findings from being clean keeps one with findings from proving all.
 TEST(Counts, EachPartThatNobodySawIsNotRun) {
   const std::pair<void (*)(Message*), std::string> parts[] = {
       {[](Message* message) { message->told = "shard 2 is missing"; }, "shard 2 is missing"},
+      {[](Message* message) {
+         message->untried = Part{3, 40};
+       },
+       "the budget was spent before each place was tried once, after 3 of 40 trials"},
       {[](Message* message) { message->nothing = NothingPlanned::NothingChosen; }, "--call or --limit left no fault to try"},
       {[](Message* message) {
          message->never_fired = {{{Missed::Unfired, 3}}, 40, "/tmp/w", {}, 0};

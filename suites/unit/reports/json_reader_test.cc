@@ -126,6 +126,7 @@ TEST(JsonReader, TheMessageIsReadBackPartByPart) {
   run.message.told = "clean; not exercised";
   run.message.nothing = NothingPlanned::NothingChosen;
   run.message.never_fired = {{{Missed::Late, 2}, {Missed::Unfired, 3}}, 9, "/tmp/journals", {"cuMemAlloc#1"}, 2};
+  run.message.untried = Part{3, 12};
   run.message.chosen = Part{10, 12};
   run.message.abandoned = Part{1, 12};
   run.message.coverage = Part{900, 1000};
@@ -137,6 +138,7 @@ TEST(JsonReader, TheMessageIsReadBackPartByPart) {
   EXPECT_EQ(read.message.nothing, run.message.nothing);
   EXPECT_EQ(read.message.never_fired.trials, run.message.never_fired.trials);
   EXPECT_EQ(read.message.never_fired.faults, run.message.never_fired.faults);
+  EXPECT_EQ(read.message.untried->some, 3U);
   EXPECT_EQ(read.message.chosen->all, 12U);
   EXPECT_EQ(read.message.abandoned->some, 1U);
   EXPECT_EQ(read.message.coverage->some, 900U);

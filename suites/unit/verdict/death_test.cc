@@ -49,7 +49,7 @@ TEST(Death, OfASignalIsWhereItsRecordSays) {
   EXPECT_EQ(finding.where.record_kind, RecordKind::Stop);
   EXPECT_EQ(finding.where.call, SIGSEGV);
   EXPECT_NE(finding.where_key, 0U);
-  EXPECT_EQ(finding.detail, "SIGSEGV at 0x18, in the null page; its last calls were cuMemAlloc");
+  EXPECT_EQ(Words(finding.detail), "SIGSEGV at 0x18, in the null page; its last calls were cuMemAlloc");
 }
 
 TEST(Death, NamesTheLastCallsAndNotTheFirst) {
@@ -57,7 +57,7 @@ TEST(Death, NamesTheLastCallsAndNotTheFirst) {
   for (std::uint64_t address = 0x8000; address < 0xd000; address += 0x1000) t.Alloc(address);
   t.Free(0x7000);
   t.Stop(SIGSEGV, SEGV_MAPERR, 0x18);
-  EXPECT_THAT(Of(t, SIGSEGV).detail, HasSubstr("its last calls were cuMemAlloc, cuMemAlloc, cuMemAlloc, cuMemAlloc, cuMemFree"));
+  EXPECT_THAT(Words(Of(t, SIGSEGV).detail), HasSubstr("its last calls were cuMemAlloc, cuMemAlloc, cuMemAlloc, cuMemAlloc, cuMemFree"));
 }
 
 TEST(Death, SaysWhatLiesAtTheAddress) {
@@ -73,12 +73,12 @@ TEST(Death, SaysWhatLiesAtTheAddress) {
   for (const auto& one : cases) {
     Trace t = Allocated();
     t.Stop(SIGSEGV, one.code, one.address);
-    EXPECT_THAT(Of(t, SIGSEGV).detail, HasSubstr(one.words));
+    EXPECT_THAT(Words(Of(t, SIGSEGV).detail), HasSubstr(one.words));
   }
   Trace t = Allocated();
   t.Free(0x7000);
   t.Stop(SIGSEGV, SEGV_MAPERR, 0x7010);
-  EXPECT_THAT(Of(t, SIGSEGV).detail, StartsWith("SIGSEGV in released device_memory;"));
+  EXPECT_THAT(Words(Of(t, SIGSEGV).detail), StartsWith("SIGSEGV in released device_memory;"));
 }
 
 TEST(Death, OfAnotherSignalOrProcessTellsNothing) {
@@ -89,9 +89,9 @@ TEST(Death, OfAnotherSignalOrProcessTellsNothing) {
   for (const Trace& t : {other_signal, other_process}) {
     const TrialFinding finding = Of(t, SIGSEGV);
     EXPECT_TRUE(IsLastCall(finding));
-    EXPECT_THAT(finding.detail, StartsWith("SIGSEGV at an unknown place: the program handles it itself"));
+    EXPECT_THAT(Words(finding.detail), StartsWith("SIGSEGV at an unknown place: the program handles it itself"));
   }
-  EXPECT_EQ(Of(Allocated(), SIGKILL).detail, "its last calls were cuMemAlloc") << "nobody can handle it";
+  EXPECT_EQ(Words(Of(Allocated(), SIGKILL).detail), "its last calls were cuMemAlloc") << "nobody can handle it";
 }
 
 TEST(Hang, IsInTheCallThatAThreadIsInside) {
@@ -103,7 +103,7 @@ TEST(Hang, IsInTheCallThatAThreadIsInside) {
   const TrialFinding finding = Of(t, SIGKILL, true);
   EXPECT_TRUE(IsLastCall(finding));
   EXPECT_EQ(finding.where.call, static_cast<std::uint16_t>(CallId::EventSynchronize));
-  EXPECT_THAT(finding.detail, StartsWith("stuck in cuEventSynchronize;"));
+  EXPECT_THAT(Words(finding.detail), StartsWith("stuck in cuEventSynchronize;"));
 }
 
 TEST(Hang, OutsideOfTheDriverIsWhereTheFirstThreadIs) {
@@ -112,14 +112,14 @@ TEST(Hang, OutsideOfTheDriverIsWhereTheFirstThreadIs) {
   const std::uint64_t first = t.Stop(0, SI_QUEUE).begin();
   const TrialFinding finding = Of(t, SIGKILL, true);
   EXPECT_EQ(finding.where.begin, first);
-  EXPECT_THAT(finding.detail, StartsWith("stuck outside of the driver;"));
+  EXPECT_THAT(Words(finding.detail), StartsWith("stuck outside of the driver;"));
 }
 
 TEST(Hang, ThatNobodyAnswersIsInTheCallThatHasNotReturned) {
   Trace t = Allocated();
-  EXPECT_THAT(Of(t, SIGKILL, true).detail, StartsWith("stuck at an unknown place;"));
+  EXPECT_THAT(Words(Of(t, SIGKILL, true).detail), StartsWith("stuck at an unknown place;"));
   t.Call(CallId::EventSynchronize).Unfinished();
-  EXPECT_THAT(Of(t, SIGKILL, true).detail, StartsWith("stuck in cuEventSynchronize;"));
+  EXPECT_THAT(Words(Of(t, SIGKILL, true).detail), StartsWith("stuck in cuEventSynchronize;"));
 }
 
 // A crash that a handler survived is none.
@@ -129,7 +129,7 @@ TEST(Death, OfAProgramThatWentOnIsNone) {
   t.Event(ProcessEvent::Exit);
   const JournalImage image(t);
   EXPECT_EQ(DeathOf(image.Evidence(0).ending), harness::Verdict::Pass);
-  EXPECT_THAT(Of(t, SIGABRT).detail, Not(HasSubstr("SIGSEGV")));
+  EXPECT_THAT(Words(Of(t, SIGABRT).detail), Not(HasSubstr("SIGSEGV")));
 }
 
 Trace OneStream() {

@@ -139,7 +139,7 @@ TEST(JudgeDetails, AnErrorNumberOfTheProgramsOwnIsNoWrongCode) {
   EXPECT_EQ(judgement.verdict, Verdict::Pass) << Name(judgement.verdict);
   const Judgement unprompted = JudgeBeside(GoodCycles(), MarkedCycles().Failed(5000).Begin().End(5000).Good().trace);
   ASSERT_THAT(unprompted.findings, SizeIs(1));
-  EXPECT_EQ(unprompted.findings[0].detail, "the clean cycle reported 5000");
+  EXPECT_EQ(Words(unprompted.findings[0].detail), "the clean cycle reported 5000");
 }
 
 TEST(JudgeDetails, WhatWasReportedBeforeTheFaultSaysNothingOfIt) {
@@ -306,11 +306,11 @@ TEST(JudgeDetails, APipeOfAContextThatTheTrialKeepsIsTheDrivers) {
   EXPECT_THAT(refused.findings, IsEmpty());
   ASSERT_THAT(refused.notes, SizeIs(1));
   EXPECT_EQ(refused.notes[0].kind, Kind::Context);
-  EXPECT_EQ(refused.notes[0].detail, "holds 2 descriptors of the driver");
+  EXPECT_EQ(Words(refused.notes[0].detail), "holds 2 descriptors of the driver");
   const Judgement leaked = JudgePipes(rehearsal, ContextWithPipes(Fate::Forgotten));
   ASSERT_THAT(leaked.findings, SizeIs(1));
   EXPECT_EQ(leaked.findings[0].kind, Kind::Context);
-  EXPECT_EQ(leaked.findings[0].detail, "holds 2 descriptors of the driver");
+  EXPECT_EQ(Words(leaked.findings[0].detail), "holds 2 descriptors of the driver");
   EXPECT_THAT(leaked.notes, IsEmpty()) << "told under it, not beside it";
 }
 
@@ -334,7 +334,7 @@ TEST(JudgeDetails, AContextExcusesFourDescriptorsAndNotMore) {
   EXPECT_EQ(judgement.verdict, Verdict::Leak) << Name(judgement.verdict);
   EXPECT_EQ(Descriptors(judgement), 46U);
   ASSERT_THAT(judgement.notes, SizeIs(1));
-  EXPECT_EQ(judgement.notes[0].detail, "holds 4 descriptors of the driver");
+  EXPECT_EQ(Words(judgement.notes[0].detail), "holds 4 descriptors of the driver");
 }
 
 // A reference opens no descriptor. The first one keeps a context that the rehearsal gave back, a second one does not keep another.

@@ -261,8 +261,8 @@ TEST(Judge, WhatTheHostLosesChangesNoVerdictWhereNobodyAskedForIt) {
   EXPECT_THAT(shown.findings, IsEmpty());
   ASSERT_EQ(shown.notes.size(), 2U);
   for (const harness::TrialFinding& note : shown.notes) EXPECT_EQ(note.rule, Rule::HostLeft);
-  EXPECT_NE(shown.notes[0].detail.find("may have been freed"), std::string::npos) << "of a mutex";
-  EXPECT_EQ(shown.notes[1].detail, "");
+  EXPECT_NE(Words(shown.notes[0].detail).find("may have been freed"), std::string::npos) << "of a mutex";
+  EXPECT_EQ(Words(shown.notes[1].detail), "");
 }
 
 TEST(Judge, AWrongMutexChangesNoVerdictWhereNobodyAskedForIt) {
@@ -276,7 +276,7 @@ TEST(Judge, AWrongMutexChangesNoVerdictWhereNobodyAskedForIt) {
   EXPECT_EQ(shown.verdict, Verdict::Pass);
   ASSERT_EQ(shown.notes.size(), 1U);
   EXPECT_EQ(shown.notes[0].rule, Rule::HostMisused);
-  EXPECT_EQ(shown.notes[0].detail, "mutex destroyed while locked");
+  EXPECT_EQ(Words(shown.notes[0].detail), "mutex destroyed while locked");
 }
 
 TEST(Judge, ADriverObjectIsLostWhateverTheHostShows) {
