@@ -11,7 +11,7 @@
 #include "faults/driver/effects.h"
 #include "faults/driver/shape.h"
 #include "harness/kit/parameters.h"
-#include "harness/verdict/counted_places.h"
+#include "harness/verdict/context/counted_places.h"
 
 namespace cuaudit::harness {
 namespace {

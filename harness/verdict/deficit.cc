@@ -123,7 +123,8 @@ void AddNulls(const Rehearsed& rehearsal, const Evidence& trial, std::vector<Tri
 void AddDeficits(const Rehearsed& rehearsal, const Evidence& trial, std::vector<TrialFinding>* violations) {
   AddCounted(rehearsal, trial, violations);
   AddNulls(rehearsal, trial, violations);
-  for (TrialFinding& one : ClosedByWrongOwner(rehearsal, trial)) Merge(std::move(one), violations);
+  if (trial.facts().of_host == 0 || !trial.saw_host() || !rehearsal.run().saw_host()) return;
+  for (TrialFinding& one : ClosedByWrongOwner(rehearsal.closes(), trial)) Merge(std::move(one), violations);
 }
 
 std::set<std::uint64_t> NullReleasesOf(const Evidence& run) {

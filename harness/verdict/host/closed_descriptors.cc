@@ -10,7 +10,6 @@
 #include "faults/journal/record.h"
 #include "harness/verdict/evidence/site_keys.h"
 #include "harness/verdict/host/driver_owned.h"
-#include "harness/verdict/rehearsed.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -75,7 +74,7 @@ Closes ClosesOf(const Evidence& run, std::span<const std::uint32_t> all, bool on
 
 class Finder {
  public:
-  Finder(const Rehearsed& rehearsal, const Evidence& trial) : rehearsal_(rehearsal), trial_(trial), keys_(*trial.journal) {}
+  Finder(const UsualCloses& usual, const Evidence& trial) : usual_(usual), trial_(trial), keys_(*trial.journal) {}
 
   std::vector<TrialFinding> Find() {
     FindClosesOfNothing();
@@ -121,12 +120,11 @@ class Finder {
   void FindClosesOfNothing() {
     const Closes closes = ClosesOf(trial_, trial_.own_closes(), true);
     if (closes.inherited.empty() && closes.again.empty()) return;
-    const UsualCloses& usual = rehearsal_.closes();
     const auto is_usual = [&](const Record* record) {
-      return usual.places_of_unopened.count(CallerKey(*trial_.journal, SiteOf(*record))) != 0;
+      return usual_.places_of_unopened.count(CallerKey(*trial_.journal, SiteOf(*record))) != 0;
     };
     for (const Record* const record : closes.inherited) {
-      if (usual.inherited.count(record->argument[0]) == 0 && !is_usual(record) && !IsReplaced(trial_, *record))
+      if (usual_.inherited.count(record->argument[0]) == 0 && !is_usual(record) && !IsReplaced(trial_, *record))
         Add(SiteOf(*record), nullptr, {}, Detail::OpenAtBegin);
     }
     for (const Record* const record : closes.again) {
@@ -144,13 +142,12 @@ class Finder {
     }
     std::erase_if(by_number, [](const auto& one) { return one.second.size() < 2; });
     if (by_number.empty()) return;
-    const UsualCloses& usual = rehearsal_.closes();
     for (const auto& [number, objects] : by_number) {
       for (std::size_t i = 1; i < objects.size(); ++i) {
         const Object& taken = *objects[i];
         const std::uint64_t place = keys_.Of(taken.acquired);
-        const auto own = usual.closed_at.find(keys_.Of(taken.released));
-        if (taken.state != State::Released || own == usual.closed_at.end() || usual.opened.count(place) == 0) continue;
+        const auto own = usual_.closed_at.find(keys_.Of(taken.released));
+        if (taken.state != State::Released || own == usual_.closed_at.end() || usual_.opened.count(place) == 0) continue;
         if (own->second.count(place) != 0) continue;
         const auto stale = std::find_if(objects.rend() - static_cast<std::ptrdiff_t>(i), objects.rend(),
                                         [&](const Object* earlier) { return own->second.count(keys_.Of(earlier->acquired)) != 0; });
@@ -159,7 +156,7 @@ class Finder {
     }
   }
 
-  const Rehearsed& rehearsal_;
+  const UsualCloses& usual_;
   const Evidence& trial_;
   SiteKeys keys_;
   std::vector<TrialFinding> findings_;
@@ -185,9 +182,6 @@ UsualCloses UsualClosesOf(const Evidence& fault_free) {
   return usual;
 }
 
-std::vector<TrialFinding> ClosedByWrongOwner(const Rehearsed& rehearsal, const Evidence& trial) {
-  if (trial.facts().of_host == 0 || !trial.saw_host() || !rehearsal.run().saw_host()) return {};
-  return Finder(rehearsal, trial).Find();
-}
+std::vector<TrialFinding> ClosedByWrongOwner(const UsualCloses& usual, const Evidence& trial) { return Finder(usual, trial).Find(); }
 
 }  // namespace cuaudit::harness

@@ -2,7 +2,6 @@
 // closed_descriptors.h: finds descriptors that a trial closed and that the closing code did not own, by comparing with the fault-free run.
 //
 //   Owns      its findings. Borrows ledgers and journals while it runs.
-//   Errors    finds nothing where the host probes did not watch the whole run.
 //
 // The kernel gives the number of a closed descriptor to the next one that is opened. A close that comes twice therefore closes what
 // somebody else has opened meanwhile.
@@ -27,7 +26,7 @@ struct UsualCloses {
 };
 [[nodiscard]] UsualCloses UsualClosesOf(const Evidence& fault_free);
 
-// Findings of the rule deficit, one for each close.
-[[nodiscard]] std::vector<TrialFinding> ClosedByWrongOwner(const Rehearsed& rehearsal, const Evidence& trial);
+// Findings of the rule deficit, one for each close. The host probes must have watched the whole of both runs.
+[[nodiscard]] std::vector<TrialFinding> ClosedByWrongOwner(const UsualCloses& usual, const Evidence& trial);
 
 }  // namespace cuaudit::harness
