@@ -21,7 +21,8 @@
 #include "harness/verdict/said.h"
 #include "harness/verdict/verdict.h"
 #include "reports/defect_words.h"
-#include "reports/text_writer.h"
+#include "reports/frames.h"
+#include "reports/message.h"
 
 namespace cuaudit::harness {
 
