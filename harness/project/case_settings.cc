@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <system_error>
 #include <optional>
 #include <set>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "harness/cycle/cycles.h"
