@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "reports/comparison_writer.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -10,10 +9,11 @@
 #include "reports/audit_defects.h"
 #include "reports/defect_words.h"
 #include "reports/escape.h"
+#include "reports/frames.h"
 #include "reports/json_reader.h"
 #include "reports/message.h"
 #include "reports/text_page.h"
-#include "reports/text_writer.h"
+#include "reports/writers.h"
 
 namespace cuaudit::report {
 namespace {
@@ -158,99 +158,6 @@ void AppendFixed(const Comparison& comparison, Page* page) {
 }
 
 }  // namespace
-
-std::string WhyNothingProved(const Run& run) {
-  if (Proves(run)) return {};
-  if (!run.outcome) return "the report has no outcome";
-  std::string line = MessageLine(run);
-  if (run.outcome == Outcome::NotExercised || (run.outcome == Outcome::Interrupted && run.interrupted)) return line;  // it begins so
-  std::string what(OutcomeName(run));
-  std::replace(what.begin(), what.end(), '_', ' ');
-  return what + (line.empty() ? "" : ": ") + line;
-}
-
-std::string WhyNotAllProved(const Run& run) {
-  std::string why = WhyNothingProved(run);
-  return !why.empty() || ProvesAll(run) ? why : "in part: " + WhyInPart(run.message);
-}
-
-std::vector<NotProved> Missing(const Audit& audit) {
-  std::vector<NotProved> missing;
-  if (!audit.comparison) return missing;
-  std::set<std::string_view> told;
-  for (const NotProved& one : audit.comparison->not_run) {
-    const bool is_there =
-        std::any_of(audit.cases.begin(), audit.cases.end(), [&one](const Case& now) { return now.name == one.case_name; });
-    // A report of one program has no name that could stand for it.
-    if (is_there || one.case_name.empty()) missing.push_back(one);
-    else if (told.insert(one.case_name).second) missing.push_back({one.case_name, Mode::Unknown, one.why});
-  }
-  return missing;
-}
-
-std::vector<NotProved> NothingProved(const Audit& audit) {
-  std::vector<NotProved> all;
-  for (const Case& one : audit.cases) {
-    if (!one.not_run.empty()) all.push_back({one.name, Mode::Unknown, one.not_run});
-    for (const Run& run : one.runs) {
-      std::string why = WhyNotAllProved(run);
-      const bool of_case = run.message.untried || run.message.told == one.not_run;
-      const bool said = !one.not_run.empty() && !run.interrupted && of_case;
-      if (!why.empty() && !said) all.push_back({one.name, run.mode, std::move(why)});
-    }
-  }
-  for (NotProved& one : Missing(audit)) all.push_back(std::move(one));
-  return all;
-}
-
-Changes CountChanges(const Audit& audit) {
-  Changes all;
-  for (const CaseChanges& one : CountChangesOfCases(audit)) {
-    for (const auto& [change, count] : one.changes.defects) all.defects[change] += count;
-    all.suppressed += one.changes.suppressed;
-    all.expired += one.changes.expired;
-  }
-  return all;
-}
-
-std::vector<CaseChanges> CountChangesOfCases(const Audit& audit) {
-  std::vector<CaseChanges> cases;
-  std::map<std::string_view, std::size_t> places;
-  const auto of = [&](const std::string& name) -> CaseChanges& {
-    const auto [place, fresh] = places.try_emplace(name, cases.size());
-    if (fresh) cases.push_back({name, {}, 0});
-    return cases[place->second];
-  };
-  for (const Case& one : audit.cases) {
-    CaseChanges& mine = of(one.name);
-    for (const Run& run : one.runs) {
-      for (const Defect& defect : run.defects) {
-        if (IsSuppressed(defect)) ++mine.changes.suppressed;
-        else ++mine.changes.defects[defect.change];
-        if (defect.suppressed && defect.suppressed->expired) ++mine.changes.expired;
-      }
-    }
-  }
-  std::set<std::pair<std::string_view, Mode>> nothing_proved;
-  const std::vector<NotProved> not_proved = NothingProved(audit);
-  if (audit.comparison) {
-    for (const Gone& gone : audit.comparison->gone) of(gone.case_name);
-  }
-  for (const NotProved& one : not_proved) {
-    nothing_proved.emplace(one.case_name, one.mode);
-    CaseChanges& mine = of(one.case_name);
-    ++mine.not_proved;
-    ++mine.changes.defects[Change::NotRun];
-  }
-  if (audit.comparison) {
-    for (const Gone& gone : audit.comparison->gone) {
-      const bool counted = gone.change == Change::NotRun && (nothing_proved.contains({gone.case_name, Mode::Unknown}) ||
-                                                             nothing_proved.contains({gone.case_name, gone.mode}));
-      if (!counted) ++of(gone.case_name).changes.defects[gone.change];
-    }
-  }
-  return cases;
-}
 
 bool WriteComparisonText(const Audit& audit, std::ostream& out, bool colour) {
   Page page;

@@ -10,9 +10,8 @@
 #include <vector>
 
 #include "reports/audit.h"
-#include "reports/runtime_modules.h"
+#include "reports/frames.h"
 #include "reports/text_page.h"
-#include "reports/text_writer.h"
 
 namespace cuaudit::report {
 namespace {
@@ -375,5 +374,7 @@ std::string Qualified(const Frame& frame) {
   const std::string module = frame.module.empty() ? "?" : frame.module;
   return frame.function.empty() ? fmt::format("{}+{:#x}", module, frame.offset) : module + "!" + frame.function;
 }
+
+bool WasLost(Rule rule) { return rule == Rule::Leak || rule == Rule::Orphaned || rule == Rule::Growth || rule == Rule::LeftAtExit; }
 
 }  // namespace cuaudit::report

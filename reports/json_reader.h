@@ -37,13 +37,6 @@ E OneOf(const JsonNode& node, const std::array<E, size>& choices, std::string_vi
   return choices.front();
 }
 
-template <words::HasRows E>
-E Worded(const JsonNode& node, std::string_view text, std::string_view what) {
-  if (const std::optional<E> known = words::Named<E>(text)) return *known;
-  node.Expected(what);
-  return E{};
-}
-
 std::vector<Frame> ReadStack(const JsonNode& node);
 Acquired ReadPlace(const JsonNode& node);
 Finding ReadFinding(const JsonNode& node);

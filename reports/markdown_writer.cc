@@ -10,12 +10,11 @@
 #include <vector>
 
 #include "reports/audit_defects.h"
-#include "reports/comparison_writer.h"
 #include "reports/defect_words.h"
 #include "reports/escape.h"
+#include "reports/frames.h"
 #include "reports/message.h"
 #include "reports/text_page.h"
-#include "reports/text_writer.h"
 #include "reports/writers.h"
 
 namespace cuaudit::report {

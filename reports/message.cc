@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "reports/defect_words.h"
-#include "reports/text_writer.h"
+#include "reports/frames.h"
+#include "reports/text_page.h"
 
 namespace cuaudit::report {
 namespace {
@@ -211,6 +212,25 @@ std::string Describe(const Course& course) {
 std::string Describe(const Undecided& undecided) {
   return fmt::format("{} grew, and these cycles do not tell a leak from a cache that fills: {} cycles would",
                      undecided.places == 1 ? std::string("1 place") : fmt::format("{} places", undecided.places), undecided.cycles);
+}
+
+std::string Describe(const Kernels& kernels) {
+  std::string text;
+  if (kernels.hosted != 0) text = fmt::format("host kernels stood in for {}", kernels.hosted);
+  if (kernels.idle == 0) return text;
+  text += fmt::format("{}{} of kernels did nothing: register host kernels with --kernels", text.empty() ? "" : "; ",
+                      kernels.idle == 1 ? std::string("1 launch") : fmt::format("{} launches", kernels.idle));
+  if (kernels.mismatched != 0)
+    text += fmt::format("; of these, {} had other parameters than the host kernel registered", kernels.mismatched);
+  return text;
+}
+
+std::string Describe(const Coverage& coverage) {
+  const std::uint64_t tenths = PerMille(coverage);
+  std::string text = fmt::format("{}.{} %: {} of {} ways to fail, {} of {} documented errors of these calls", tenths / 10, tenths % 10,
+                                 coverage.reached, coverage.reachable, coverage.codes_tried, coverage.codes_documented);
+  if (coverage.pruned != 0) text += fmt::format("; {} not tried, pruned as equal", Plural(coverage.pruned, "fault"));
+  return text;
 }
 
 }  // namespace cuaudit::report

@@ -51,4 +51,10 @@ std::string Describe(const Course& course);
 // "2 places grew, and these cycles do not tell a leak from a cache that fills: 160 cycles would".
 std::string Describe(const Undecided& undecided);
 
+// "host kernels stood in for 4; 2 launches of kernels did nothing: ..."
+std::string Describe(const Kernels& kernels);
+
+// "96.1 %: 124 of 129 ways to fail, 12 of 148 documented errors of these calls"
+std::string Describe(const Coverage& coverage);
+
 }  // namespace cuaudit::report

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "reports/audit.h"
-#include "reports/json_reader.h"
 
 namespace cuaudit::report {
 namespace {

@@ -16,6 +16,14 @@
 
 namespace cuaudit::report {
 
+// The enumerator of these words; `what` was expected where there is none.
+template <words::HasRows E>
+E Worded(const JsonNode& node, std::string_view text, std::string_view what) {
+  if (const std::optional<E> known = words::Named<E>(text)) return *known;
+  node.Expected(what);
+  return E{};
+}
+
 // {"reason": "copy_differs", "of": "the heap"}; `of` only where it is not empty.
 nlohmann::ordered_json ReasonToJson(const Because& why);
 Because ReasonFromJson(const JsonNode& node);

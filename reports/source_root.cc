@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "reports/runtime_modules.h"
+#include "reports/frames.h"
 
 namespace cuaudit::report {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "reports/defect_words.h"
 #include "reports/escape.h"
+#include "reports/frames.h"
 #include "reports/message.h"
-#include "reports/text_writer.h"
 
 namespace cuaudit::report {
 namespace {

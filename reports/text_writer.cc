@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "reports/text_writer.h"
 
 #include <fmt/core.h>
 
@@ -13,15 +12,14 @@
 
 #include "reports/defect_words.h"
 #include "reports/escape.h"
+#include "reports/frames.h"
 #include "reports/message.h"
-#include "reports/runtime_modules.h"
 #include "reports/text_findings.h"
 #include "reports/text_page.h"
+#include "reports/writers.h"
 
 namespace cuaudit::report {
 namespace {
-
-constexpr std::size_t kShownFrames = 16;
 
 std::string Number(double value) {
   const std::string text = fmt::format("{:+.2f}", value);
@@ -206,64 +204,6 @@ void AppendLive(const Run& run, Page* page) {
 }
 
 }  // namespace
-
-std::string Describe(const Frame& frame) {
-  if (frame.function.empty()) return fmt::format("{}+{:#x}", frame.module.empty() ? "?" : frame.module, frame.offset);
-  if (frame.file.empty()) return fmt::format("{} ({})", frame.function, frame.module);
-  return frame.line == 0 ? fmt::format("{} {}", frame.function, frame.file)
-                         : fmt::format("{} {}:{}", frame.function, frame.file, frame.line);
-}
-
-std::string Describe(const Kernels& kernels) {
-  std::string text;
-  if (kernels.hosted != 0) text = fmt::format("host kernels stood in for {}", kernels.hosted);
-  if (kernels.idle == 0) return text;
-  text += fmt::format("{}{} of kernels did nothing: register host kernels with --kernels", text.empty() ? "" : "; ",
-                      kernels.idle == 1 ? std::string("1 launch") : fmt::format("{} launches", kernels.idle));
-  if (kernels.mismatched != 0)
-    text += fmt::format("; of these, {} had other parameters than the host kernel registered", kernels.mismatched);
-  return text;
-}
-
-std::string Describe(const Coverage& coverage) {
-  const std::uint64_t tenths = PerMille(coverage);
-  std::string text = fmt::format("{}.{} %: {} of {} ways to fail, {} of {} documented errors of these calls", tenths / 10, tenths % 10,
-                                 coverage.reached, coverage.reachable, coverage.codes_tried, coverage.codes_documented);
-  if (coverage.pruned != 0) text += fmt::format("; {} not tried, pruned as equal", Plural(coverage.pruned, "fault"));
-  return text;
-}
-
-namespace {
-
-// Code of the C++ library that was compiled into the program. What the program itself puts into namespace std has a file of its own.
-bool IsCppLibrary(const Frame& frame) {
-  if (!frame.file.empty()) return frame.file.find("/include/c++/") != std::string::npos || frame.file.find("/c++/v1/") != std::string::npos;
-  return frame.function.starts_with("std::") || frame.function.starts_with("__gnu_cxx::") || frame.function.starts_with("void std::");
-}
-
-}  // namespace
-
-std::string DescribeOrigin(const std::vector<Frame>& stack) {
-  if (stack.empty()) return {};
-  const auto of_program = [](const Frame& frame) { return !IsRuntimeModule(frame.module) && !IsCppLibrary(frame); };
-  const auto place = std::find_if(stack.begin(), stack.end(), of_program);
-  if (place == stack.end()) return Describe(stack.front());
-  std::string text = Describe(*place);
-  const auto with_source = std::find_if(place, stack.end(), [&](const Frame& frame) { return of_program(frame) && !frame.file.empty(); });
-  if (with_source != place && with_source != stack.end()) text += " < " + Describe(*with_source);
-  return text;
-}
-
-std::vector<Frame> ShownFrames(const std::vector<Frame>& stack) {
-  std::vector<Frame> shown;
-  for (const Frame& frame : stack) {
-    if (shown.size() < kShownFrames && !IsCppLibrary(frame)) shown.push_back(frame);
-  }
-  if (!shown.empty()) return shown;
-  return {stack.begin(), stack.begin() + static_cast<std::ptrdiff_t>(std::min(stack.size(), kShownFrames))};
-}
-
-bool WasLost(Rule rule) { return rule == Rule::Leak || rule == Rule::Orphaned || rule == Rule::Growth || rule == Rule::LeftAtExit; }
 
 bool WriteText(const Run& run, std::ostream& out, const TextOptions& options) {
   Page page;

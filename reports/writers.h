@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// writers.h: writes reports and audits, one function for each format. Text for a terminal (text_writer.h), trials (trials_writer.h),
-// comparisons (comparison_writer.h) and HTML (html/html_writer.h) have headers of their own.
+// writers.h: writes reports and audits, one function for each format. Trials (trials_writer.h) and HTML (html/html_writer.h) have
+// headers of their own.
 //
 //   Errors    each function returns false when the stream failed.
 #pragma once
@@ -14,6 +14,14 @@
 #include "reports/source_root.h"
 
 namespace cuaudit::report {
+
+// Text, for the person at the terminal. Control characters in strings are shown escaped.
+struct TextOptions {
+  bool colour = false;
+  bool findings = false;  // below the defects list each finding, those that differ only in the failing call as one
+};
+
+bool WriteText(const Run& run, std::ostream& out, const TextOptions& options);
 
 // JSON, for programs. reports/schema/report.schema.json describes every key.
 //
@@ -75,5 +83,13 @@ bool WriteGithub(const Audit& audit, const SourceRoot& root, std::ostream& out);
 //
 // Source: GitLab, "Code Quality", section "Implement a custom tool".
 bool WriteGitlab(const Audit& audit, const SourceRoot& root, std::ostream& out);
+
+// An audit that was compared with a base, as text and as JSON (schema/comparison.schema.json).
+//
+// Text for people: what is new first, then what changed and what nobody looked for, and the numbers of the rest.
+bool WriteComparisonText(const Audit& audit, std::ostream& out, bool colour);
+
+inline constexpr char kComparisonSchema[] = "cuaudit.comparison/1";
+bool WriteComparisonJson(const Audit& audit, std::ostream& out);
 
 }  // namespace cuaudit::report

@@ -5,7 +5,6 @@
 #include <new>
 #include <utility>
 
-#include "allocator/backends/make_backend.h"
 #include "allocator/driver_scope.h"
 
 namespace cuaudit::alloc {

@@ -25,6 +25,7 @@
 
 #include "allocator/allocator.h"
 #include "allocator/backend.h"
+#include "allocator/settings.h"
 #include "faults/driver/driver_ref.h"
 
 namespace cuaudit::alloc {
@@ -101,5 +102,10 @@ class DriverBackend : public Backend {
   Blocks blocks_;
   bool has_warned_ = false;
 };
+
+// The backend that the settings ask for. Errors and faults as its Create; `out` is empty then. `native`, when not null, is told which of
+// the two it is: the caching allocator, or null.
+[[nodiscard]] CUresult MakeBackend(const Settings& settings, driver::DriverRef driver, const DeviceConfig* devices, int count,
+                                   const Warning& warning, std::unique_ptr<Backend>* out, Allocator** native) noexcept;
 
 }  // namespace cuaudit::alloc

@@ -11,7 +11,7 @@
 // Every function is noexcept and answers a CUresult, unless it says otherwise.
 #pragma once
 
-#include "allocator/backends/make_backend.h"
+#include "allocator/backends/driver_backend.h"
 #include "allocator/observe/account.h"
 #include "allocator/observe/history.h"
 #include "allocator/observe/snapshot_pickle.h"

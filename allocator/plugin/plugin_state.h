@@ -18,7 +18,7 @@
 #include <string_view>
 #include <utility>
 
-#include "allocator/backends/make_backend.h"
+#include "allocator/backends/driver_backend.h"
 #include "allocator/observe/history.h"
 #include "faults/driver/genuine_driver.h"
 

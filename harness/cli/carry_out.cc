@@ -101,7 +101,7 @@ void CarryOutTrials(const Session& session, const SweepOptions& sweep, Rehearsal
     carried->run.message.untried = {engine.done(), engine.total()};
     if (carried->run.outcome == words::Outcome::Clean) carried->run.outcome = words::Outcome::NotExercised;
   }
-  if (!options.trials.empty()) carried->rows = TrialRows(engine);
+  if (!options.trials.empty()) carried->rows = engine.Rows();
   carried->progressed = {signal, carried->run.totals.trials, engine.trials(), engine.plans_more()};
 }
 

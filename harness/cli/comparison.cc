@@ -16,9 +16,9 @@
 #include "harness/options/report_files.h"
 #include "harness/process/files.h"
 #include "reports/audit_defects.h"
-#include "reports/comparison_writer.h"
 #include "reports/message.h"
 #include "reports/run.h"
+#include "reports/writers.h"
 
 namespace cuaudit::harness {
 namespace {

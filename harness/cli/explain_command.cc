@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <string.h>
 
 #include <algorithm>
@@ -20,8 +20,9 @@
 #include "harness/verdict/said.h"
 #include "harness/verdict/verdict.h"
 #include "reports/defect_words.h"
+#include "reports/frames.h"
+#include "reports/message.h"
 #include "reports/text_page.h"
-#include "reports/text_writer.h"
 
 namespace cuaudit::harness {
 
@@ -329,7 +330,7 @@ Exit ExplainCommand(const Options& options) {
   AddRecords(seen->journal, &page);
   AddLedger(*seen, &page);
   progress.Clear();
-  const Exit printed = Print({page.text.data(), page.text.size()});
+  const Exit printed = Print(page.text);
   if (printed != Exit::Clean) return printed;
   if (seen->journal.truncated()) {
     Say(options.operand + ": the journal is cut: expected " + std::to_string(seen->journal.header().file_bytes) + " bytes, found " +

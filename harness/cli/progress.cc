@@ -12,7 +12,7 @@
 
 #include "harness/ledger/rules.h"
 #include "reports/escape.h"
-#include "reports/text_writer.h"
+#include "reports/frames.h"
 
 namespace cuaudit::harness {
 

@@ -25,7 +25,7 @@
 #include "harness/verdict/death.h"
 #include "harness/verdict/evidence/site_keys.h"
 #include "reports/escape.h"
-#include "reports/text_writer.h"
+#include "reports/frames.h"
 
 namespace cuaudit::harness {
 namespace {

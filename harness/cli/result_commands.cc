@@ -21,7 +21,7 @@
 #include "harness/compare/suppressions.h"
 #include "harness/options/report_files.h"
 #include "harness/process/files.h"
-#include "reports/comparison_writer.h"
+#include "reports/audit_defects.h"
 #include "reports/defect_words.h"
 #include "reports/escape.h"
 #include "reports/message.h"

@@ -187,7 +187,7 @@ CarriedOut CarryOutMerge(const Session& session, const SweepOptions& sweep, cons
     carried.run.message.told = Told(gaps);
     if (carried.run.outcome != words::Outcome::Findings) carried.run.outcome = words::Outcome::NotExercised;
   }
-  if (!session.options().trials.empty()) carried.rows = TrialRows(engine);
+  if (!session.options().trials.empty()) carried.rows = engine.Rows();
   return carried;
 }
 

@@ -12,8 +12,8 @@
 #include "harness/defect/defects.h"
 #include "reports/audit_defects.h"
 #include "reports/defect_words.h"
+#include "reports/frames.h"
 #include "reports/message.h"
-#include "reports/text_writer.h"
 
 namespace cuaudit::harness {
 namespace {

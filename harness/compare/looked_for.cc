@@ -11,7 +11,7 @@
 #include "harness/compare/compare.h"
 #include "harness/defect/blame.h"
 #include "harness/defect/defects.h"
-#include "reports/comparison_writer.h"
+#include "reports/audit_defects.h"
 #include "reports/message.h"
 
 namespace cuaudit::harness {

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "reports/runtime_modules.h"
+#include "reports/frames.h"
 
 namespace cuaudit::harness {
 

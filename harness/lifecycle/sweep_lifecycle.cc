@@ -256,7 +256,7 @@ void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
     if (!status.ok()) Fail(status, audit);
   }
   if (!asked.trials.empty()) {
-    status = WriteTrialRows(TrialRows(engine), run, asked.trials);
+    status = WriteTrialRows(engine.Rows(), run, asked.trials);
     if (!status.ok()) Fail(status, audit);
   }
   if (!asked.keep_trial.empty() && audit->outcome != AuditOutcome::Error) {

@@ -18,7 +18,6 @@
 #include "reports/escape.h"
 #include "reports/html/html_writer.h"
 #include "reports/source_root.h"
-#include "reports/text_writer.h"
 #include "reports/writers.h"
 
 namespace cuaudit::harness {

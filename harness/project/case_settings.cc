@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "harness/cycle/cycles.h"
@@ -16,7 +17,6 @@
 #include "harness/process/program.h"
 #include "harness/process/shell.h"
 #include "harness/process/status.h"
-#include "harness/project/finished_case.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -170,6 +170,16 @@ void ResetInstead(const std::set<std::string>& set, ProjectCase* one) {
       one->from.erase(other);
     }
   }
+}
+
+Status CheckInputs(const std::vector<std::string>& inputs) {
+  for (const std::string& input : inputs) {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(input, error) && !std::filesystem::is_directory(input, error)) {
+      return {Exit::Usage, OptionFlag{"--inputs"}, "'" + input + "': expected a file or a folder"};
+    }
+  }
+  return {};
 }
 
 }  // namespace

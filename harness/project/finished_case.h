@@ -48,15 +48,4 @@ Status WriteFinished(const std::string& file, const FinishedCase& finished);
 // The finished case of `file`, when it has this digest, its modules are what they were and its reports are in `directory`.
 std::optional<FinishedCase> ReadFinished(const std::string& file, const std::string& digest, const std::string& directory);
 
-// Files that a case reads by itself, named by the key `inputs`. cuaudit does not see what a program opens, so that it has to be
-// told.
-//
-//   Units     bytes of files; one larger than kWholeBytes (rehearsal.h) also counts by its modification time.
-//   Errors    CheckInputs names the first that is neither a file nor a folder.
-
-Status CheckInputs(const std::vector<std::string>& inputs);
-
-// One number for the content of all of them. Of a folder every regular file below it counts, with its name.
-std::uint64_t InputsContent(const std::vector<std::string>& inputs);
-
 }  // namespace cuaudit::harness

@@ -127,21 +127,6 @@ void AddDifference(const TrialFindingText& finding, std::vector<report::Differen
 
 bool IsDeath(const TrialResult& trial) { return trial.ending.timed_out || trial.ending.signal != 0; }
 
-report::TrialRow RowOf(const TrialResult& trial) {
-  report::TrialRow row;
-  row.number = trial.index;
-  row.faults = trial.faults;
-  row.fired = trial.fired;
-  row.verdict = trial.verdict;
-  row.missed = trial.missed;
-  row.attempts = trial.attempt;
-  for (const TrialFindingText& finding : trial.findings) AddDifference(finding, &row.differs);
-  if (trial.isolation == Isolation::InProcess && !IsDeath(trial)) return row;
-  row.end = report::TrialEnd{trial.ending.exit_status, {}, trial.ending.timed_out};
-  if (trial.ending.signal != 0) row.end->signal = SignalName(trial.ending.signal);
-  return row;
-}
-
 }  // namespace
 
 void TellCalls(const Rehearsed& rehearsal, const FaultFreeCalls& calls, const std::map<std::size_t, TrialResult>& results,
@@ -169,13 +154,19 @@ void TellCalls(const Rehearsed& rehearsal, const FaultFreeCalls& calls, const st
   }
 }
 
-std::vector<report::TrialRow> TrialRows(const SweepEngine& engine) {
-  std::vector<report::TrialRow> rows;
-  rows.reserve(engine.results().size());
-  for (const auto& [index, trial] : engine.results()) {
-    if (!engine.OnlyShrinks(index)) rows.push_back(RowOf(trial));
-  }
-  return rows;
+report::TrialRow RowOf(const TrialResult& trial) {
+  report::TrialRow row;
+  row.number = trial.index;
+  row.faults = trial.faults;
+  row.fired = trial.fired;
+  row.verdict = trial.verdict;
+  row.missed = trial.missed;
+  row.attempts = trial.attempt;
+  for (const TrialFindingText& finding : trial.findings) AddDifference(finding, &row.differs);
+  if (trial.isolation == Isolation::InProcess && !IsDeath(trial)) return row;
+  row.end = report::TrialEnd{trial.ending.exit_status, {}, trial.ending.timed_out};
+  if (trial.ending.signal != 0) row.end->signal = SignalName(trial.ending.signal);
+  return row;
 }
 
 Status WriteTrialRows(const std::vector<report::TrialRow>& trials, const report::Run& run, const std::string& file) {

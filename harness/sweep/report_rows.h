@@ -14,7 +14,6 @@
 
 #include "harness/sweep/run/after_fault.h"
 #include "harness/sweep/run/trial.h"
-#include "harness/sweep/sweep_engine.h"
 #include "reports/run.h"
 #include "reports/trials_writer.h"
 
@@ -24,8 +23,7 @@ namespace cuaudit::harness {
 void TellCalls(const Rehearsed& rehearsal, const FaultFreeCalls& calls, const std::map<std::size_t, TrialResult>& results,
                const std::function<bool(std::size_t)>& only_shrinks, SiteTexts* sites, report::Run* run);
 
-// The trials that have ended, in the order of the plan, without those that only look for fewer faults of a finding.
-std::vector<report::TrialRow> TrialRows(const SweepEngine& engine);
+report::TrialRow RowOf(const TrialResult& trial);
 
 // `run` is the report of the sweep, whole or interrupted.
 Status WriteTrialRows(const std::vector<report::TrialRow>& trials, const report::Run& run, const std::string& file);

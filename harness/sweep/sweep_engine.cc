@@ -374,4 +374,13 @@ void SweepEngine::Report(report::Run* run) {
   if (options_.coverage_at_least.has_value()) RequireCoverage(*options_.coverage_at_least, run);
 }
 
+std::vector<report::TrialRow> SweepEngine::Rows() const {
+  std::vector<report::TrialRow> rows;
+  rows.reserve(results_.size());
+  for (const auto& [index, trial] : results_) {
+    if (!OnlyShrinks(index)) rows.push_back(RowOf(trial));
+  }
+  return rows;
+}
+
 }  // namespace cuaudit::harness

@@ -49,6 +49,7 @@
 #include "harness/sweep/run/unwinding.h"
 #include "harness/sweep/runners/runner.h"
 #include "harness/sweep/trial_log.h"
+#include "reports/trials_writer.h"
 
 namespace cuaudit::harness {
 
@@ -123,6 +124,8 @@ class SweepEngine {
   // Fills mode, outcome, driver, totals, findings and notes; the caller adds what it knows of the command. Before Finished it reports the
   // trials so far, without an outcome.
   void Report(report::Run* run);
+  // The trials that have ended, in the order of the plan, without those that only look for fewer faults of a finding.
+  std::vector<report::TrialRow> Rows() const;
 
  private:
   // The list is moved into the trial; an initialiser list would copy it.

@@ -16,7 +16,7 @@
 #include "faults/driver/foreign_runtime.h"
 #include "harness/symbols/module_symbols.h"
 #include "harness/symbols/symbolizer.h"
-#include "reports/runtime_modules.h"
+#include "reports/frames.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -117,9 +117,10 @@ const ViolationCounts& Rehearsed::entries_left() const {
   if (entries_left_.has_value()) return *entries_left_;
   ViolationCounts& left = entries_left_.emplace();
   const RestoredEntries restored(run_);
+  SiteKeys keys(*run_.journal);
   for (const Violation& one : run_.ledger->violations) {
     if (one.rule == Rule::ContextStack && restored.Of(one.where) == Restored::Perhaps)
-      ++left[{one.rule, one.kind, SiteKey(*run_.journal, one.where), SiteKey(*run_.journal, one.other)}];
+      ++left[{one.rule, one.kind, keys.Of(one.where), keys.Of(one.other)}];
   }
   return left;
 }

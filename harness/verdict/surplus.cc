@@ -11,7 +11,6 @@
 
 #include "faults/driver/effects.h"
 #include "harness/ledger/rules.h"
-#include "harness/verdict/context/own_contexts.h"
 #include "harness/verdict/context/restored_entries.h"
 #include "harness/verdict/evidence/site_keys.h"
 #include "harness/verdict/host/driver_owned.h"

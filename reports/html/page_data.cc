@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "reports/audit_defects.h"
-#include "reports/comparison_writer.h"
 #include "reports/defect_words.h"
 #include "reports/escape.h"
 #include "reports/message.h"

@@ -14,7 +14,7 @@
 #include <system_error>
 #include <utility>
 
-#include "reports/text_writer.h"
+#include "reports/frames.h"
 
 namespace cuaudit::report::html {
 namespace {

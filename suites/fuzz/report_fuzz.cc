@@ -14,7 +14,6 @@
 #include "include/cuaudit/fuzz_input.h"
 #include "reports/html/html_writer.h"
 #include "reports/json_reader.h"
-#include "reports/text_writer.h"
 #include "reports/writers.h"
 #include "suites/fuzz/require.h"
 #include "suites/support/report_checks.h"

@@ -9,8 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "reports/comparison_writer.h"
-#include "reports/text_writer.h"
 #include "reports/writers.h"
 #include "suites/support/sample_runs.h"
 

@@ -9,7 +9,6 @@
 #include "harness/defect/blame.h"
 #include "harness/ledger/rules.h"
 #include "harness/process/shell.h"
-#include "harness/sweep/findings/shrink.h"
 #include "harness/sweep/plan/plan_file.h"
 #include "harness/verdict/judge.h"
 

@@ -31,6 +31,10 @@ std::uint64_t GroupKey(const TrialFindingText& finding, const std::optional<repo
 // Adds one more fault to a key.
 std::uint64_t AddFault(std::uint64_t key, const report::Fault& fault, std::uint64_t fault_key);
 
+// The finding of the trial that equals `finding` apart from counts and faults; null for none. An object left behind is the same whether its
+// context ended (orphaned) or, because that release failed as well, did not (leak).
+const TrialFindingText* FindSame(const TrialResult& trial, const TrialFindingText& finding);
+
 // "v1-" and 16 digits. A place is the call with the module and function of each frame, so a rebuilt program keeps its fingerprints. A frame
 // with an unknown function is only its module.
 std::string Fingerprint(const TrialFindingText& finding, const std::optional<report::Fault>& fault,

@@ -22,6 +22,11 @@ std::uint64_t HashWhat(const TrialFindingText& finding) {
 
 std::uint64_t HashPlace(const report::Acquired& place, std::uint64_t hash) { return HashStack(place.stack, HashText(place.call, hash)); }
 
+std::uint64_t CoreOf(const TrialFindingText& finding) {
+  const bool left = finding.rule == Rule::Leak || finding.rule == Rule::Orphaned;
+  return left ? HashNumber(finding.acquired_key, HashText(KindName(finding))) : GroupKey(finding, std::nullopt, 0);
+}
+
 }  // namespace
 
 std::uint64_t GroupKey(const TrialFindingText& finding, const std::optional<report::Fault>& fault, std::uint64_t fault_key) {
@@ -35,6 +40,13 @@ std::uint64_t GroupKey(const TrialFindingText& finding, const std::optional<repo
   }
   if (!fault.has_value()) return hash;
   return AddFault(hash, *fault, fault_key);
+}
+
+const TrialFindingText* FindSame(const TrialResult& trial, const TrialFindingText& finding) {
+  const std::uint64_t core = CoreOf(finding);
+  const auto same =
+      std::find_if(trial.findings.begin(), trial.findings.end(), [core](const TrialFindingText& one) { return CoreOf(one) == core; });
+  return trial.fired && same != trial.findings.end() ? &*same : nullptr;
 }
 
 std::uint64_t AddFault(std::uint64_t key, const report::Fault& fault, std::uint64_t fault_key) {

@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "harness/ledger/rules.h"
-#include "harness/sweep/findings/aggregate.h"
 #include "harness/sweep/plan/make_plan.h"
 #include "harness/sweep/plan/plan_file.h"
 
@@ -34,11 +33,6 @@ std::vector<std::string> ShorterFaults(const std::string& text) {
   return shorter;
 }
 
-std::uint64_t CoreOf(const TrialFindingText& finding) {
-  const bool left = finding.rule == Rule::Leak || finding.rule == Rule::Orphaned;
-  return left ? HashNumber(finding.acquired_key, HashText(KindName(finding))) : GroupKey(finding, std::nullopt, 0);
-}
-
 }  // namespace
 
 bool CanShrink(const std::vector<std::string>& faults) {
@@ -63,13 +57,6 @@ std::vector<FaultList> SmallerLists(const FaultList& list) {
     }
   }
   return smaller;
-}
-
-const TrialFindingText* FindSame(const TrialResult& trial, const TrialFindingText& finding) {
-  const std::uint64_t core = CoreOf(finding);
-  const auto same =
-      std::find_if(trial.findings.begin(), trial.findings.end(), [core](const TrialFindingText& one) { return CoreOf(one) == core; });
-  return trial.fired && same != trial.findings.end() ? &*same : nullptr;
 }
 
 }  // namespace cuaudit::harness

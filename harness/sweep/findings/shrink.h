@@ -8,8 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "harness/sweep/run/trial.h"
-
 namespace cuaudit::harness {
 
 struct FaultList {
@@ -23,9 +21,5 @@ bool CanShrink(const std::vector<std::string>& faults);
 // All lists that are one step smaller, the smallest step first: without one of the faults, with a shorter burst (the shortest first), or
 // with a single refusal instead of `persist`.
 std::vector<FaultList> SmallerLists(const FaultList& list);
-
-// The finding of the trial that equals `finding` apart from counts and faults; null for none. An object left behind is the same whether its
-// context ended (orphaned) or, because that release failed as well, did not (leak).
-const TrialFindingText* FindSame(const TrialResult& trial, const TrialFindingText& finding);
 
 }  // namespace cuaudit::harness

@@ -6,7 +6,6 @@
 
 #include "faults/plan/fault.h"
 #include "harness/sweep/plan/plan_file.h"
-#include "harness/sweep/run/trial.h"
 #include "harness/verdict/evidence/site_keys.h"
 
 namespace cuaudit::harness {

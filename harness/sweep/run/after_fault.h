@@ -27,8 +27,6 @@
 
 namespace cuaudit::harness {
 
-struct TrialFindingText;
-
 struct AfterFault {
   struct Step {
     PlaceText place;

@@ -15,7 +15,7 @@
 #include "harness/sweep/run/site_text.h"
 #include "harness/verdict/evidence/site_keys.h"
 #include "harness/verdict/host/driver_owned.h"
-#include "reports/text_writer.h"
+#include "reports/frames.h"
 
 namespace cuaudit::harness {
 

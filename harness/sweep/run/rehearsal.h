@@ -15,7 +15,6 @@
 #include "harness/process/work_dir.h"
 #include "harness/sweep/run/observation.h"
 #include "harness/sweep/run/site_text.h"
-#include "harness/sweep/run/trial.h"
 #include "harness/verdict/evidence/evidence.h"
 #include "harness/verdict/judgement.h"
 #include "harness/verdict/rehearsed.h"

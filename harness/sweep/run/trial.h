@@ -24,31 +24,6 @@
 
 namespace cuaudit::harness {
 
-struct TrialFindingText {
-  Rule rule{};
-  driver::Kind kind{};
-  std::uint64_t count = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t acquired_key = 0;
-  std::uint64_t where_key = 0;
-  std::uint64_t other_key = 0;
-  PlaceText acquired;
-  PlaceText where;
-  PlaceText other;
-  PlaceText released;                  // of what is lost: where the fault-free run releases it; empty when it does not
-  std::optional<report::Blame> blame;  // the function that left without the release, or made the wrong call
-  std::string meter;                   // for the host: what grew, when a meter saw it and no object is known
-  std::string detail;                  // what the title does not say; may be empty
-  std::string apart;                   // tells two entries apart when kind and place are equal
-  std::int64_t least = -1;             // number of the SweepEngine::Shrinking that the finding belongs to; -1: its faults cannot be fewer
-};
-
-// "stream"; empty for a finding without an object.
-inline std::string_view KindName(const TrialFindingText& text) {
-  if (!text.meter.empty()) return text.meter;
-  return text.kind == driver::Kind::None ? std::string_view() : driver::Name(text.kind);
-}
-
 struct TrialResult {
   std::size_t index = 0;  // in the plan
   int attempt = 1;
@@ -77,8 +52,6 @@ struct TrialResult {
   // How it went on after its last fault; null when it has no findings or no report will tell. Equal ones are shared.
   std::shared_ptr<const AfterFault> after;
 };
-
-std::vector<TrialFindingText> Texts(const std::vector<TrialFinding>& findings, const faults::JournalView& journal, SiteTexts* sites);
 
 // Judges `trial` beside the rehearsal. `sites` holds per fault the SiteKey of the planned call; 0, or an empty span, accepts any call. A
 // journal that lost records cannot be judged, unless the trial hung and filled it while it hung.

@@ -9,7 +9,6 @@
 
 #include "harness/compare/compare.h"
 #include "reports/audit_defects.h"
-#include "reports/comparison_writer.h"
 #include "reports/defect_words.h"
 #include "reports/json_reader.h"
 #include "reports/message.h"

@@ -106,8 +106,8 @@ class Layering(unittest.TestCase):
         self.named(without_cli11, "harness/options: may see <^CLI/>, and no file does")
 
     def test_circles_though_the_rows_allow_them(self):
-        self.named({"harness/ledger/planted.h": '#include "harness/verdict/judge.h"\n'} | self.with_row("harness/ledger", "harness/verdict"),
-                   "circle: harness/ledger -> harness/verdict -> harness/ledger", "harness/ledger: sees harness/verdict, whose row is not above")
+        self.named({"harness/ledger/planted.h": '#include "harness/verdict/evidence/finding.h"\n'} | self.with_row("harness/ledger", "harness/verdict/evidence"),
+                   "circle: harness/ledger -> harness/verdict/evidence -> harness/ledger", "harness/ledger: sees harness/verdict/evidence, whose row is not above")
         self.named({"faults/probes/planted.h": '#include "faults/plan/plan.h"\n'} | self.with_row("faults/probes", "faults/plan"),
                    "faults/probes: sees faults/plan, whose row is not above")
 

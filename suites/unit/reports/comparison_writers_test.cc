@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "reports/audit_defects.h"
-#include "reports/comparison_writer.h"
 #include "reports/defect_words.h"
 #include "reports/html/html_writer.h"
 #include "reports/json_reader.h"

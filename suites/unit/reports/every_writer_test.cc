@@ -14,11 +14,9 @@
 #include <string_view>
 #include <vector>
 
-#include "reports/comparison_writer.h"
 #include "reports/escape.h"
 #include "reports/html/html_writer.h"
 #include "reports/source_root.h"
-#include "reports/text_writer.h"
 #include "reports/writers.h"
 #include "suites/support/report_checks.h"
 #include "suites/support/sample_runs.h"

@@ -13,7 +13,6 @@
 #include <string>
 
 #include "reports/audit_json.h"
-#include "reports/text_writer.h"
 #include "reports/writers.h"
 #include "suites/support/sample_runs.h"
 

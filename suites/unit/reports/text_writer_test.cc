@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "reports/text_writer.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +8,9 @@
 
 #include "harness/defect/defects.h"
 #include "reports/defect_words.h"
+#include "reports/frames.h"
 #include "reports/text_findings.h"
+#include "reports/writers.h"
 #include "suites/support/sample_runs.h"
 
 namespace cuaudit::report::text_writer_test {

@@ -5,6 +5,8 @@
 #include "harness/verdict/context/function_frames.h"
 #include "harness/verdict/context/put_back.h"
 #include "harness/verdict/context/restored_entries.h"
+#include "harness/verdict/rehearsed.h"
+#include "harness/verdict/surplus.h"
 #include "suites/support/journal_image.h"
 
 namespace cuaudit::testing::put_back_parts_test {
@@ -232,6 +234,33 @@ TEST(RestoredEntries, EachThreadHasItsStack) {
   const std::uint64_t push = c.Push(kFirst, In(1, 2));
   c.Last().Thread(kThread + 1);
   EXPECT_EQ(Seen(c).Of(push), Restored::No);
+}
+
+// Two threads leave an entry of which the call stacks do not tell who owes the pop, where the fault-free run leaves the first one alone.
+TEST(RestoredEntries, ATrialLeavesNoMoreThanTheFaultFreeRun) {
+  const auto run = [](bool second_pops) {
+    Contexts c;
+    for (const std::uint32_t thread : {kThread, kThread + 1}) {
+      const std::uint32_t line = thread == kThread ? 1 : 5;
+      c.current = 0;
+      c.Set(kFirst, In(0, line));
+      c.Last().Thread(thread);
+      c.Pop(In(0, line + 1));
+      c.Last().Thread(thread);
+      c.Push(kFirst, In(0, line + 2));
+      c.Last().Thread(thread);
+      if (!second_pops || thread == kThread) continue;
+      c.Pop(In(0, line + 3));
+      c.Last().Thread(thread);
+    }
+    return c;
+  };
+  const Image good(run(true).trace());
+  const Image trial(run(false).trace());
+  const harness::Rehearsed rehearsal(good.Evidence());
+  EXPECT_EQ(rehearsal.entries_left().size(), 1U);
+  EXPECT_TRUE(harness::CompareViolations(&rehearsal, good.Evidence()).empty());
+  EXPECT_EQ(harness::CompareViolations(&rehearsal, trial.Evidence()).size(), 1U);
 }
 
 // A function goes to one context by a wrapper, on to another one by itself, and then back to its caller's. Its stacks are longer than what

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// text_writer.h: writes a report as text, for the person at the terminal. Control characters in strings are shown escaped.
+// frames.h: the frames of a call stack in words, and which of them are worth showing.
 #pragma once
 
-#include <ostream>
+#include <algorithm>
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,22 +12,17 @@
 
 namespace cuaudit::report {
 
-struct TextOptions {
-  bool colour = false;
-  bool findings = false;  // below the defects list each finding, those that differ only in the failing call as one
-};
-
-// Returns false when the stream failed.
-bool WriteText(const Run& run, std::ostream& out, const TextOptions& options);
+// True for the C and C++ runtime: a place in a program is not named by a function of theirs. `module` as in Frame: the file name without
+// directory.
+inline bool IsRuntimeModule(std::string_view module) {
+  constexpr std::array<std::string_view, 12> kModules = {"libc.so.",   "libm.so.",      "libpthread.so.", "librt.so.",
+                                                         "libdl.so.",  "ld-linux",      "libstdc++.so.",  "libgcc_s.so.",
+                                                         "libc++.so.", "libc++abi.so.", "linux-vdso.so.", "linux-gate.so."};
+  return std::any_of(kModules.begin(), kModules.end(), [module](std::string_view name) { return module.starts_with(name); });
+}
 
 // "Function file.c:12", "Function (module)" or "module+0x1f30", depending on what is known.
 std::string Describe(const Frame& frame);
-
-// "host kernels stood in for 4; 2 launches of kernels did nothing: ..."
-std::string Describe(const Kernels& kernels);
-
-// "96.1 %: 124 of 129 ways to fail, 12 of 148 documented errors of these calls"
-std::string Describe(const Coverage& coverage);
 
 // Describes a place in one line: the innermost frame with a function name, followed by the innermost frame with a source line when that
 // is another frame. A stack without any function name is described by its innermost frame.
@@ -35,8 +31,5 @@ std::string DescribeOrigin(const std::vector<Frame>& stack);
 // At most 16 frames of a stack, innermost first, without the code of the C++ library that was compiled into the program. A stack of
 // nothing else is not filtered.
 std::vector<Frame> ShownFrames(const std::vector<Frame>& stack);
-
-// True for rules about objects that the program lost because a call failed. For other rules the failing call merely came before.
-bool WasLost(Rule rule);
 
 }  // namespace cuaudit::report
