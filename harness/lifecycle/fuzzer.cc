@@ -161,7 +161,9 @@ FuzzTrial Fuzzer::Try(const FaultChoice& choice) {
     return trial;
   }
   trial.fired = AllFired(parts_->world->Journal(), plan.size());
-  const std::optional<Settled> settled = Settle(parts_->lifecycle, parts_->benign, planned, parts_->world->Journal(), parts_->trace);
+  const DeclaredFaults declared = DeclaredOf(parts_->benign, trial.faults);
+  parts_->trace.cycle[0].benign_faults = declared.surely;
+  const std::optional<Settled> settled = Settle(parts_->lifecycle, declared, planned, parts_->world->Journal(), parts_->trace);
   const bool absorbed = settled && settled->verdict == Verdict::Absorbed;
   if (!settled || (absorbed && !parts_->benign.empty())) return parts_->Judge(std::move(trial));
   trial.verdict = Name(settled->verdict);
