@@ -2,6 +2,8 @@
 // text_writer.h: writes a report as text, for the person at the terminal. Control characters in strings are shown escaped.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -18,6 +20,19 @@ struct TextOptions {
 
 // Returns false when the stream failed.
 bool WriteText(const Run& run, std::ostream& out, const TextOptions& options);
+
+// An audit of a lifecycle in C++, as the test that made it knows it.
+struct LifecycleAudit {
+  std::string name;
+  std::string says;                              // why there are no findings, in one line
+  std::string driver;                            // in words; empty: none was opened
+  std::string drift;                             // first call in which two fault-free runs differ; empty: they are equal
+  std::map<std::string, std::uint64_t> skipped;  // by reason
+  std::vector<std::string> unmetered;            // host resources that were not audited, each with the reason
+};
+
+// The failure message of a test: the report without what the test itself tells and without notes.
+std::string LifecycleText(const Run& run, const LifecycleAudit& audit);
 
 // "Function file.c:12", "Function (module)" or "module+0x1f30", depending on what is known.
 std::string Describe(const Frame& frame);
