@@ -183,18 +183,27 @@ std::uint64_t ObjectsLeft(const Run& run) {
 
 bool IsSuppressed(const Defect& defect) { return defect.suppressed && !defect.suppressed->expired; }
 
+std::vector<bool> SuppressedFindings(const Run& run) {
+  std::vector<bool> suppressed(run.findings.size());
+  for (const bool value : {true, false}) {
+    for (const Defect& defect : run.defects) {
+      if (IsSuppressed(defect) != value) continue;
+      for (const Member& member : defect.members) {
+        for (const std::size_t finding : member.findings) suppressed[finding] = value;
+      }
+    }
+  }
+  return suppressed;
+}
+
 std::string DefectCount(const Run& run) {
   std::size_t defects = 0;
   std::size_t expired = 0;
-  std::vector<bool> suppressed(run.findings.size());
   for (const Defect& defect : run.defects) {
     defects += IsSuppressed(defect) ? 0 : 1;
     expired += defect.suppressed && defect.suppressed->expired ? 1 : 0;
-    if (!IsSuppressed(defect)) continue;
-    for (const Member& member : defect.members) {
-      for (const std::size_t finding : member.findings) suppressed[finding] = true;
-    }
   }
+  const std::vector<bool> suppressed = SuppressedFindings(run);
   const auto findings = static_cast<std::uint64_t>(std::count(suppressed.begin(), suppressed.end(), false));
   std::string text = Plural(defects, "defect");
   if (findings != defects) text += ", " + Plural(findings, "finding");

@@ -37,6 +37,9 @@ bool WasLost(Rule rule);
 // True when an entry of the suppressions file accepts it and has not expired.
 bool IsSuppressed(const Defect& defect);
 
+// By number of the finding: whether only suppressed defects have it.
+std::vector<bool> SuppressedFindings(const Run& run);
+
 // "3 defects, 438 findings"; "1 defect" when it is one finding. Without suppressed ones, whose number comes behind: "1 defect; 2
 // suppressed".
 std::string DefectCount(const Run& run);

@@ -112,9 +112,11 @@ void AppendHeadline(const Run& run, Page* page) {
   if (!run.scope.empty()) page->Line("  scope    {}", ForTerminal(run.scope));
 
   if (const std::string host = Describe(run.host); !host.empty()) page->Line("  host     {}", ForTerminal(host));
+}
 
+void AppendTotals(const Run& run, Page* page) {
   const Totals& totals = run.totals;
-  line = fmt::format("{} at {}", Plural(totals.calls, "driver call"), Plural(totals.sites, "site"));
+  std::string line = fmt::format("{} at {}", Plural(totals.calls, "driver call"), Plural(totals.sites, "site"));
   if (totals.trials != 0) line += fmt::format(", {}, {} fired", Plural(totals.trials, "trial"), totals.fired);
   page->Line("  totals   {}", line);
   if (!totals.verdicts.empty()) page->Line("  verdicts {}", CountsText(Words(totals.verdicts)));
@@ -127,7 +129,10 @@ void AppendHeadline(const Run& run, Page* page) {
   if (run.coverage) page->Line("  coverage {}", Describe(*run.coverage));
   if (totals.recovered != 0) page->Line("  recovery checked after {}", Plural(totals.recovered, "trial"));
   if (totals.shrinking != 0) page->Line("  shrink   {} to find the fewest faults", Plural(totals.shrinking, "run"));
-  if (!totals.skipped.empty()) page->Line("  skipped  {}", CountsText(Words(totals.skipped)));
+}
+
+void AppendSkipped(const InWords& skipped, Page* page) {
+  if (!skipped.empty()) page->Line("  skipped  {}", CountsText(skipped));
 }
 
 // Writes a table with columns as wide as their widest cell. The first `text_columns` are aligned left, the others right.
@@ -209,6 +214,8 @@ bool WriteText(const Run& run, std::ostream& out, const TextOptions& options) {
   Page page;
   page.colour = options.colour;
   AppendHeadline(run, &page);
+  AppendTotals(run, &page);
+  AppendSkipped(Words(run.totals.skipped), &page);
   AppendCycles(run, &page);
   AppendLive(run, &page);
   AppendLeftAtExit(run, &page);
@@ -223,6 +230,20 @@ bool WriteText(const Run& run, std::ostream& out, const TextOptions& options) {
   out << page.text;
   out.flush();
   return out.good();
+}
+
+std::string LifecycleText(const Run& run, const LifecycleAudit& audit) {
+  Page page;
+  const std::string says = run.outcome == Outcome::Findings ? DefectCount(run) : audit.says;
+  const char* const proves_nothing = run.outcome == Outcome::NotExercised ? "not exercised: " : !run.outcome ? "not run: " : "";
+  page.Line("{}: {}{}", ForTerminal(audit.name), proves_nothing, ForTerminal(says));
+  if (!audit.driver.empty()) page.Line("  driver   {}", ForTerminal(audit.driver));
+  if (run.totals.trials != 0) AppendTotals(run, &page);
+  AppendSkipped(audit.skipped, &page);
+  for (const std::string& why : audit.unmetered) page.Line("  host     not metered: {}", ForTerminal(why));
+  if (!audit.drift.empty()) page.Line("  drift    two fault-free runs differ: {}", ForTerminal(audit.drift));
+  AppendDefects(run, &page);
+  return page.text;
 }
 
 }  // namespace cuaudit::report

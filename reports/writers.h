@@ -7,7 +7,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <ostream>
+#include <string>
+#include <vector>
 
 #include "reports/audit.h"
 #include "reports/run.h"
@@ -22,6 +25,19 @@ struct TextOptions {
 };
 
 bool WriteText(const Run& run, std::ostream& out, const TextOptions& options);
+
+// An audit of a lifecycle in C++, as the test that made it knows it.
+struct LifecycleAudit {
+  std::string name;
+  std::string says;                              // why there are no findings, in one line
+  std::string driver;                            // in words; empty: none was opened
+  std::string drift;                             // first call in which two fault-free runs differ; empty: they are equal
+  std::map<std::string, std::uint64_t> skipped;  // by reason
+  std::vector<std::string> unmetered;            // host resources that were not audited, each with the reason
+};
+
+// The failure message of a test: the report without what the test itself tells and without notes.
+std::string LifecycleText(const Run& run, const LifecycleAudit& audit);
 
 // JSON, for programs. reports/schema/report.schema.json describes every key.
 //

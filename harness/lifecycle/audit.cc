@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: MIT
-// The public functions of cuaudit/lifecycle.h, and their results as text.
+// The public functions of cuaudit/lifecycle.h.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "harness/lifecycle/chosen_driver.h"
 #include "harness/lifecycle/isolation.h"
 #include "harness/lifecycle/sweep_lifecycle.h"
 #include "include/cuaudit/lifecycle.h"
 #include "reports/defect_words.h"
+#include "reports/writers.h"
 
 namespace cuaudit {
 namespace {
@@ -24,7 +32,7 @@ bool IsChosen(const Lifecycle& lifecycle, Audit* audit) {
   if (chosen.empty() || chosen == lifecycle.name()) return true;
   audit->lifecycle = lifecycle.name();
   audit->outcome = AuditOutcome::NotRun;
-  audit->message = "not run: CUAUDIT_CASE is '" + chosen + "'";
+  audit->message = "CUAUDIT_CASE is '" + chosen + "'";
   return false;
 }
 
@@ -41,112 +49,61 @@ bool CanSweep(const Lifecycle& lifecycle, const SweepOptions& options, Audit* au
 
 std::vector<std::string> ChosenFaults() {
   std::vector<std::string> faults;
-  std::string rest = Variable("CUAUDIT_FAULT");
-  while (!rest.empty()) {
-    const std::size_t end = rest.find(';');
-    if (end != 0) faults.push_back(rest.substr(0, end));
-    rest = end == std::string::npos ? std::string() : rest.substr(end + 1);
+  std::istringstream text(Variable("CUAUDIT_FAULT"));
+  for (std::string fault; std::getline(text, fault, ';');) {
+    if (!fault.empty()) faults.push_back(fault);
   }
   return faults;
 }
 
-void AddStack(const char* title, const std::string& call, const std::vector<std::string>& stack, std::string* text) {
-  if (call.empty() && stack.empty()) return;
-  *text += std::string("    ") + title + (call.empty() ? "" : " " + call) + "\n";
-  for (const std::string& line : stack) *text += "        " + line + "\n";
-}
+constexpr std::size_t kGone = ~std::size_t{0};
 
-std::string Counted(std::size_t count, const char* word) { return std::to_string(count) + " " + word + (count == 1 ? "" : "s"); }
-
-// "leak of 1 stream (64 bytes)"
-std::string What(const Finding& finding) {
-  std::string text = finding.rule;
-  if (!finding.kind.empty()) text += " of " + std::to_string(finding.count) + " " + finding.kind;
-  if (finding.bytes != 0) text += " (" + std::to_string(finding.bytes) + " bytes)";
-  return text;
-}
-
-void AddFinding(const Finding& finding, std::string* text) {
-  *text += "  " + What(finding) + ": " + finding.title + "\n";
-  if (!finding.detail.empty()) *text += "    " + finding.detail + "\n";
-  AddStack("acquired by", finding.acquired, finding.acquired_stack, text);
-  AddStack("seen at", finding.where, finding.where_stack, text);
-  for (std::size_t i = 0; i < finding.faults.size(); ++i) {
-    AddStack(i == 0 ? "fault" : "then", finding.faults[i], i == 0 ? finding.fault_stack : std::vector<std::string>(), text);
+// Answers the new number of each finding.
+template <typename One>
+std::vector<std::size_t> Remove(const std::vector<bool>& gone, std::vector<One>* findings) {
+  std::vector<std::size_t> now(gone.size(), kGone);
+  std::vector<One> kept;
+  for (std::size_t i = 0; i < gone.size(); ++i) {
+    if (gone[i]) continue;
+    now[i] = kept.size();
+    kept.push_back(std::move((*findings)[i]));
   }
-  if (finding.trials > 1) *text += "    in " + std::to_string(finding.trials) + " trials\n";
-  if (!finding.replay.empty()) *text += "    replay " + finding.replay + "\n";
+  *findings = std::move(kept);
+  return now;
 }
 
-constexpr std::size_t kShownFindings = 10;  // of one defect, a line each
-
-// The finding that shows the defect, and a line for each other one.
-void AddDefect(const Defect& defect, const std::vector<Finding>& findings, std::string* text) {
-  AddFinding(findings[defect.findings.front()], text);
-  if (!defect.blame.empty()) *text += "    " + defect.blame + "\n";
-  AddStack("without the fault", defect.released, defect.released_stack, text);
-  for (std::size_t i = 1; i < defect.findings.size() && i <= kShownFindings; ++i) {
-    const Finding& finding = findings[defect.findings[i]];
-    *text += "    with it " + What(finding);
-    for (const std::string& fault : finding.faults) *text += ", fault " + fault;
-    *text += "\n";
-  }
-  if (defect.findings.size() > kShownFindings + 1)
-    *text += "    and " + std::to_string(defect.findings.size() - kShownFindings - 1) + " more findings\n";
-  if (!defect.fingerprint.empty()) *text += "    fingerprint " + defect.fingerprint + "\n";
+void Renumber(const std::vector<std::size_t>& now, std::vector<std::size_t>* findings) {
+  for (std::size_t& finding : *findings) finding = now[finding];
+  std::erase(*findings, kGone);
 }
 
 }  // namespace
 
 std::string Audit::Text() const {
-  std::string text = lifecycle + ": ";
-  switch (outcome) {
-    case AuditOutcome::Clean:
-    case AuditOutcome::NotRun:
-    case AuditOutcome::Error:
-      text += message;
-      break;
-    case AuditOutcome::NoDevice:
-      text += "not run: " + message;
-      break;
-    case AuditOutcome::NotExercised:
-      text += "not exercised: " + message;
-      break;
-    case AuditOutcome::Findings:
-      text += Counted(defects.size(), "defect");
-      if (findings.size() != defects.size()) text += ", " + Counted(findings.size(), "finding");
-      break;
-  }
-  text += "\n";
-  if (!driver.empty()) text += "  driver: " + driver + "\n";
-  if (trials != 0) {
-    text += "  " + std::to_string(calls) + " driver calls, " + std::to_string(trials) + " trials, " + std::to_string(fired) + " fired";
-    for (const auto& [verdict, count] : verdicts) text += ", " + std::to_string(count) + " " + verdict;
-    text += "\n";
-  }
-  for (const auto& [reason, count] : skipped) text += "  left out: " + std::to_string(count) + " " + reason + "\n";
-  for (const auto& [reason, count] : pruned) text += "  pruned: " + std::to_string(count) + " " + reason + "\n";
-  for (const std::string& reason : unmetered) text += "  not metered: " + reason + "\n";
-  if (!drift.empty()) text += "  drifting: two fault-free runs differ: " + drift + "\n";
-  for (const Defect& defect : defects) AddDefect(defect, findings, &text);
-  return text;
+  report::Run told = run == nullptr ? report::Run() : *run;
+  told.outcome = harness::ReportedOutcome(outcome);
+  return report::LifecycleText(told, {lifecycle, message, driver, drift, skipped, unmetered});
 }
 
 void Audit::Tolerate(const std::function<bool(const Finding&)>& tolerated) {
-  constexpr std::size_t kGone = ~std::size_t{0};
-  std::vector<std::size_t> now(findings.size(), kGone);
-  std::vector<Finding> kept;
-  for (std::size_t i = 0; i < findings.size(); ++i) {
-    if (tolerated(findings[i])) continue;
-    now[i] = kept.size();
-    kept.push_back(std::move(findings[i]));
-  }
-  findings = std::move(kept);
-  for (Defect& defect : defects) {
-    for (std::size_t& finding : defect.findings) finding = now[finding];
-    std::erase(defect.findings, kGone);
-  }
+  std::vector<bool> gone;
+  for (const Finding& finding : findings) gone.push_back(tolerated(finding));
+  std::vector<std::size_t> now = Remove(gone, &findings);
+  for (Defect& defect : defects) Renumber(now, &defect.findings);
   std::erase_if(defects, [](const Defect& defect) { return defect.findings.empty(); });
+  if (run == nullptr) return;
+  report::Run left = *run;
+  // The report has the suppressed findings, too.
+  std::vector<bool> gone_there = report::SuppressedFindings(left);
+  auto next = gone.begin();
+  for (std::size_t i = 0; i < gone_there.size(); ++i) gone_there[i] = !gone_there[i] && next != gone.end() && *next++;
+  now = Remove(gone_there, &left.findings);
+  for (report::Defect& defect : left.defects) {
+    for (report::Member& member : defect.members) Renumber(now, &member.findings);
+    std::erase_if(defect.members, [](const report::Member& member) { return member.findings.empty(); });
+  }
+  std::erase_if(left.defects, [](const report::Defect& defect) { return defect.members.empty(); });
+  run = std::make_shared<const report::Run>(std::move(left));
 }
 
 Audit Sweep(const Lifecycle& lifecycle, const SweepOptions& options) {
@@ -270,6 +227,23 @@ SiteTexts* SitesOfThread() {
   return &sites;
 }
 
+std::optional<words::Outcome> ReportedOutcome(AuditOutcome outcome) {
+  switch (outcome) {
+    case AuditOutcome::Clean:
+      return words::Outcome::Clean;
+    case AuditOutcome::Findings:
+      return words::Outcome::Findings;
+    case AuditOutcome::NotExercised:
+      return words::Outcome::NotExercised;
+    case AuditOutcome::Error:
+      return words::Outcome::Error;
+    case AuditOutcome::NoDevice:
+    case AuditOutcome::NotRun:
+      break;
+  }
+  return {};
+}
+
 Reproduction ReproductionOf(const std::string& lifecycle) { return {"", "", CommandLine(), true, lifecycle}; }
 
 void AddReport(const report::Run& run, Audit* audit) {
@@ -292,6 +266,7 @@ void AddFaultFree(const std::vector<TrialFindingText>& findings, const std::vect
   AddFaultFree(findings, notes, ReproductionOf(lifecycle), &groups, &run);
   FindDefects(&run);
   AddReport(run, audit);
+  audit->run = std::make_shared<const report::Run>(std::move(run));
 }
 
 }  // namespace cuaudit::harness

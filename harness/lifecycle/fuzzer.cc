@@ -103,9 +103,13 @@ FuzzTrial Fuzzer::Parts::Judge(FuzzTrial trial) {
   if (judged.count(key) != 0) return trial;
   Audit audit;
   SweepLifecycle(lifecycle, cuaudit::SweepOptions(), trial.faults, &audit);
-  // The command line of a fuzzer does not show the finding again.
-  for (Finding& finding : audit.findings)
-    finding.replay = "this input, or CUAUDIT_FAULT='" + key.substr(0, key.size() - 1) + "' with a test that sweeps this lifecycle";
+  if (audit.run != nullptr) {
+    report::Run run = *audit.run;
+    // The command line of a fuzzer does not show the finding again.
+    for (report::Finding& finding : run.findings)
+      finding.reproduce = "this input, or CUAUDIT_FAULT='" + key.substr(0, key.size() - 1) + "' with a test that sweeps this lifecycle";
+    audit.run = std::make_shared<const report::Run>(std::move(run));
+  }
   if (!audit.verdicts.empty()) trial.verdict = audit.verdicts.begin()->first;
   trial.finding = audit.outcome == AuditOutcome::Findings || audit.outcome == AuditOutcome::Error;
   trial.text = trial.finding ? audit.Text() : std::string();
@@ -161,7 +165,9 @@ FuzzTrial Fuzzer::Try(const FaultChoice& choice) {
     return trial;
   }
   trial.fired = AllFired(parts_->world->Journal(), plan.size());
-  const std::optional<Settled> settled = Settle(parts_->lifecycle, parts_->benign, planned, parts_->world->Journal(), parts_->trace);
+  const DeclaredFaults declared = DeclaredOf(parts_->benign, trial.faults);
+  parts_->trace.cycle[0].benign_faults = declared.surely;
+  const std::optional<Settled> settled = Settle(parts_->lifecycle, declared, planned, parts_->world->Journal(), parts_->trace);
   const bool absorbed = settled && settled->verdict == Verdict::Absorbed;
   if (!settled || (absorbed && !parts_->benign.empty())) return parts_->Judge(std::move(trial));
   trial.verdict = Name(settled->verdict);

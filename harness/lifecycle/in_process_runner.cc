@@ -152,15 +152,15 @@ Result<TrialSeen> InProcessRunner::Next() {
 
   TrialSeen one;
   one.index = order.index;
-  const std::uint64_t benign = BenignFaults(benign_, faults_);
+  const DeclaredFaults declared = DeclaredOf(benign_, order.faults);
   one.isolation = shared_trace_ == nullptr ? Isolation::InProcess : Isolation::Fork;
   const Stacks stacks = by_site || !spotless_ ? Stacks::All : order.goes_on ? Stacks::FaultedCycle : Stacks::None;
   Result<Ending> ending = Execute(plan_, stacks);
   if (ending.ok() && interrupted() != 0) return stopped;  // an isolated trial was ended, too
   if (!ending.ok()) return ending.status();
-  trace_.cycle[0].benign_faults = benign;
+  trace_.cycle[0].benign_faults = declared.surely;
   const auto died = [&] { return ending->signal != 0 || ending->timed_out; };
-  if (spotless_ && !died()) one.settled = Settle(lifecycle_, benign_, faults_, world_->Journal(), trace_);
+  if (spotless_ && !died()) one.settled = Settle(lifecycle_, declared, faults_, world_->Journal(), trace_);
   if (one.settled) {
     died_ = false;
     if (order.goes_on) one.seen = ObserveCycle(world_->Journal(), trace_, *ending);
@@ -168,7 +168,7 @@ Result<TrialSeen> InProcessRunner::Next() {
   }
   if (stacks != Stacks::All && trace_.lost == CUDA_SUCCESS) ending = Execute(plan_, Stacks::All);
   if (!ending.ok()) return ending.status();
-  trace_.cycle[0].benign_faults = benign;
+  trace_.cycle[0].benign_faults = declared.surely;
   died_ = died();
   if (trace_.unguarded != 0) Count(Reason::Unguarded, trace_.unguarded, &skipped_);
   one.seen = Observe(lifecycle_, faults_, world_->Journal(), trace_, *ending);

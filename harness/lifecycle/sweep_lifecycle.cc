@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -144,15 +145,7 @@ void Conclude(bool may_drift, const report::Run& run, Audit* audit) {
 // Marks what --suppressions accepts. The audit keeps the findings of suppressed defects as notes.
 void Suppress(Suppressions* suppressions, report::Run* run, Audit* audit) {
   suppressions->Apply(Today(), run);
-  std::vector<bool> accepted(run->findings.size());
-  for (const bool suppressed : {true, false}) {  // a finding that another defect has, too, counts
-    for (const report::Defect& defect : run->defects) {
-      if (report::IsSuppressed(defect) != suppressed) continue;
-      for (const report::Member& member : defect.members) {
-        for (const std::size_t finding : member.findings) accepted[finding] = suppressed;
-      }
-    }
-  }
+  const std::vector<bool> accepted = report::SuppressedFindings(*run);
   std::size_t index = 0;
   audit->Tolerate([&](const Finding& finding) {
     if (!accepted[index++]) return false;
@@ -171,10 +164,7 @@ void CompleteReport(const Audit& audit, const std::vector<std::string>& only, co
   run->generated = Timestamp();
   for (const Because& why : runner.unmetered()) run->totals.skipped[why] = 1;
   if (run->interrupted) return;
-  run->outcome = audit.outcome == AuditOutcome::Clean      ? words::Outcome::Clean
-                 : audit.outcome == AuditOutcome::Findings ? words::Outcome::Findings
-                 : audit.outcome == AuditOutcome::Error    ? words::Outcome::Error
-                                                           : words::Outcome::NotExercised;
+  run->outcome = ReportedOutcome(audit.outcome);
   const bool told = audit.outcome == AuditOutcome::NotExercised && !run->message.coverage;
   if (told || audit.outcome == AuditOutcome::Error) run->message.told = audit.message;
 }
@@ -263,6 +253,7 @@ void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
     status = KeepTrial(asked.keep_trial, only, run, &runner);
     if (!status.ok()) Fail(status, audit);
   }
+  audit->run = std::make_shared<const report::Run>(std::move(run));
   stop_signals.reset();
   if (signal != 0) raise(signal);  // ends the process, unless it has a handler of its own
 }

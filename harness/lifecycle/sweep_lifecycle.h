@@ -5,6 +5,7 @@
 //   Errors    what makes a sweep impossible becomes Audit::message with outcome Error or NotExercised.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,9 @@ void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit*
 //             costs more than many sweeps.
 
 SiteTexts* SitesOfThread();
+
+// Absent when nothing was run.
+std::optional<words::Outcome> ReportedOutcome(AuditOutcome outcome);
 
 // How to run this test again. `lifecycle` empty: everything that the test runs.
 Reproduction ReproductionOf(const std::string& lifecycle);

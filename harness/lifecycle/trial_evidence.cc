@@ -5,18 +5,16 @@
 #include <string>
 #include <utility>
 
-#include "faults/driver/effects.h"
 #include "harness/verdict/context/put_back.h"
+#include "harness/verdict/death.h"
 #include "harness/verdict/deficit.h"
+#include "harness/verdict/recovery.h"
+#include "harness/verdict/rehearsed.h"
 
 namespace cuaudit::harness {
 namespace {
 
 using faults::Record;
-
-bool IsOwed(const Object& object) {
-  return object.cycle != 0 && !object.driver_owned && driver::DiesWithOf(object.kind) != driver::DiesWith::Parent;
-}
 
 // The ledger as if it had only the objects and violations of one cycle.
 Ledger OfCycle(Ledger ledger, std::uint32_t cycle, std::uint64_t begin, std::uint64_t end) {
@@ -27,58 +25,18 @@ Ledger OfCycle(Ledger ledger, std::uint32_t cycle, std::uint64_t begin, std::uin
   return ledger;
 }
 
-// After a lost context the next cycle can only work if the lifecycle makes a new context itself.
+// Of the clean cycle after the faulted one.
 Recovery RecoveryOf(const Lifecycle& lifecycle, std::span<const faults::Fault> faults, const faults::JournalView& journal,
                     const TrialTrace& trace) {
-  const bool lost = std::any_of(faults.begin(), faults.end(), [](const faults::Fault& one) { return one.how == faults::How::Sticky; });
-  if (!lost) return Recovery::Checked;
-  if (lifecycle.with_context()) return Recovery::GivenContext;
-  const Ledger ledger = FoldObjects(journal.Part(0, trace.cycle[0].end_record).records());
-  for (const Object& object : ledger.objects) {
-    const driver::Family family = driver::FamilyOf(object.kind);
-    const bool context =
-        family == driver::Family::Context || family == driver::Family::PrimaryContext || family == driver::Family::GreenContext;
-    if (!context) continue;
-    if (object.state == State::ReleaseRefused) return Recovery::LostKept;
-    if (object.cycle == 0 && object.state == State::Live) return Recovery::OlderContext;
-  }
-  return Recovery::Checked;
+  return RecoveryAfter(faults, lifecycle.with_context(), journal.Part(0, trace.cycle[0].end_record).records());
 }
-
-// Whether the faults are declared benign. Unknown when a declaration names a function, because the faults have no call stacks here.
-enum class Declared : std::uint8_t { No, All, Unknown };
-Declared AreDeclared(const std::vector<Benign>& benign, std::span<const faults::Fault> faults) {
-  bool all = !benign.empty();
-  for (const faults::Fault& fault : benign.empty() ? std::span<const faults::Fault>() : faults) {
-    bool declared = false;
-    if (faults::HostFaultOf(fault.base) != nullptr) return Declared::No;  // only driver calls can be declared
-    for (const Benign& one : benign) {
-      if (one.call != driver::Name(fault.base) || (one.occurrence != 0 && one.occurrence != fault.occurrence)) continue;
-      if (!one.function.empty() || fault.site != 0) return Declared::Unknown;
-      declared = true;
-    }
-    all = all && declared;
-  }
-  return all ? Declared::All : Declared::No;
-}
-
-// Whether a declaration that holds wherever the call is made covers the fault.
-bool IsDeclared(const std::vector<Benign>& benign, const faults::Fault& fault) { return AreDeclared(benign, {&fault, 1}) == Declared::All; }
-
-bool Died(const Ending& ending) { return ending.signal != 0 || ending.timed_out; }
 
 }  // namespace
-
-std::uint64_t BenignFaults(const std::vector<Benign>& benign, std::span<const faults::Fault> faults) {
-  std::uint64_t mask = 0;
-  for (std::size_t i = 0; i < faults.size(); ++i) mask |= std::uint64_t{IsDeclared(benign, faults[i])} << i;
-  return mask;
-}
 
 Observation ObserveCycle(const faults::JournalView& journal, const TrialTrace& trace, const Ending& ending) {
   const CycleTrace& cycle = trace.cycle[0];
   // For a process that died the last calls are evidence, whichever cycle they belong to.
-  const std::size_t end = cycle.finished && !Died(ending) ? cycle.end_record : journal.records().size();
+  const std::size_t end = cycle.finished && DeathOf(ending) == Verdict::Pass ? cycle.end_record : journal.records().size();
   const std::size_t first = std::min(cycle.first_record, end);
   Observation seen;
   seen.ledger = OfCycle(FoldObjects(journal.Part(0, end).records()), 1, cycle.begin, ~std::uint64_t{0});
@@ -93,7 +51,7 @@ Observation Observe(const Lifecycle& lifecycle, std::span<const faults::Fault> f
                     const TrialTrace& trace, const Ending& ending) {
   Observation seen = ObserveCycle(journal, trace, ending);
   const bool second = trace.cycle[0].finished;
-  if (Died(ending)) {
+  if (DeathOf(ending) != Verdict::Pass) {
     seen.ending.step = trace.cycle[second ? 1 : 0].RunningAt(~std::uint64_t{0});
     if (second) seen.ending.step += " of the clean cycle afterwards";
     seen.steps = trace.cycle[0];
@@ -131,7 +89,7 @@ Balance BalanceOf(const faults::JournalView& journal, const TrialTrace& trace) {
   const std::uint64_t until = second.ran ? second.begin : cycle.end;  // releases by a second tear-down are left to the judge
   Balance balance = Balance::Spotless;
   for (const Object& object : ledger.objects) {
-    if (!IsOwed(object)) continue;
+    if (object.cycle == 0 || !IsOwed(object)) continue;
     if (object.state == State::ReleaseRefused && object.cycle == 1) {
       balance = Balance::ReleaseRefused;
       continue;
@@ -141,7 +99,7 @@ Balance BalanceOf(const faults::JournalView& journal, const TrialTrace& trace) {
   return balance;
 }
 
-std::optional<Settled> Settle(const Lifecycle& lifecycle, const std::vector<Benign>& benign, std::span<const faults::Fault> faults,
+std::optional<Settled> Settle(const Lifecycle& lifecycle, const DeclaredFaults& declared, std::span<const faults::Fault> faults,
                               const faults::JournalView& journal, const TrialTrace& trace) {
   if (!trace.cycle[1].finished || trace.unguarded != 0 || !AllFired(journal, faults.size())) return {};
   if ((journal.header().flags.load(std::memory_order_relaxed) & faults::kRecordsDropped) != 0) return {};
@@ -155,13 +113,11 @@ std::optional<Settled> Settle(const Lifecycle& lifecycle, const std::vector<Beni
   std::sort(refused.begin(), refused.end(), [](const Record* a, const Record* b) { return a->begin < b->begin; });
   // Only a full judgement knows whether a refused call was made good later. Here every refused call counts as lost.
   Reporting reporting = JudgeSteps(trace.cycle[0], refused, refused, journal, lifecycle.any_code());
-  const bool failed = trace.cycle[0].failed();
-  const Declared declared = AreDeclared(benign, faults);
-  if (declared == Declared::Unknown || (declared == Declared::All && failed)) return {};
-  if (declared == Declared::No && !reporting.findings.empty()) return {};
+  const bool all_declared = declared.surely == (std::uint64_t{1} << faults.size()) - 1;
+  if (declared.perhaps != 0 || (all_declared ? reporting.said != Said::Success : !reporting.findings.empty())) return {};
   Settled settled;
-  settled.said = failed ? Said::Failure : Said::Success;
-  settled.verdict = balance == Balance::ReleaseRefused ? Verdict::ReleaseRefused : failed ? Verdict::Pass : Verdict::Absorbed;
+  settled.said = reporting.said;
+  settled.verdict = balance == Balance::ReleaseRefused ? Verdict::ReleaseRefused : VerdictOf(settled.said);
   settled.skipped = std::move(reporting.skipped);
   return settled;
 }

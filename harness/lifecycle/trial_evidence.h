@@ -84,14 +84,19 @@ enum class Balance : std::uint8_t {
 };
 Balance BalanceOf(const faults::JournalView& journal, const TrialTrace& trace);
 
-// One bit for each fault, as CycleSteps::benign_faults has it. Declarations that name a function count for none: without call stacks nobody
-// knows where a fault hit.
-std::uint64_t BenignFaults(const std::vector<Benign>& benign, std::span<const faults::Fault> faults);
-
 bool AllFired(const faults::JournalView& journal, std::size_t faults);
 
-// The result of a trial that needs no judgement; empty when it must be judged. The rehearsal must have been spotless.
-std::optional<Settled> Settle(const Lifecycle& lifecycle, const std::vector<Benign>& benign, std::span<const faults::Fault> faults,
+// The result of a trial that needs no judgement; empty when it must be judged. The rehearsal must have been spotless. It has no rules of
+// its own. It asks what the judge asks, where that needs neither call stacks nor a comparison:
+//
+//   did all faults fire, and are all calls recorded  the journal
+//   does the clean cycle prove that it works         RecoveryAfter (harness/verdict/recovery.h), CycleSteps::failed
+//   is anything left or wrong                        BalanceOf: the ledger, MayGiveTooMuch (deficit.h), MayLeaveChanged (put_back.h), IsOwed
+//   what did the steps say                           JudgeSteps (steps.h), as if no refused call were made good
+//   was that declared                                DeclaredOf (harness/sweep/findings/benign.h)
+//
+// Wherever the answer is not that all is well, or is unknown, the trial is judged. A refused release of the first cycle is well.
+std::optional<Settled> Settle(const Lifecycle& lifecycle, const DeclaredFaults& declared, std::span<const faults::Fault> faults,
                               const faults::JournalView& journal, const TrialTrace& trace);
 
 }  // namespace cuaudit::harness

@@ -224,9 +224,8 @@ TrialResult SweepEngine::Judged(const TrialSeen& one) {
   trial.said = one.settled->said;
   trial.skipped = one.settled->skipped;
   if (options_.benign.empty()) return trial;
-  const auto call_of = [](const std::string& fault) { return PlaceText(fault.substr(0, fault.find_first_of("@#")), {}); };
-  trial.fault_site = call_of(planned.faults.front());
-  for (std::size_t i = 1; i < planned.faults.size(); ++i) trial.later_sites.push_back(call_of(planned.faults[i]));
+  trial.fault_site = PlaceText(CallInText(planned.faults.front()), {});
+  for (std::size_t i = 1; i < planned.faults.size(); ++i) trial.later_sites.push_back(PlaceText(CallInText(planned.faults[i]), {}));
   return trial;
 }
 

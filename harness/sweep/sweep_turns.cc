@@ -39,10 +39,7 @@ Status SweepEngine::GiveTurn() {
   return runner_->Give(std::move(next.mapped()));
 }
 
-SweepEngine::PlaceKey SweepEngine::PlaceOf(const PlannedTrial& one) {
-  const std::string& fault = one.faults.front();
-  return {one.sites.front(), fault.substr(0, fault.find_first_of("@#"))};
-}
+SweepEngine::PlaceKey SweepEngine::PlaceOf(const PlannedTrial& one) { return {one.sites.front(), CallInText(one.faults.front())}; }
 
 // The plan holds first faults alone when this is called.
 void SweepEngine::CompareWithBefore() {

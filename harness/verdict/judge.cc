@@ -207,10 +207,8 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
     judgement.verdict = Verdict::RetainedForRetry;
   } else if (anything_abandoned) {
     judgement.verdict = Verdict::AbandonedAtExit;
-  } else if (faulted && reporting.said == Said::Success) {
-    judgement.verdict = Verdict::Absorbed;
   } else {
-    judgement.verdict = Verdict::Pass;
+    judgement.verdict = VerdictOf(reporting.said);
   }
   judgement.unjudged = !left.unjudged.empty();
   if (judgement.unjudged && violations.empty() && left.leaks.empty() && recovery.findings.empty() && reporting.findings.empty()) {

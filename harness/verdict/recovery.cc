@@ -127,6 +127,22 @@ RecoveryCheck CheckNextCycle(const Rehearsed& rehearsal, const Evidence& trial, 
 
 }  // namespace
 
+Recovery RecoveryAfter(std::span<const faults::Fault> faults, bool given, std::span<const Record> records) {
+  const bool lost = std::any_of(faults.begin(), faults.end(), [](const faults::Fault& one) { return one.how == faults::How::Sticky; });
+  if (!lost) return Recovery::Checked;
+  if (given) return Recovery::GivenContext;
+  const Ledger ledger = FoldObjects(records);
+  for (const Object& object : ledger.objects) {
+    const driver::Family family = driver::FamilyOf(object.kind);
+    const bool context =
+        family == driver::Family::Context || family == driver::Family::PrimaryContext || family == driver::Family::GreenContext;
+    if (!context) continue;
+    if (object.state == State::ReleaseRefused) return Recovery::LostKept;
+    if (object.cycle == 0 && object.state == State::Live) return Recovery::OlderContext;
+  }
+  return Recovery::Checked;
+}
+
 RecoveryCheck CheckRecovery(const Rehearsed& rehearsal, const Evidence& trial, const JudgeOptions& options, Excuse excuse) {
   if (trial.next != nullptr) return CheckNextCycle(rehearsal, trial, options, excuse);
   RecoveryCheck check;

@@ -11,8 +11,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "faults/journal/record.h"
+#include "faults/plan/fault.h"
 #include "harness/verdict/evidence/evidence.h"
 #include "harness/verdict/judgement.h"
 
@@ -25,6 +28,10 @@ struct RecoveryCheck {
   std::vector<TrialFinding> findings;  // not_recovered, and what the clean cycle of a lifecycle left or did wrong
   std::vector<TrialFinding> excused;   // misuse in the clean cycle of a lifecycle that `excuse` excuses
 };
+
+// Of a lifecycle whose faulted cycle ends with these records: whether the clean cycle afterwards proves anything. `given` is true when the
+// lifecycle was given its context: after a lost one it can only work if it makes a new context itself.
+[[nodiscard]] Recovery RecoveryAfter(std::span<const faults::Fault> faults, bool given, std::span<const faults::Record> records);
 
 // True for a misuse that exists only because of what `trial` was told.
 using Excuse = bool (*)(const Evidence& trial, const TrialFinding& misuse);

@@ -20,9 +20,10 @@ using faults::MarkKind;
 using faults::Record;
 using faults::RecordKind;
 
+bool IsOwed(const Object& object) { return !object.driver_owned && driver::DiesWithOf(object.kind) != driver::DiesWith::Parent; }
+
 bool IsOwnLeak(const Object& object) {
-  return object.state != State::Released && !object.driver_owned && !object.part_of_other &&
-         driver::DiesWithOf(object.kind) != driver::DiesWith::Parent &&
+  return object.state != State::Released && IsOwed(object) && !object.part_of_other &&
          (object.kind != Kind::ContextStackEntry || object.state == State::ReleaseRefused);
 }
 

@@ -114,7 +114,11 @@ class Remainder {
   Table touched_;
 };
 
-// False for graph nodes, which end with their graph, and for entries left on a context stack, which have a rule of their own.
+// False for what nobody releases: the driver's own, and graph nodes and the like, which end with their parent.
+[[nodiscard]] bool IsOwed(const Object& object);
+
+// True for what is left of these. False for parts of other objects, and for entries left on a context stack, which have a rule of their
+// own.
 [[nodiscard]] bool IsOwnLeak(const Object& object);
 
 // The contexts that are left at the end.

@@ -74,10 +74,6 @@ bool Pops(const Site& released) {
   return driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(released.call))).effect == driver::Effect::PopsContext;
 }
 
-bool IsOwed(const Object& object) {
-  return object.cycle == 1 && !object.driver_owned && driver::DiesWithOf(object.kind) != driver::DiesWith::Parent;
-}
-
 }  // namespace
 
 Details CycleSteps::FirstFailure() const {
@@ -159,7 +155,7 @@ std::vector<TrialFinding> GivenBackByRetry(const Evidence& trial) {
   if (!second.ran) return given;
   for (const Object& object : trial.ledger->objects) {
     const bool told = object.retried.record_kind != RecordKind::Empty;
-    if (told || !IsOwed(object) || object.state != State::Released || object.released.begin < second.begin) continue;
+    if (told || object.cycle != 1 || !IsOwed(object) || object.state != State::Released || object.released.begin < second.begin) continue;
     if (object.kind == driver::Kind::ContextStackEntry && !Pops(object.released)) continue;  // it went with its context
     TrialFinding finding;
     finding.rule = Rule::RetainedForRetry;

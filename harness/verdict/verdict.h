@@ -36,6 +36,9 @@ using words::Words;
 // What the program reported about the faulted cycle.
 enum class Said : std::uint8_t { Nothing, Success, Failure };
 
+// Of a trial in which nothing is wrong or worth a note.
+constexpr Verdict VerdictOf(Said said) { return said == Said::Success ? Verdict::Absorbed : Verdict::Pass; }
+
 // Whether the clean cycle after the faulted one was checked, and if not, why.
 enum class Recovery : std::uint8_t { NoFault, Checked, NoMarks, NoCycleAfter, GaveUp, Refused, Died, GivenContext, LostKept, OlderContext };
 

@@ -37,6 +37,10 @@
 
 #define CUAUDIT_PUBLIC __attribute__((visibility("default")))
 
+namespace cuaudit::report {
+struct Run;
+}
+
 namespace cuaudit {
 
 // What a step reported to its caller.
@@ -57,8 +61,7 @@ class Cycle {
   explicit Cycle(DriverRef driver) : driver_(driver) {}
   DriverRef driver() const { return driver_; }
 
-  // Declares memory through which this step returns a result. A step that reports a failure must leave the memory as it is now, or all
-  // zero.
+  // Declares memory through which this step returns a result. A step that reports a failure must leave it as it is now, or all zero.
   template <typename T>
   void Output(const char* name, T* output) {
     static_assert(sizeof(T) <= kMostBytes && std::is_trivially_copyable_v<T>);
@@ -215,8 +218,7 @@ class Lifecycle {
     with_context_ = true;
     return *this;
   }
-  // Calls Teardown also after a failed Init. Without this option a failed Init must clean up after itself, and neither Work nor Teardown
-  // follows.
+  // Calls Teardown also after a failed Init. Without this option a failed Init must clean up after itself, and nothing follows.
   Lifecycle& TeardownAfterFailedInit() {
     teardown_after_failed_init_ = true;
     return *this;
@@ -261,10 +263,7 @@ class Lifecycle {
   std::string name_;
   std::function<std::shared_ptr<void>()> make_;
   Step prepare_, init_, work_, teardown_;
-  bool with_context_ = false;
-  bool teardown_after_failed_init_ = false;
-  bool retry_teardown_ = false;
-  bool any_code_ = false;
+  bool with_context_ = false, teardown_after_failed_init_ = false, retry_teardown_ = false, any_code_ = false;
   std::vector<std::string> benign_;
 };
 
@@ -283,8 +282,7 @@ enum class Prune : std::uint8_t {
 };
 
 struct SweepOptions {
-  // Ways in which a first fault fails: refuse, refuse+garbage, after, persist, burst:K, sticky; with cuaudit::host linked also host_oom
-  // and host_thread.
+  // How a first fault fails: refuse, refuse+garbage, after, persist, burst:K, sticky; with cuaudit::host also host_oom and host_thread.
   std::vector<std::string> hows = {"refuse"};
   bool all_codes = false;               // try every documented error of a call, not only the likeliest one
   std::vector<std::string> calls = {};  // base entry points that are made to fail; empty: all
@@ -364,10 +362,12 @@ struct Audit {
   std::vector<std::string> unmetered;            // host resources that were not audited, each with the reason
   std::vector<Defect> defects;
   std::vector<Finding> findings, notes;
+  std::shared_ptr<const report::Run> run;  // what Text() is made of; null when nothing was run
 
   bool clean() const { return outcome == AuditOutcome::Clean; }
   // Removes the findings for which `tolerated` answers true, and the defects that consist of nothing else.
   CUAUDIT_PUBLIC void Tolerate(const std::function<bool(const Finding&)>& tolerated);
+  // What `cuaudit sweep` prints of its defects, below a line with the outcome.
   CUAUDIT_PUBLIC std::string Text() const;
 };
 

@@ -39,7 +39,7 @@ TEST(Fuzzer, FindsWhatOneFaultLoses) {
   // One fault, the second call that can fail, refused.
   const FuzzTrial trial = fuzzer.Try(Choose({1, 0, 1, 0, 0}));
   EXPECT_TRUE(trial.finding);
-  EXPECT_THAT(trial.text, HasSubstr("leak of 1 stream"));
+  EXPECT_THAT(trial.text, HasSubstr("leak: 1 stream"));
   EXPECT_THAT(trial.text, HasSubstr("CUAUDIT_FAULT="));
   ASSERT_EQ(trial.faults.size(), 1U);
   EXPECT_THAT(trial.faults[0], HasSubstr("cuEventCreate#1="));
@@ -53,7 +53,7 @@ TEST(Fuzzer, FindsWhatNeedsASecondFaultWhileUnwinding) {
   // cuEventCreate#2 fails, then the first call after it.
   const FuzzTrial trial = fuzzer.Try(Choose({2, 0, 2, 0, 0, 0, 0, 0, 0}));
   EXPECT_TRUE(trial.finding);
-  EXPECT_THAT(trial.text, HasSubstr("leak of 1 stream"));
+  EXPECT_THAT(trial.text, HasSubstr("leak: 1 stream"));
   ASSERT_EQ(trial.faults.size(), 2U);
   EXPECT_THAT(trial.faults[1], HasSubstr("cuEventDestroy#1="));
   EXPECT_FALSE(fuzzer.Try(Choose({1, 0, 2, 0, 0})).finding) << "the first fault alone loses nothing";
@@ -65,7 +65,7 @@ TEST(Fuzzer, GarbageInOutputsIsForThoseWhoAskForIt) {
   EXPECT_FALSE(Fuzzer(lifecycle).Try(garbage).finding);
   const FuzzTrial trial = Fuzzer(lifecycle, {.garbage = true}).Try(garbage);
   EXPECT_TRUE(trial.finding);
-  EXPECT_THAT(trial.text, HasSubstr("unknown_handle of 1 stream"));
+  EXPECT_THAT(trial.text, HasSubstr("unknown_handle: 1 stream"));
 }
 
 TEST(Fuzzer, SilentWhereNothingIsLost) {

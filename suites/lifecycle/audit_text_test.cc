@@ -3,6 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "cuaudit/lifecycle.h"
 #include "harness/lifecycle/sweep_lifecycle.h"
 #include "suites/lifecycle/findings.h"
@@ -10,42 +16,72 @@
 namespace cuaudit::testing::audit_text_test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 // What a test prints of an audit: each fault of a finding, and places that a reader finds.
 
-TEST(AuditText, NamesEachFaultAndTheCallStackOfTheFirst) {
-  Finding finding;
-  finding.rule = "leak";
-  finding.faults = {"cuEventCreate#1=OUT_OF_MEMORY,refuse", "cuStreamDestroy#1=INVALID_CONTEXT,refuse"};
-  finding.fault_stack = {"make_events events.cc:88"};
+report::Finding LeakOf(const std::string& kind) {
+  report::Finding finding;
+  finding.rule = words::Rule::Leak;
+  finding.kind = kind;
+  finding.count = 1;
+  return finding;
+}
+
+// Each list of numbers is a defect.
+Audit AuditOf(std::vector<report::Finding> findings, const std::vector<std::vector<std::size_t>>& defects) {
+  report::Run run;
+  run.findings = std::move(findings);
+  for (const std::vector<std::size_t>& of : defects) {
+    report::Defect& defect = run.defects.emplace_back();
+    for (const std::size_t finding : of) defect.members.push_back({{finding}, 1, 0});
+  }
   Audit audit;
+  audit.lifecycle = "pool";
   audit.outcome = AuditOutcome::Findings;
-  audit.findings = {finding};
-  audit.defects.emplace_back().findings = {0};
-  EXPECT_THAT(audit.Text(), HasSubstr("    fault cuEventCreate#1=OUT_OF_MEMORY,refuse\n"
-                                      "        make_events events.cc:88\n"
-                                      "    then cuStreamDestroy#1=INVALID_CONTEXT,refuse\n"));
+  harness::AddReport(run, &audit);
+  audit.run = std::make_shared<const report::Run>(std::move(run));
+  return audit;
+}
+
+TEST(AuditText, NamesEachFaultAndTheCallStackOfTheFirst) {
+  report::Finding finding = LeakOf("stream");
+  finding.fault.emplace().text = "cuEventCreate#1=OUT_OF_MEMORY,refuse";
+  finding.fault->stack = {{"player", "make_events", "events.cc", 88, 0x10}};
+  finding.then.emplace_back().text = "cuStreamDestroy#1=INVALID_CONTEXT,refuse";
+  EXPECT_THAT(AuditOf({finding}, {{0}}).Text(),
+              HasSubstr("     lost when cuEventCreate#1=OUT_OF_MEMORY,refuse failed, and then cuStreamDestroy#1=INVALID_CONTEXT,refuse\n"
+                        "       make_events events.cc:88\n"
+                        "     then cuStreamDestroy#1=INVALID_CONTEXT,refuse\n"));
 }
 
 TEST(AuditText, WhatIsToleratedLeavesItsDefect) {
-  Audit audit;
-  audit.outcome = AuditOutcome::Findings;
-  for (const char* const kind : {"stream", "event", "module"}) {
-    audit.findings.emplace_back().rule = "leak";
-    audit.findings.back().kind = kind;
-  }
-  audit.defects.resize(2);
-  audit.defects[0].findings = {0};
-  audit.defects[1].findings = {1, 2};
+  Audit audit = AuditOf({LeakOf("stream"), LeakOf("event"), LeakOf("module")}, {{0}, {1, 2}});
+  EXPECT_THAT(audit.Text(), AllOf(StartsWith("pool: 2 defects, 3 findings\n"), HasSubstr("1 event, 1 module")));
   audit.Tolerate([](const Finding& finding) { return finding.kind != "module"; });
   ASSERT_EQ(audit.defects.size(), 1U);
   EXPECT_THAT(audit.defects[0].findings, ElementsAre(0U));
   EXPECT_EQ(audit.findings[0].kind, "module");
-  EXPECT_THAT(audit.Text(), HasSubstr("1 defect\n"));
+  EXPECT_THAT(audit.Text(), AllOf(StartsWith("pool: 1 defect\n"), HasSubstr("1. leak: 1 module\n"), Not(HasSubstr("event"))));
+}
+
+// The report keeps what a suppression accepts; the findings of the audit do not.
+TEST(AuditText, WhatIsToleratedIsNotWhatIsSuppressed) {
+  Audit audit = AuditOf({LeakOf("stream"), LeakOf("event"), LeakOf("module")}, {{0}, {1}, {2}});
+  report::Run run = *audit.run;
+  run.defects[0].suppressed.emplace().until = "2027-03-31";
+  audit.run = std::make_shared<const report::Run>(std::move(run));
+  audit.findings.erase(audit.findings.begin());
+  audit.defects.erase(audit.defects.begin());
+  for (Defect& defect : audit.defects) --defect.findings.front();
+  audit.Tolerate([](const Finding& finding) { return finding.kind == "event"; });
+  EXPECT_THAT(audit.Text(), AllOf(StartsWith("pool: 1 defect; 1 suppressed\n"), HasSubstr("1. leak: 1 module\n"),
+                                  HasSubstr("leak: 1 stream"), Not(HasSubstr("event"))));
 }
 
 TEST(AuditText, OfASourceFileItsNameIsShownWithoutItsDirectories) {

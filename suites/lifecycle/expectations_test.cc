@@ -38,8 +38,8 @@ std::vector<std::vector<std::string>> StacksUnder(const std::string& output, con
   std::vector<std::vector<std::string>> stacks;
   bool inside = false;
   for (const std::string& line : LinesWith(output, "")) {
-    const bool frame = line.starts_with("        ");
-    if (frame && inside) stacks.back().push_back(line.substr(8));
+    const bool frame = line.starts_with("       ");
+    if (frame && inside) stacks.back().push_back(line.substr(7));
     if (!frame) inside = line.find(word) != std::string::npos;
     if (!frame && inside) stacks.emplace_back();
   }
@@ -48,15 +48,15 @@ std::vector<std::vector<std::string>> StacksUnder(const std::string& output, con
 
 // A frame of the program itself, in a function of that name, with its parameters where only lines are described.
 Matcher<std::string> FrameOf(const std::string& function) {
-  return ContainsRegex(function + "(\\(.*\\))?( const)? replay_subject.cc:[0-9]+$");
+  return ContainsRegex(function + "(\\(.*\\))?( const)? ([^ ]*/)?replay_subject.cc:[0-9]+$");
 }
 
 TEST(Expectation, ShowsBothStacksAndAReplayLine) {
   const Ended ended = RunSubject(CUAUDIT_SUBJECT, "--gtest_filter=Sizes/Pool.*/0");
   EXPECT_EQ(ended.status, 1);
-  EXPECT_THAT(LinesWith(ended.output, "leak of 1 stream"), SizeIs(2));
-  const auto acquired = StacksUnder(ended.output, "    acquired by cuStreamCreate");
-  const auto fault = StacksUnder(ended.output, "    fault cuEventCreate#1=OUT_OF_MEMORY,refuse");
+  EXPECT_THAT(LinesWith(ended.output, "leak: 1 stream"), SizeIs(2));
+  const auto acquired = StacksUnder(ended.output, "     acquired by cuStreamCreate");
+  const auto fault = StacksUnder(ended.output, "     lost when cuEventCreate#1=OUT_OF_MEMORY,refuse failed");
   ASSERT_THAT(acquired, SizeIs(2)) << ended.output;
   ASSERT_THAT(fault, SizeIs(2)) << ended.output;
   for (std::size_t i = 0; i < 2; ++i) {
@@ -64,7 +64,7 @@ TEST(Expectation, ShowsBothStacksAndAReplayLine) {
     ASSERT_THAT(fault[i], ElementsAre(FrameOf("Init"))) << ended.output;
     EXPECT_NE(acquired[i], fault[i]) << "each has the line of its own call";
   }
-  EXPECT_THAT(LinesWith(ended.output, "    replay "),
+  EXPECT_THAT(LinesWith(ended.output, "     reproduce "),
               AllOf(SizeIs(2), Each(HasSubstr("CUAUDIT_FAULT='cuEventCreate#1=OUT_OF_MEMORY,refuse' "))));
 }
 
@@ -72,12 +72,12 @@ class Compiled : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Compiled, StacksShowFramesOfTheProgramOnly) {
   const Ended leaks = RunSubject(GetParam(), "--gtest_filter=Sizes/Pool.*/0");
-  const auto acquired = StacksUnder(leaks.output, "    acquired by cuStreamCreate");
-  const auto fault = StacksUnder(leaks.output, "    fault cuEventCreate#1=OUT_OF_MEMORY,refuse");
+  const auto acquired = StacksUnder(leaks.output, "     acquired by cuStreamCreate");
+  const auto fault = StacksUnder(leaks.output, "     lost when cuEventCreate#1=OUT_OF_MEMORY,refuse failed");
   EXPECT_THAT(acquired, AllOf(SizeIs(2), Each(ElementsAre(FrameOf("Init"))))) << leaks.output;
   EXPECT_THAT(fault, AllOf(SizeIs(2), Each(ElementsAre(FrameOf("Init"))))) << leaks.output;
   const Ended grows = RunSubject(GetParam(), "--gtest_filter=Neutral.Grows");
-  EXPECT_THAT(StacksUnder(grows.output, "    acquired by cuStreamCreate"),
+  EXPECT_THAT(StacksUnder(grows.output, "     acquired by cuStreamCreate"),
               ElementsAre(ElementsAre(FrameOf("(Neutral_Grows_Test.*)?operator\\(\\)"))))
       << grows.output;
 }
@@ -88,13 +88,13 @@ INSTANTIATE_TEST_SUITE_P(At, Compiled, ::testing::Values(CUAUDIT_SUBJECT_0, CUAU
 
 TEST(Expectation, TheReplayLineRunsThatTrialOnly) {
   const Ended first = RunSubject(CUAUDIT_SUBJECT, "--gtest_filter=Sizes/Pool.*/1 --gtest_color=no");
-  const std::vector<std::string> replays = LinesWith(first.output, "    replay ");
+  const std::vector<std::string> replays = LinesWith(first.output, "     reproduce ");
   ASSERT_THAT(replays, SizeIs(2)) << first.output;
-  const std::string line = replays.front().substr(replays.front().find("replay ") + 7);
+  const std::string line = replays.front().substr(replays.front().find("reproduce ") + 10);
   EXPECT_THAT(line, HasSubstr("--gtest_filter=Sizes/Pool.UnwindsCleanly/1"));
   const Ended again = RunLine(line);
   EXPECT_EQ(again.status, 1) << again.output;
-  EXPECT_THAT(again.output, AllOf(HasSubstr("1 trials, 1 fired, 1 leak"), HasSubstr("acquired by cuStreamCreate"),
+  EXPECT_THAT(again.output, AllOf(HasSubstr("1 trial, 1 fired\n  verdicts 1 leak\n"), HasSubstr("acquired by cuStreamCreate"),
                                   HasSubstr("[==========] 1 test from 1 test suite ran")));
   EXPECT_THAT(LinesWith(again.output, "another: "), Each(HasSubstr("another: not run: CUAUDIT_CASE is")));
 }
@@ -123,18 +123,18 @@ TEST(Expectation, ABadFaultIsOneClearLine) {
 TEST(Expectation, GrowthIsShownCycleByCycle) {
   const Ended ended = RunSubject(CUAUDIT_SUBJECT, "--gtest_filter=Neutral.Grows");
   EXPECT_EQ(ended.status, 1);
-  EXPECT_THAT(ended.output, AllOf(HasSubstr("growth of 4 stream"), HasSubstr("alive after each cycle: 1 2 3 4 5")));
-  EXPECT_THAT(StacksUnder(ended.output, "    acquired by cuStreamCreate"),
+  EXPECT_THAT(ended.output, AllOf(HasSubstr("growth: 4 stream"), HasSubstr("alive after each cycle: 1 2 3 4 5")));
+  EXPECT_THAT(StacksUnder(ended.output, "     acquired by cuStreamCreate"),
               ElementsAre(ElementsAre(FrameOf("(Neutral_Grows_Test.*)?operator\\(\\)")  // bare where the compiler inlined it
                                       )))
       << ended.output;
-  const std::vector<std::string> replays = LinesWith(ended.output, "    replay ");
+  const std::vector<std::string> replays = LinesWith(ended.output, "     reproduce ");
   ASSERT_THAT(replays, SizeIs(1)) << ended.output;
-  const std::string line = replays.front().substr(replays.front().find("replay ") + 7);
+  const std::string line = replays.front().substr(replays.front().find("reproduce ") + 10);
   EXPECT_THAT(line, AllOf(HasSubstr("CUAUDIT_CASE=grows "), HasSubstr("--gtest_filter=Neutral.Grows"), Not(HasSubstr("CUAUDIT_FAULT"))));
   const Ended again = RunLine(line);
   EXPECT_EQ(again.status, 1) << again.output;
-  EXPECT_THAT(again.output, HasSubstr("growth of 4 stream"));
+  EXPECT_THAT(again.output, HasSubstr("growth: 4 stream"));
 }
 
 TEST(Expectation, WithoutADeviceATestThatNeedsOneIsSkippedWithTheReason) {

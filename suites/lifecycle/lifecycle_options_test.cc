@@ -165,7 +165,7 @@ TEST_F(LifecycleOptions, TheReportOfAReplayNamesItsFaults) {
   EXPECT_REPLAYS_CLEANLY(Losing(), fault, {.formats = {"json=" + Path("replay.json")}});
   EXPECT_THAT(Content("replay.json"), HasSubstr("\"mode\": \"replay\""));
   EXPECT_THAT(Content("replay.json"), HasSubstr("\"text\": \"" + fault + "\""));
-  EXPECT_NONFATAL_FAILURE(EXPECT_REPLAYS_CLEANLY(Losing(), {"cuEventCreate#1=OUT_OF_MEMORY,refuse"}), "leak of 1 stream");
+  EXPECT_NONFATAL_FAILURE(EXPECT_REPLAYS_CLEANLY(Losing(), {"cuEventCreate#1=OUT_OF_MEMORY,refuse"}), "leak: 1 stream");
 }
 
 TEST_F(LifecycleOptions, ASweepGoesOnInItsWorkDirectory) {

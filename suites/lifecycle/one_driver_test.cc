@@ -240,7 +240,7 @@ TEST_F(OneDriver, IsNamedInTheReport) {
   const std::string genuine = Sweep(lifecycle, {.depth = 1}).driver;
   EXPECT_THAT(genuine, MatchesRegex("genuine, CUDA 1[0-9]\\.[0-9], .+, " CUAUDIT_DROP_IN));
   EXPECT_EQ(RunCycles(lifecycle).driver, genuine);
-  EXPECT_THAT(RunCycles(lifecycle).Text(), HasSubstr("\n  driver: " + genuine + "\n"));
+  EXPECT_THAT(RunCycles(lifecycle).Text(), HasSubstr("\n  driver   " + genuine + "\n"));
   EXPECT_EQ(Sweep(lifecycle, {.depth = 1, .driver = AuditedDriver::Simulated}).driver, "simulated");
 }
 

@@ -7,17 +7,30 @@
 
 #include "faults/driver/call_id.h"
 #include "harness/ledger/rules.h"
+#include "harness/sweep/plan/make_plan.h"
 
 namespace cuaudit::harness {
 namespace {
 
-bool Matches(const Benign& benign, const std::string& text, const report::Acquired& site) {
-  if (site.call != benign.call) return false;
-  if (benign.occurrence != 0 && !text.starts_with(benign.call + "#" + std::to_string(benign.occurrence) + "=")) return false;
-  if (benign.function.empty()) return true;
-  return std::any_of(site.stack.begin(), site.stack.end(), [&](const report::Frame& frame) {
+enum class Covers : std::uint8_t { No, Yes, Unknown };
+
+// Whether a declaration covers the fault `text` when it hits at `site`. Unknown: it names a function, and the site has no call stack.
+Covers CoversFault(const Benign& benign, const std::string& text, const report::Acquired& site) {
+  if (site.call != benign.call) return Covers::No;
+  if (benign.occurrence != 0 && !text.starts_with(benign.call + "#" + std::to_string(benign.occurrence) + "=")) return Covers::No;
+  if (benign.function.empty()) return Covers::Yes;
+  if (site.stack.empty()) return Covers::Unknown;
+  const bool called = std::any_of(site.stack.begin(), site.stack.end(), [&](const report::Frame& frame) {
     return frame.function == benign.function && (benign.module.empty() || frame.module == benign.module);
   });
+  return called ? Covers::Yes : Covers::No;
+}
+
+// The declaration that covers the fault; null for none.
+const Benign* FindBenign(const std::vector<Benign>& declared, const std::string& text, const report::Acquired& site) {
+  const auto found =
+      std::find_if(declared.begin(), declared.end(), [&](const Benign& benign) { return CoversFault(benign, text, site) == Covers::Yes; });
+  return found == declared.end() ? nullptr : &*found;
 }
 
 // The notes of the trial decide the verdict.
@@ -26,7 +39,7 @@ Verdict VerdictWithoutFindings(const TrialResult& trial) {
     const auto noted = [rule](const TrialFindingText& note) { return note.rule == rule; };
     if (std::any_of(trial.notes.begin(), trial.notes.end(), noted)) return *VerdictOf(rule);
   }
-  return trial.said == Said::Success ? Verdict::Absorbed : Verdict::Pass;
+  return VerdictOf(trial.said);
 }
 
 }  // namespace
@@ -61,9 +74,16 @@ Result<Benign> ParseBenign(const std::string& text, std::string_view where) {
   return benign;
 }
 
-const Benign* FindBenign(const std::vector<Benign>& declared, const std::string& text, const report::Acquired& site) {
-  const auto found = std::find_if(declared.begin(), declared.end(), [&](const Benign& benign) { return Matches(benign, text, site); });
-  return found == declared.end() ? nullptr : &*found;
+DeclaredFaults DeclaredOf(const std::vector<Benign>& declared, const std::vector<std::string>& faults) {
+  DeclaredFaults of;
+  for (std::size_t i = 0; !declared.empty() && i < faults.size(); ++i) {
+    const report::Acquired site = {CallInText(faults[i]), {}};
+    for (const Benign& benign : declared) {
+      const Covers covers = CoversFault(benign, faults[i], site);
+      if (covers != Covers::No) (covers == Covers::Yes ? of.surely : of.perhaps) |= std::uint64_t{1} << i;
+    }
+  }
+  return of;
 }
 
 void ApplyBenign(const std::vector<Benign>& declared, TrialResult* trial) {

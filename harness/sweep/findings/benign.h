@@ -38,8 +38,12 @@ struct Benign {
 // `where` names the source of the text in messages.
 Result<Benign> ParseBenign(const std::string& text, std::string_view where = "--benign");
 
-// The declaration that covers the fault `text` when it hits at `site`; null for none.
-const Benign* FindBenign(const std::vector<Benign>& declared, const std::string& text, const report::Acquired& site);
+// What is declared of the faults of one trial before anybody knows where they hit: a bit for each fault, from 0. Both bits may be set.
+struct DeclaredFaults {
+  std::uint64_t surely = 0;   // wherever the call is made
+  std::uint64_t perhaps = 0;  // the declaration names a function
+};
+DeclaredFaults DeclaredOf(const std::vector<Benign>& declared, const std::vector<std::string>& faults);
 
 // Sets the verdict of a trial whose faults are all declared: absorbed as declared, or a finding.
 void ApplyBenign(const std::vector<Benign>& declared, TrialResult* trial);

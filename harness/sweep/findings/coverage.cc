@@ -74,11 +74,10 @@ std::vector<Novelty> TriedBefore::Compare(const std::vector<report::Acquired>& p
 }
 
 CoverageTable::Row& CoverageTable::RowOf(const WayToFail& way) {
-  const std::size_t hash = way.fault.find_first_of("@#");
   const std::size_t equals = way.fault.find('=', way.fault.find('#'));  // not the '=' in '@site='
   const std::size_t comma = way.fault.find(',', equals);
   Row row;
-  row.call = way.fault.substr(0, hash);
+  row.call = CallInText(way.fault);
   row.code = way.fault.substr(equals + 1, comma - equals - 1);
   row.how = way.fault.substr(comma + 1);
   row.site = way.site;

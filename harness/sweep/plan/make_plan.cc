@@ -104,9 +104,10 @@ Status CheckPlanOptions(const PlanOptions& options) {
 }
 
 bool IsChosen(const PlanOptions& options, const std::string& fault) {
-  return options.calls.empty() ||
-         std::find(options.calls.begin(), options.calls.end(), fault.substr(0, fault.find_first_of("@#"))) != options.calls.end();
+  return options.calls.empty() || std::find(options.calls.begin(), options.calls.end(), CallInText(fault)) != options.calls.end();
 }
+
+std::string CallInText(const std::string& fault) { return fault.substr(0, fault.find_first_of("@#")); }
 
 namespace {
 

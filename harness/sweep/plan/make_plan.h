@@ -119,6 +119,9 @@ void AddressAfter(std::uint64_t site, std::uint32_t calls_since, faults::Fault* 
 
 std::string TextOf(const faults::Fault& fault);
 
+// The call that a fault in text form makes fail: "cuMemAlloc".
+std::string CallInText(const std::string& fault);
+
 // Hash of one way to fail at one place or in one state. In the text, code and how come after '#n'.
 std::uint64_t WayAt(const std::string& fault, std::uint64_t where);
 
