@@ -5,7 +5,6 @@
 #include <fmt/core.h>
 
 #include <cstdint>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,7 +23,7 @@ struct Page {
 
   template <typename... Args>
   void Line(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::format_to(std::back_inserter(text), format, std::forward<Args>(args)...);
+    text += fmt::format(format, std::forward<Args>(args)...);
     text.push_back('\n');
   }
   std::string Paint(std::string_view paint, std::string_view what) const {

@@ -210,7 +210,7 @@ class Lines {
  public:
   template <typename... Args>
   void Add(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
+    text_ += fmt::format(format, std::forward<Args>(args)...);
     text_.push_back('\n');
   }
   void Place(const report::Acquired& place, std::string_view indent) {
