@@ -103,7 +103,7 @@ std::vector<NotProved> NothingProved(const Audit& audit) {
     if (!one.not_run.empty()) all.push_back({one.name, Mode::Unknown, one.not_run});
     for (const Run& run : one.runs) {
       std::string why = WhyNotAllProved(run);
-      const bool of_case = run.message.untried || run.message.told == one.not_run;
+      const bool of_case = (run.message.untried && one.not_run == kUntried) || run.message.told == one.not_run;
       const bool said = !one.not_run.empty() && !run.interrupted && of_case;
       if (!why.empty() && !said) all.push_back({one.name, run.mode, std::move(why)});
     }

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <utility>
 #include <vector>
 
 #include "reports/audit_defects.h"

@@ -123,7 +123,7 @@ std::string Owed(Rule rule, const Defect& defect) {
 }
 
 // True for a rule about something that was left as it was not found. A function that pops too much made a wrong call instead.
-bool IsOwed(const Finding& root) {
+bool OwesSomething(const Finding& root) {
   return WasLost(root.rule) || root.rule == Rule::CaptureLeftActive || root.rule == Rule::ContextNotRestored ||
          (root.rule == Rule::ContextStack && !root.acquired.call.empty());
 }
@@ -133,7 +133,7 @@ bool IsOwed(const Finding& root) {
 std::string BlameOf(const Run& run, const Defect& defect) {
   if (!defect.blame) return {};
   const Finding& root = RootOf(run, defect);
-  if (!IsOwed(root)) return {};
+  if (!OwesSomething(root)) return {};
   if (!WasLost(root.rule) && defect.blame->because == BlamedBecause::MadeTheCall) return {};
   const std::string function = FunctionOf(defect.blame->function);
   const std::string release = Owed(root.rule, defect);

@@ -96,7 +96,7 @@ std::string WhyInPart(const Message& message) {
     if (!part.empty()) parts.push_back(std::move(part));
   };
   add(message.told);
-  if (message.untried) add("the budget was spent before each place was tried once, after " + HowMany(*message.untried, "trials"));
+  if (message.untried) add(std::string(kUntried) + ", after " + HowMany(*message.untried, "trials"));
   if (message.nothing == NothingPlanned::NothingCanFail) add("no call of the program can be made to fail");
   if (message.nothing == NothingPlanned::NothingChosen) add("--call or --limit left no fault to try");
   add(NeverFiredText(message.never_fired));

@@ -19,6 +19,9 @@ std::string_view OutcomeName(const Run& run);
 // bad end, or a part that did not take place. Empty: nothing is missing but what --call, --limit or --budget left out on purpose.
 std::string WhyInPart(const Message& message);
 
+// Of a sweep with Message::untried, and of its case.
+inline constexpr char kUntried[] = "the budget was spent before each place was tried once";
+
 // Why the outcome is not clean; for a clean one what of the plan it is for. Empty when there is nothing to add.
 std::string Explanation(const Run& run);
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -29,7 +29,6 @@ std::uint64_t CountOf(const report::Run& run) {
 }
 
 constexpr const char* kCut = "cut short by the budget";
-constexpr const char* kUntried = "the budget was spent before each place was tried once";
 constexpr const char* kNoCycles = "the budget has no time for its cycles";
 constexpr const char* kCyclesNotYet = "the audit did not come to its cycles";
 
@@ -93,7 +92,7 @@ class CaseRuns {
       part.modules = std::move(carried.modules);
       part.run_time = carried.run_time;
       part.cut = carried.ended_early;
-      if (carried.run.message.untried) part.not_run = kUntried;
+      if (carried.run.message.untried) part.not_run = report::kUntried;
       if (part.cut && turn_.before != nullptr) part.left_out = LeftOut(carried.new_untried);
       Take(std::move(carried.run), carried.status, carried.progressed, &part);
       if (carried.status.ok() || carried.progressed.signal != 0) {

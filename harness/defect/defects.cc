@@ -50,6 +50,10 @@ void AddOnce(std::size_t value, std::vector<std::size_t>* to) {
   if (at == to->end() || *at != value) to->insert(at, value);
 }
 
+// Of the fingerprints that are made.
+constexpr std::string_view kVersion = "v2-";
+constexpr std::size_t kDigits = 16;
+
 }  // namespace
 
 std::size_t DefectFinder::Take(const Shown& shown, Rule rule) {
@@ -357,20 +361,23 @@ std::string DefectFingerprint(const report::Finding& root, const std::optional<r
   if (root.rule != report::Rule::LeftAtExit) hash = Hash(root.where, hash);
   if (blame) hash = HashFunction(blame->function, hash);
   char text[32];
-  std::snprintf(text, sizeof(text), "v2-%016llx", static_cast<unsigned long long>(hash));
+  std::snprintf(text, sizeof(text), "%s%016llx", kVersion.data(), static_cast<unsigned long long>(hash));
   return text;
 }
 
-bool IsFingerprint(std::string_view text, bool numbered) {
+bool IsFingerprint(std::string_view text) {
   const auto take = [&text](std::string_view letters) {
     const std::size_t size = std::min(text.find_first_not_of(letters), text.size());
     text.remove_prefix(size);
     return size;
   };
-  constexpr std::size_t kDigits = 16;
   constexpr std::string_view kNumber = "0123456789";
   if (take("v") != 1 || take(kNumber) == 0 || take("-") != 1 || take("0123456789abcdef") != kDigits) return false;
-  return text.empty() || (numbered && take("-") == 1 && take(kNumber) != 0 && text.empty());
+  return text.empty() || (take("-") == 1 && take(kNumber) != 0 && text.empty());
+}
+
+bool IsPresentFingerprint(std::string_view text) {
+  return text.size() == kVersion.size() + kDigits && text.starts_with(kVersion) && IsFingerprint(text);
 }
 
 }  // namespace cuaudit::harness

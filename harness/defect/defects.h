@@ -111,8 +111,10 @@ void FindDefects(report::Run* run);
 // other calls, the failing calls and the numbers of trials do not change it. A function without a name counts as its module.
 std::string DefectFingerprint(const report::Finding& root, const std::optional<report::Blame>& blame);
 
-// True for a text of that form, of any version. `numbered`: "-2" may stand behind it, for the second defect of that name.
-bool IsFingerprint(std::string_view text, bool numbered);
+// True for a text of that form, of any version; "-2" may stand behind it, for the second defect of that name.
+bool IsFingerprint(std::string_view text);
+// True for one that DefectFingerprint can make today.
+bool IsPresentFingerprint(std::string_view text);
 
 // Identifies a function within one report. A function without a name is identified by its address.
 std::uint64_t FunctionKey(const report::Frame& frame);

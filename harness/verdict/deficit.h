@@ -24,7 +24,7 @@ void AddDeficits(const Rehearsed& rehearsal, const Evidence& trial, std::vector<
 // Callers (CallerKey) of the calls that release null.
 [[nodiscard]] std::set<std::uint64_t> NullReleasesOf(const Evidence& run);
 
-// False when none of the calls can be a deficit, so that the fault-free run need not be looked at.
+// False when none of the calls can be a deficit, so that no fault-free run need be asked.
 [[nodiscard]] bool MayGiveTooMuch(const Evidence& run);
 
 }  // namespace cuaudit::harness

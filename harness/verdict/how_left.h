@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// how_left.h: what is known of an object that is left and what the title of its finding does not say.
+// how_left.h: what is known of an object that is left: how it stayed, how its release answered, and the context that was to take it along.
 #pragma once
 
 #include <cstdint>

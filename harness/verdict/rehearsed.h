@@ -69,6 +69,7 @@ class Rehearsed {
   const PutBack& put_back() const;
   // Callers (CallerKey) of the calls that release null.
   const std::set<std::uint64_t>& null_releases() const;
+  // What it does with descriptors.
   const UsualCloses& closes() const;
   // Places where contexts are pushed.
   const std::set<std::uint64_t>& pushes() const;

@@ -291,15 +291,22 @@ using Details = std::vector<DetailPart>;
 // Of a note: the rule that it would break as a finding.
 inline DetailPart WouldBe(Rule rule) { return {Detail::WouldBe, {std::string(Row(rule).title)}}; }
 
-// Adds a part to `text`.
+// Adds a part behind what is said already. A row that begins with a space or a comma goes on with the sentence.
 inline void Add(const DetailPart& part, std::string* text) {
   const std::string_view words = kDetails[static_cast<std::size_t>(part.detail)];
-  const bool goes_on = text->empty() || text->back() == ' ' || words.front() == ' ' || words.front() == ',';
+  const bool goes_on = text->empty() || words.front() == ' ' || words.front() == ',';
   text->append(goes_on ? "" : "; ").append(Filled(words, part.of));
 }
+// So does what follows a row that ends with a space.
 inline std::string Words(const Details& details) {
   std::string words;
-  for (const DetailPart& part : details) Add(part, &words);
+  bool open = true;
+  for (const DetailPart& part : details) {
+    const std::string_view row = kDetails[static_cast<std::size_t>(part.detail)];
+    if (open) words += Filled(row, part.of);
+    else Add(part, &words);
+    open = row.back() == ' ';
+  }
   return words;
 }
 

@@ -68,7 +68,7 @@ def lifecycles(arguments):
     lines = [line for line in lines if line and not line.startswith(everywhere)]
     text = "\n".join(lines) + "\n"
     # Places: their number depends on how the program is compiled.
-    text = re.sub(r"( < | at (?!\d)).*$|(?<=calls) at \d+ sites?", "", text, flags=re.M)
+    text = re.sub(r"(?<!seen)( < | at (?!\d)).*$|(?<=calls) at \d+ sites?", "", text, flags=re.M)
     text = re.sub(r"^(     reproduce CUAUDIT_CASE=\S+(?: CUAUDIT_FAULT='.*?')?) .*$", r"\1", text, flags=re.M)
     text = re.sub(r"^(     )(\S.*?)( returned without| held it, saw| acquired it| made the call)", without_scopes, text, flags=re.M)
     return re.sub(r"0x[0-9a-f]+", "0x*", text)

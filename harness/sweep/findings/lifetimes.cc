@@ -90,7 +90,7 @@ Result<Lifetimes> Lifetimes::Parse(const std::string& file, std::string_view tex
     row.kind = Word(&line);
     if (driver::KindFromName(row.kind) == driver::Kind::None) return wrong("a kind of object (cuaudit list kinds) behind the number");
     row.fingerprint = Word(&line);
-    if (!IsFingerprint(row.fingerprint, false)) return wrong("the fingerprint of a place behind the kind, v2- and 16 hexadecimal digits");
+    if (!IsPresentFingerprint(row.fingerprint)) return wrong("the fingerprint of a place behind the kind, v2- and 16 hexadecimal digits");
     row.line = number;
     table.rows_.push_back(std::move(row));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// site_text.h: the text of sites in a journal: the call's name and the symbolised stack.
+// site_text.h: the text of sites in a journal, the call's name and the symbolised stack; and findings of trials with such texts.
 //
 //   Owns      the symboliser and the resolved places, by SiteKey, so that each place is resolved once for all trials. A place shares its text,
 //             which never changes: a sweep of thousands of trials names a few hundred places with a dozen frames each.
@@ -9,7 +9,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>

@@ -26,15 +26,14 @@ inline constexpr std::size_t kNoLevel = std::numeric_limits<std::size_t>::max();
 // The end of the marked cycle in which the call was made, when the same thread marks it; null for none.
 [[nodiscard]] const faults::Record* EndOfCycle(const Evidence& run, const faults::Record& call);
 
-// The parts of a thread's run in which a function works in another context than its caller's. Calls are numbers of the run's calls
+inline constexpr std::size_t kNoCall = std::numeric_limits<std::size_t>::max();
+
+// A part of a thread's run in which a function works in another context than its caller's. Calls are numbers of the run's calls
 // (Facts::calls).
 //
 // A change that is not undone there leaves the context of that function. When the function made the change itself, it goes on to yet
 // another context, or puts its caller's back: it owes nothing. When a function that it called made the change, that one returned in another
 // context than it was called in.
-
-inline constexpr std::size_t kNoCall = std::numeric_limits<std::size_t>::max();
-
 struct Away {
   std::size_t from = kNoCall;                         // the change; kNoCall: nobody knows of which function
   std::size_t until = kNoCall;                        // the first call after the one that undoes it

@@ -189,6 +189,8 @@ TEST(Counts, FindingsDoNotHideWhatWasNotTried) {
   audit.cases[0].not_run = "the budget was spent";
   EXPECT_EQ(NothingProved(audit).size(), 2U);
   run.message.untried = Part{3, 40};
+  EXPECT_EQ(NothingProved(audit).size(), 2U) << "the case gives another reason";
+  audit.cases[0].not_run = kUntried;
   EXPECT_EQ(NothingProved(audit).size(), 1U) << "said once";
 }
 

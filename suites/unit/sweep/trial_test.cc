@@ -286,6 +286,8 @@ TEST(Lifetimes, ABadRowIsToldWithItsLine) {
   EXPECT_THAT(why("1 stream"), HasSubstr("expected the fingerprint"));
   EXPECT_THAT(why("1 stream v2-0123456789abcdeg"), HasSubstr("expected the fingerprint"));
   EXPECT_THAT(why("1 stream v2-0123456789abcdef0"), HasSubstr("expected the fingerprint"));
+  EXPECT_THAT(why("1 stream v1-0123456789abcdef"), HasSubstr("expected the fingerprint"));
+  EXPECT_THAT(why("1 stream v2-0123456789abcdef-2"), HasSubstr("expected the fingerprint"));
 }
 
 }  // namespace
