@@ -13,6 +13,7 @@
 #include "reports/defect_words.h"
 #include "reports/html/html_writer.h"
 #include "reports/json_reader.h"
+#include "reports/message.h"
 #include "reports/writers.h"
 #include "suites/support/sample_runs.h"
 
