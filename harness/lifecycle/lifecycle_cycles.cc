@@ -35,6 +35,8 @@ struct Found {
 std::span<const std::uint64_t> AfterEachCycle(const LiveRow& row) { return std::span(row.live).subspan(1); }
 
 constexpr std::uint32_t kGoOn = 8;  // times CycleOptions::cycles
+// Cycles in which the C library's caches of freed blocks, which HostAudit has emptied, fill again: seven blocks of a size, one in a cycle.
+constexpr std::uint32_t kUntilCachesFill = 8;
 
 // What was there before the first cycle is not the lifecycle's. Context-stack entries that are left have a rule of their own.
 void AddRows(const Observation& run, std::uint64_t begin, std::uint32_t warm_up, Found* found) {
@@ -107,15 +109,13 @@ Observation Observed(const faults::JournalView& journal) {
   return run;
 }
 
-// True for descriptors, threads and libraries, which any thread of the process may hold. Bytes have a rule that takes many cycles.
-bool IsOfTheProcess(const MeterFinding& finding) { return finding.rule == Rule::Growth && finding.bytes == 0; }
-
 // A further series of cycles with its own warm-up, in another world. It runs on demand.
 class FurtherSeries {
  public:
-  // `cycles` includes those of the warm-up.
-  FurtherSeries(const Lifecycle& lifecycle, const CycleOptions& options, const HostAudit& host, std::size_t cycles)
-      : lifecycle_(lifecycle), options_(options), host_(host), cycles_(cycles) {}
+  // `cycles` are those after the warm-up of `warm_up`. Noisy meters are judged only with `noisy`.
+  FurtherSeries(const Lifecycle& lifecycle, const CycleOptions& options, const HostAudit& host, std::uint32_t warm_up, std::size_t cycles,
+                bool noisy = false)
+      : lifecycle_(lifecycle), options_(options), host_(host), warm_up_(warm_up), cycles_(warm_up + cycles), noisy_(noisy) {}
 
   // What grew in this series. Null when it could not run; then the earlier findings stand.
   const Found* Get() {
@@ -136,15 +136,17 @@ class FurtherSeries {
     const faults::JournalView journal = (*world)->Journal();
     const bool whole = trace.opened && trace.prepared && trace.first_failed == 0 && changes.size() == cycles_;
     if (!whole || (journal.header().flags.load() & faults::kRecordsDropped) != 0) return;
-    AddRows(Observed(journal), trace.cycle[0].begin, options_.warm_up, &found_);
-    found_.meters = GrowthOf(changes, options_.warm_up, false, IsGenuine(options_.driver)).findings;
+    AddRows(Observed(journal), trace.cycle[0].begin, warm_up_, &found_);
+    found_.meters = GrowthOf(changes, warm_up_, noisy_, IsGenuine(options_.driver)).findings;
     ran_ = true;
   }
 
   const Lifecycle& lifecycle_;
   const CycleOptions& options_;
   const HostAudit& host_;
-  const std::size_t cycles_;
+  const std::uint32_t warm_up_;
+  const std::size_t cycles_;  // with the warm-up
+  const bool noisy_;
   Found found_;
   bool tried_ = false;
   bool ran_ = false;
@@ -164,7 +166,7 @@ void GoOn(const Lifecycle& lifecycle, const CycleOptions& options, const HostAud
   const std::uint64_t most = options.most_cycles == 0 ? std::uint64_t{kGoOn} * options.cycles : options.most_cycles;
   for (std::uint64_t cycles = options.cycles; !found->open.empty() && cycles < most;) {
     cycles = std::min(2 * cycles, most);
-    FurtherSeries longer(lifecycle, options, host, std::max(options.warm_up, 1U) + cycles);
+    FurtherSeries longer(lifecycle, options, host, std::max(options.warm_up, 1U), cycles);
     const Found* const seen = longer.Get();
     if (seen == nullptr) return;
     std::erase_if(found->open, [&](Grown& one) {
@@ -192,9 +194,14 @@ report::Undecided Undecided(const Found& found) {
   return undecided;
 }
 
-void ConfirmHost(FurtherSeries* second, Found* found, Audit* audit) {
+// Descriptors, threads and libraries may be another thread's of the process: they must grow in a second series too. Bytes must grow in one
+// that begins when the C library's caches are full: while these fill, the heap's statistics rise by what each cycle has freed.
+void ConfirmHost(const Lifecycle& lifecycle, const CycleOptions& options, const HostAudit& host, Found* found, Audit* audit) {
+  const std::uint32_t warm_up = std::max(options.warm_up, 1U);
+  FurtherSeries second(lifecycle, options, host, warm_up, options.cycles);
+  FurtherSeries settled(lifecycle, options, host, warm_up + kUntilCachesFill, options.cycles, true);
   std::erase_if(found->meters, [&](const MeterFinding& one) {
-    const Found* const beside = IsOfTheProcess(one) ? second->Get() : nullptr;
+    const Found* const beside = one.rule != Rule::Growth ? nullptr : one.bytes == 0 ? second.Get() : settled.Get();
     if (beside == nullptr) return false;
     const auto same = [&](const MeterFinding& other) { return other.kind == one.kind; };
     if (std::any_of(beside->meters.begin(), beside->meters.end(), same)) return false;
@@ -255,8 +262,7 @@ void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit*
     places = GrownByPlace(lifecycle, options, host.sees_blocks() && found.open.empty(), host.records());
   }
   const std::string certificate = AddHost(host, changes, places, options, &found, audit);
-  FurtherSeries second(lifecycle, options, host, cycles);
-  ConfirmHost(&second, &found, audit);
+  ConfirmHost(lifecycle, options, host, &found, audit);
   SiteTexts* const sites = SitesOfThread();
   std::vector<TrialFindingText> texts = Texts(CompareViolations(nullptr, run.evidence()), journal, sites);
   std::vector<TrialFindingText> notes;
