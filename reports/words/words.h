@@ -284,7 +284,7 @@ struct DetailPart {
   Detail detail{};
   std::vector<std::string> of = {};
 
-  auto operator<=>(const DetailPart&) const = default;
+  auto operator<=>(const DetailPart&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 means the 0 that it compares with
 };
 using Details = std::vector<DetailPart>;
 
