@@ -83,8 +83,8 @@ struct Object {
 // True for heap blocks, descriptors, threads and other resources of the host.
 [[nodiscard]] inline bool IsHost(const Object& object) { return object.acquired.record_kind == faults::RecordKind::Host; }
 
-// True for a kind of which one handle is acquired several times and released as often. One object stands for each reference. User objects
-// are left out: one call of theirs takes or gives several references.
+// True for a kind of object that is acquired several times under one handle and must be released as often: the ledger has an object for
+// each reference. User objects are left out, because one call takes or gives back several of their references.
 [[nodiscard]] constexpr bool IsReferenceCounted(driver::Kind kind) {
   return kind == driver::Kind::PrimaryContext || kind == driver::Kind::PhysicalMemory || kind == driver::Kind::DlopenReference;
 }

@@ -58,7 +58,7 @@ std::vector<std::string> ChosenFaults() {
 
 constexpr std::size_t kGone = ~std::size_t{0};
 
-// Answers the new number of each finding.
+// Removes the findings that are `gone`. Returns for each old index the new one, or kGone.
 template <typename One>
 std::vector<std::size_t> Remove(const std::vector<bool>& gone, std::vector<One>* findings) {
   std::vector<std::size_t> now(gone.size(), kGone);

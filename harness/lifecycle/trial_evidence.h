@@ -86,16 +86,17 @@ Balance BalanceOf(const faults::JournalView& journal, const TrialTrace& trace);
 
 bool AllFired(const faults::JournalView& journal, std::size_t faults);
 
-// The result of a trial that needs no judgement; empty when it must be judged. The rehearsal must have been spotless. It has no rules of
-// its own. It asks what the judge asks, where that needs neither call stacks nor a comparison:
+// The result of a trial in which all is well; empty when the trial must be judged. Only for a lifecycle whose fault-free run left nothing.
 //
-//   did all faults fire, and are all calls recorded  the journal
+// Each question is answered by what the judge asks, too, and needs neither call stacks nor a comparison:
+//
+//   did each fault hit a call, and is none missing   the journal
 //   does the clean cycle prove that it works         RecoveryAfter (harness/verdict/recovery.h), CycleSteps::failed
 //   is anything left or wrong                        BalanceOf: the ledger, MayGiveTooMuch (deficit.h), MayLeaveChanged (put_back.h), IsOwed
 //   what did the steps say                           JudgeSteps (steps.h), as if no refused call were made good
-//   was that declared                                DeclaredOf (harness/sweep/findings/benign.h)
+//   are the faults declared benign                   DeclaredOf (harness/sweep/findings/benign.h)
 //
-// Wherever the answer is not that all is well, or is unknown, the trial is judged. A refused release of the first cycle is well.
+// An answer that is bad or unknown sends the trial to the judge. An object that is left because the plan refused its release is no bad one.
 std::optional<Settled> Settle(const Lifecycle& lifecycle, const DeclaredFaults& declared, std::span<const faults::Fault> faults,
                               const faults::JournalView& journal, const TrialTrace& trace);
 
