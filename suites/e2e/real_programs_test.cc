@@ -29,7 +29,7 @@ std::vector<std::string> Ffmpeg(const std::string& filters, const std::vector<st
   std::vector<std::string> command = {"ffmpeg", "-v", "error", "-nostdin", "-y"};
   command.insert(command.end(), options.begin(), options.end());
   for (const std::string& word :
-       Words("-f lavfi -i testsrc=size=64x64:rate=4:duration=1 -init_hw_device cuda=cu -filter_hw_device cu -vf")) {
+       Words("-f lavfi -i testsrc=size=64x64:rate=2:duration=1 -init_hw_device cuda=cu -filter_hw_device cu -vf")) {
     command.push_back(word);
   }
   command.push_back("format=yuv420p," + filters + ",hwdownload,format=yuv420p");
