@@ -85,7 +85,7 @@ Result<Rehearsal> InProcessRunner::Rehearse() {
     world_ = std::move(*world);
     Result<Observation> run = RunFaultFree(world_.get(), first);
     if (!run.ok()) return run.status();
-    AddRun(std::move(*run), &rehearsal);
+    AddRun(std::move(*run), sites_, &rehearsal);
   }
   if (rehearsal.run.ledger.facts.calls.empty()) {
     return Status::NotExercised(std::string("no step called the driver") +

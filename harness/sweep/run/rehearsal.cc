@@ -120,8 +120,8 @@ std::string MoreHeld(const Ledger& ledger, std::uint64_t first, std::uint64_t la
   return text;
 }
 
-void AddRun(Observation run, Rehearsal* rehearsal) {
-  SettleReferences(run.journal, &run.ledger);
+void AddRun(Observation run, SiteTexts* sites, Rehearsal* rehearsal) {
+  SettleReferences(run.journal, sites, &run.ledger);
   rehearsal->threaded = rehearsal->threaded || run.ledger.facts.threaded;
   if (rehearsal->run.journal.records().empty()) {
     rehearsal->grown = GrownInCycles(run);
@@ -145,6 +145,7 @@ void ForgetEqualRuns(Rehearsal* rehearsal) {
 
 Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs, int* interrupted, const RunsSoFar& told) {
   Rehearsal rehearsal;
+  SiteTexts sites;
   const auto planned = [&] { return rehearsal.same_work ? runs : kMostRuns; };
   if (told) told(0, static_cast<std::size_t>(runs));
   const auto before = ContentOfArguments(subject);
@@ -159,7 +160,7 @@ Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs,
     if (!run.ok()) return run.status();
     Status fit = CheckFaultFree(subject, *run);
     if (!fit.ok()) return fit.With(LastLines(name + ".log", kQuotedLines));
-    AddRun(std::move(*run), &rehearsal);
+    AddRun(std::move(*run), &sites, &rehearsal);
     if (told) told(static_cast<std::size_t>(number), static_cast<std::size_t>(planned()));
   }
   ForgetEqualRuns(&rehearsal);
@@ -191,6 +192,7 @@ namespace {
 // The runs NAME-1.journal and so on.
 Result<Rehearsal> ReadRuns(const Subject& subject, const std::string& name) {
   Rehearsal rehearsal;
+  SiteTexts sites;
   Ending ending;
   ending.exit_status = subject.expected_exit;  // any other status would have made it no rehearsal
   for (int number = 1; number <= kMostRuns; ++number) {
@@ -200,7 +202,7 @@ Result<Rehearsal> ReadRuns(const Subject& subject, const std::string& name) {
     if (!run.ok()) return run.status();
     Status fit = CheckFaultFree(subject, *run);
     if (!fit.ok()) return fit;
-    AddRun(std::move(*run), &rehearsal);
+    AddRun(std::move(*run), &sites, &rehearsal);
   }
   return rehearsal;
 }

@@ -51,7 +51,7 @@ struct Rehearsal {
 std::vector<Rehearsed> Tables(const Rehearsal& rehearsal);
 
 // Adds a fault-free run. The first run must be added first.
-void AddRun(Observation run, Rehearsal* rehearsal);
+void AddRun(Observation run, SiteTexts* sites, Rehearsal* rehearsal);
 
 // Number of driver objects of each kind that are held at ticket `last` in excess of those at ticket `first`: "2 module, 1 stream".
 std::string MoreHeld(const Ledger& ledger, std::uint64_t first, std::uint64_t last);
@@ -92,7 +92,7 @@ std::string FirstDifference(const Evidence& first, const Evidence& second);
 // held from several places at once.
 
 // Of a fault-free run. Fills Ledger::settled, which trials are settled by.
-void SettleReferences(const faults::JournalView& journal, Ledger* ledger);
+void SettleReferences(const faults::JournalView& journal, SiteTexts* sites, Ledger* ledger);
 
 // Of a trial, as the rehearsal settles them; nullopt when the trial's ledger is right as it is.
 std::optional<Ledger> SettledAsRehearsed(const Evidence& rehearsal, const Evidence& trial, SiteTexts* sites);

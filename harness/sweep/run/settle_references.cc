@@ -108,11 +108,8 @@ bool Settle(const faults::JournalView& journal, const References& group, std::sp
 
 }  // namespace
 
-void SettleReferences(const faults::JournalView& journal, Ledger* ledger) {
-  const std::vector<References> groups = HeldAtOnce(*ledger);
-  if (groups.empty()) return;
-  SiteTexts sites;
-  for (const References& group : groups) Settle(journal, group, {}, {}, &sites, ledger, &ledger->settled);
+void SettleReferences(const faults::JournalView& journal, SiteTexts* sites, Ledger* ledger) {
+  for (const References& group : HeldAtOnce(*ledger)) Settle(journal, group, {}, {}, sites, ledger, &ledger->settled);
 }
 
 std::optional<Ledger> SettledAsRehearsed(const Evidence& rehearsal, const Evidence& trial, SiteTexts* sites) {

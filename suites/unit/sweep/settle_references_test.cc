@@ -44,7 +44,8 @@ TEST(SettleReferences, TheFaultFreeRunIsSettledByItsStacks) {
   const JournalImage image = Image(InTheOrderOfOpening());
   Ledger ledger = image.ledger();
   EXPECT_EQ(ledger.objects[0].released.stack, kEncoderCloses) << "the fold releases the newest first";
-  SettleReferences(image.view(), &ledger);
+  SiteTexts sites;
+  SettleReferences(image.view(), &sites, &ledger);
   EXPECT_EQ(ledger.objects[0].released.stack, kDecoderCloses);
   EXPECT_EQ(ledger.objects[1].released.stack, kEncoderCloses);
   ASSERT_EQ(ledger.settled.size(), 2U);
@@ -54,11 +55,11 @@ TEST(SettleReferences, TheFaultFreeRunIsSettledByItsStacks) {
 TEST(SettleReferences, WhoLostIsToldAndTheNumberStays) {
   const JournalImage before = Image(InTheOrderOfOpening());
   Ledger rehearsal = before.ledger();
-  SettleReferences(before.view(), &rehearsal);
+  SiteTexts sites;
+  SettleReferences(before.view(), &sites, &rehearsal);
   Trace trace = Opened();
   trace.ReleasePrimary().Stack(kDecoderCloses);
   const JournalImage after = Image(trace);
-  SiteTexts sites;
   const std::optional<Ledger> settled = SettledAsRehearsed({&rehearsal, &before.view(), {}}, after.Evidence(), &sites);
   ASSERT_TRUE(settled);
   EXPECT_EQ(after.ledger().objects[0].state, State::Live);
@@ -70,11 +71,11 @@ TEST(SettleReferences, WhoLostIsToldAndTheNumberStays) {
 TEST(SettleReferences, ARefusedReleaseStaysWithItsOwner) {
   const JournalImage before = Image(InTheOrderOfOpening());
   Ledger rehearsal = before.ledger();
-  SettleReferences(before.view(), &rehearsal);
+  SiteTexts sites;
+  SettleReferences(before.view(), &sites, &rehearsal);
   Trace trace = Opened();
   trace.ReleasePrimary().Stack(kDecoderCloses).Refused();
   const JournalImage after = Image(trace);
-  SiteTexts sites;
   const std::optional<Ledger> settled = SettledAsRehearsed({&rehearsal, &before.view(), {}}, after.Evidence(), &sites);
   ASSERT_TRUE(settled);
   EXPECT_EQ(settled->objects[0].state, State::ReleaseRefused);
@@ -96,9 +97,9 @@ TEST(SettleReferences, WithoutAnythingToTellNothingIsTouched) {
   for (const Trace* const trace : {&one_place, &one_after_another, &streams}) {
     const JournalImage image = Image(*trace);
     Ledger ledger = image.ledger();
-    SettleReferences(image.view(), &ledger);
-    EXPECT_EQ(ledger, image.ledger());
     SiteTexts sites;
+    SettleReferences(image.view(), &sites, &ledger);
+    EXPECT_EQ(ledger, image.ledger());
     EXPECT_FALSE(SettledAsRehearsed({&ledger, &image.view(), {}}, image.Evidence(), &sites));
   }
 }
