@@ -102,7 +102,7 @@ Shard ReadEnd(const Json& end, const ShardPlan& plan, std::uint64_t body) {
   Shard shard;
   shard.round = Number(end.at("round"));
   shard.number = Number(end.at("number"));
-  const auto number_of = [&](const Json& name) {
+  const auto number_of = [&](const std::string& name) {
     const auto found = std::find_if(plan.cases.begin(), plan.cases.end(), [&](const PlannedCase& one) { return one.name == name; });
     if (found == plan.cases.end()) throw std::invalid_argument("unknown case");
     return static_cast<std::size_t>(found - plan.cases.begin());

@@ -7,8 +7,8 @@ usage: check_vectors.py --expected FILE --reducer NAME --form FORM REPORT.json [
                         [--jobs N] [--depth 1|2] [--keep REPORT.json] [--skip-without-driver] -- PROGRAM
 
 The first form judges a report that exists, the second makes it, and keeps it where --keep says. --exact also replays every fault row, each turn
-of a loop, and compares the whole vector of that one trial. --jobs: trials and replays at a time. --depth 1: no second faults are tried, and
-rows that need one are not judged. Without --host the host kinds are left out.
+of a loop, and compares the whole vector of that one trial. --jobs: trials and replays at a time. --depth 1: no second faults are tried, and no
+call that fails after its work; rows that need one are not judged, but --exact replays them. Without --host the host kinds are left out.
 A form without rows must have no finding at all.
 exit: 0 all rows pass, 1 some do not, 2 usage, 77 no driver (--skip-without-driver)
 """
@@ -198,7 +198,8 @@ def main():
         expected = json.load(file).get(args.reducer, {})
     if args.form not in expected:
         parser.error(f"{args.expected} has no form {args.form} of {args.reducer}")
-    rows = [row for row in expected[args.form] if args.depth == 2 or "then" not in row]
+    first = lambda row: "then" not in row and row.get("fault", {}).get("how", "refuse") == "refuse"
+    rows = [row for row in expected[args.form] if args.depth == 2 or first(row)]
     check = Check(args.host)
     if args.cuaudit:
         cuaudit = runner(args)
