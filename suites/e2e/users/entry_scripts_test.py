@@ -96,7 +96,7 @@ class TestScript(Script):
                                                            "exit 0\n"))
         done = self.run_script("test")
         self.assertEqual(done.returncode, 0, done.stdout)
-        self.assertRegex(done.stdout.splitlines()[0], r"^scripts/test: dev; about \d+ minutes on 2 cores from an empty build directory")
+        self.assertRegex(done.stdout.splitlines()[0], r"^scripts/test: dev; \d+ to \d+ minutes on 2 cores, by their speed, from an empty build directory")
         self.assertEqual(re.findall(r"^   dev: build: (\d+) of 40 steps$", done.stdout, re.M), [str(i) for i in range(4, 41, 4)])
         self.assertEqual([line.split()[0] for line in self.calls()], ["cmake", "cmake", "ctest"])
         self.assertNotIn("FAILED", done.stdout)
