@@ -40,11 +40,11 @@ def defects(root):
     """Of the generated table its sums, and its rows without what each defect is."""
     text, _ = gen_defect_table.build(root)
     lines = text.splitlines()
-    sums = [line for line in lines if re.match(r"- (simulated|H200) ", line)]
+    sums = [line for line in lines if re.match(r"- (simulated|GPU) ", line)]
     rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines if re.match(r"\| [A-Z]\d+ \| ", line)]
     notes = [line for line in lines if re.match(r"\[\d+\] ", line)]
     return ["## Defects", "", "Published and reduced, in [`suites/reducers/DEFECTS.md`](../suites/reducers/DEFECTS.md) with what each is and expects.", "",
-            *sums, "", *table(["row", "reducer", "simulated, defective", "simulated, repaired", "H200, defective", "H200, repaired"],
+            *sums, "", *table(["row", "reducer", "simulated, defective", "simulated, repaired", "GPU, defective", "GPU, repaired"],
                               [[row[0], row[2], *row[4:8]] for row in rows]), "", *notes]
 
 
