@@ -94,7 +94,7 @@ Exit RunCommand(const Options& options) {
 
   report::Run run = session->NewReport();
   DescribeRun(*seen, &run);
-  AddLeftBehind(ending, "they still are", &run);
+  AddLeftBehind(ending, Detail::TheyStillAre, &run);
   SiteTexts sites;
   sites.MarkRuntimeOwned(seen->journal, &seen->ledger);
   const bool as_expected = !ending.timed_out && ending.signal == 0 && ending.exit_status == subject.expected_exit;

@@ -77,7 +77,8 @@ std::string Was(const KnownDefect& before, const KnownDefect& after) {
   std::string text = LosesMore(before, after) ? AmountsOf(before) : Joined(Names(before.kinds.begin(), before.kinds.end()));
   if (failing.calls.empty()) return text;
   const std::string places = failing.places == 1 ? "1 place" : std::to_string(failing.places) + " places";
-  return text + (text.empty() ? "" : "; ") + "calls fail at " + places + ": " + Joined(failing.calls);
+  words::Add({Detail::CallsFailAt, {places, Joined(failing.calls)}}, &text);
+  return text;
 }
 
 report::Gone GoneOf(const KnownDefect& defect, std::string because) {
@@ -160,7 +161,7 @@ void DoubtFates(const std::vector<KnownDefect>& then, const std::vector<KnownDef
   for (std::size_t i = 0; i < gone.size(); ++i) {
     if (!doubts[i]) continue;
     const KnownDefect& maybe = fresh[*doubts[i]];
-    of_gone[i]->doubt = "it may be " + maybe.fingerprint + " of the new report, if " + gone[i].blame + " is now " + maybe.blame;
+    of_gone[i]->doubt = words::Words({Detail::MayBeRenamed, {maybe.fingerprint, gone[i].blame, maybe.blame}});
   }
 }
 
@@ -242,10 +243,8 @@ void CompareWith(Base base, report::Audit* head) {
   NameTheOnlyCase(&base, *head);
   const report::Audit earlier = base.audit ? std::move(*base.audit) : report::Audit();
   for (const report::Case& one : head->cases) {
-    if (const std::string* const name = FormerName(one, base, earlier, *head)) {
-      comparison.warnings.push_back(one.name + ": " + *name +
-                                    " of the base is gone and looks like this case: if it was renamed, write the baseline anew");
-    }
+    if (const std::string* const name = FormerName(one, base, earlier, *head))
+      comparison.warnings.push_back(words::Words({Detail::LooksRenamed, {one.name, *name}}));
   }
   std::map<Group, std::vector<KnownDefect>> before;
   for (KnownDefect& defect : base.defects) {
@@ -259,8 +258,9 @@ void CompareWith(Base base, report::Audit* head) {
       const Group group{one.name, run.mode};
       const report::Run* const run_before = RunOf(CaseOf(earlier, one.name), run.mode);
       known[group] = CompareRun(before[group], run_before, one.name, &run);
-      if (const std::string other = run_before == nullptr ? "" : OtherCommand(*run_before, run); !other.empty()) {
-        comparison.warnings.push_back((one.name.empty() ? "" : one.name + ", ") + std::string(report::Name(run.mode)) + ": " + other);
+      if (const Details other = run_before == nullptr ? Details() : OtherCommand(*run_before, run); !other.empty()) {
+        comparison.warnings.push_back((one.name.empty() ? "" : one.name + ", ") + std::string(report::Name(run.mode)) + ": " +
+                                      Words(other));
       }
     }
   }
@@ -362,17 +362,17 @@ std::string Line(const std::vector<T>& words) {
 
 }  // namespace
 
-std::string OtherCommand(const report::Run& before, const report::Run& now) {
+Details OtherCommand(const report::Run& before, const report::Run& now) {
   if (before.command.empty() || now.command.empty()) return {};
   const std::vector<std::string>& was = before.command;
   const std::vector<std::string>& is = now.command;
   if (FileName(was.front()) != FileName(is.front()) || !std::equal(was.begin() + 1, was.end(), is.begin() + 1, is.end(), SameWord)) {
-    return "the command is another one: " + Line(is) + ", and the base has " + Line(was);
+    return {{Detail::OtherCommand, {Line(is), Line(was)}}};
   }
   const std::vector<std::string_view> had = EnvironmentOf(before);
   const std::vector<std::string_view> has = EnvironmentOf(now);
   if (std::equal(had.begin(), had.end(), has.begin(), has.end(), SameVariable)) return {};
-  return "the environment is another one: " + Line(has) + ", and the base has " + Line(had);
+  return {{Detail::OtherEnvironment, {Line(has), Line(had)}}};
 }
 
 std::vector<std::string> SettingsThatShow(const report::Run& run) {
@@ -382,17 +382,17 @@ std::vector<std::string> SettingsThatShow(const report::Run& run) {
   return {settings.begin(), settings.end()};
 }
 
-std::string HidingSetting(const KnownDefect& defect, const report::Run& now) {
+Details HidingSetting(const KnownDefect& defect, const report::Run& now) {
   const std::vector<std::string> has = SettingsThatShow(now);
   const std::vector<std::string>& had = defect.shown_by.settings;
   for (const std::string& text : has) {
     const Setting& setting = *SettingOf(text);
-    if (setting.effect != Effect::Shows && !Has(had, text) && Decides(setting, text, defect)) return text + " was not there in the base";
+    if (setting.effect != Effect::Shows && !Has(had, text) && Decides(setting, text, defect)) return {{Detail::SettingIsNew, {text}}};
   }
   for (const std::string& text : had) {
     const Setting* const setting = SettingOf(text);
     if (setting == nullptr || setting->effect == Effect::Hides || Has(has, text)) continue;
-    if (Decides(*setting, text, defect)) return "the base has " + text;
+    if (Decides(*setting, text, defect)) return {{Detail::SettingIsGone, {text}}};
   }
   return {};
 }

@@ -20,6 +20,9 @@
 
 namespace cuaudit::harness {
 
+using words::Detail;
+using words::Details;
+
 // A way to fail in one function of the program.
 struct FailingWay {
   std::string call;

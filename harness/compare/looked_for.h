@@ -55,16 +55,16 @@ class LookedFor {
   static TriedPlaces TriedIn(const report::Coverage& coverage);
   static RowKey KeyOf(const report::NotReached& row);
 
-  std::string WhyNotTried(const KnownDefect& defect) const;
-  std::string WhyPlaceNotTried(const FailingWay& way) const;
+  Details WhyNotTried(const KnownDefect& defect) const;
+  Details WhyPlaceNotTried(const FailingWay& way) const;
   bool TriesAsManyPlaces(const FailingWay& way) const;
-  std::string WhyGivenUp(const FailingWay& way) const;
-  std::string WhyPairsNotTried(const KnownDefect& defect) const;
-  std::string WhyNotReplayed(const KnownDefect& defect) const;
-  std::string WhyNotSeen(const KnownDefect& defect) const;
-  std::string WhyTooFewCycles(const KnownDefect& defect) const;
-  std::string WhyNotNamed(const KnownDefect& defect) const;
-  std::string WhyNotAcquired(const KnownDefect& defect) const;
+  Details WhyGivenUp(const FailingWay& way) const;
+  Details WhyPairsNotTried(const KnownDefect& defect) const;
+  Details WhyNotReplayed(const KnownDefect& defect) const;
+  Details WhyNotSeen(const KnownDefect& defect) const;
+  Details WhyTooFewCycles(const KnownDefect& defect) const;
+  Details WhyNotNamed(const KnownDefect& defect) const;
+  Details WhyNotAcquired(const KnownDefect& defect) const;
 
   const report::Run* const run_;
   const report::Run* const before_;

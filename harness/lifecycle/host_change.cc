@@ -103,8 +103,7 @@ HostAudit::~HostAudit() {
 std::vector<Because> HostAudit::unmetered() const {
   std::vector<Because> reasons;
   if (records_ == nullptr) {
-    const std::string why = genuine_ ? "a genuine driver's own are among them" : why_no_records_;
-    reasons.push_back({Reason::NotByPlace, why});
+    reasons.push_back({Reason::NotByPlace, Words({genuine_ ? Detail::GenuineAmongThem : why_no_records_})});
   } else {
     const HostBlind& blind = records_->blind();
     if (blind.heap != nullptr) reasons.push_back({Reason::NoBlocks, blind.heap});

@@ -36,7 +36,7 @@ TEST(Rehearsal, NamesTheFirstCallThatDiffers) {
   for (JournalBuilder* const one : {&first, &second}) one->Call(CallId::Init);
   first.Call(CallId::MemAlloc_v2);
   second.Call(CallId::StreamCreate);
-  EXPECT_EQ(FirstDifference(first.Read().evidence(), second.Read().evidence()), "call 2: cuMemAlloc, then cuStreamCreate");
+  EXPECT_EQ(Words(FirstDifference(first.Read().evidence(), second.Read().evidence())), "call 2: cuMemAlloc, then cuStreamCreate");
 }
 
 TEST(PackedRun, SaysTheSameAndIsAsLargeAsItsContent) {
@@ -73,8 +73,8 @@ TEST(Rehearsal, NamesAMissingCallAndAnotherResult) {
   second.Call(CallId::Init);
   second.Call(CallId::MemAlloc_v2);
   third.Call(CallId::Init).result = CUDA_ERROR_NO_DEVICE;
-  EXPECT_EQ(FirstDifference(first.Read().evidence(), second.Read().evidence()), "call 2: only one run made it (1 calls, then 2)");
-  EXPECT_EQ(FirstDifference(first.Read().evidence(), third.Read().evidence()), "call 1: cuInit answered another result");
+  EXPECT_EQ(Words(FirstDifference(first.Read().evidence(), second.Read().evidence())), "call 2: only one run made it (1 calls, then 2)");
+  EXPECT_EQ(Words(FirstDifference(first.Read().evidence(), third.Read().evidence())), "call 1: cuInit answered another result");
 }
 
 TEST(Rehearsal, AcceptsOnlyARunThatEndsAsExpected) {
