@@ -180,6 +180,11 @@ Status KeepTrial(const std::string& directory, const std::vector<std::string>& o
 
 }  // namespace
 
+Status AddBenignOf(const Lifecycle& lifecycle, std::vector<Benign>* declared) {
+  const Status added = AddBenign(lifecycle.benign(), declared);
+  return added.ok() ? added : Status(added.exit(), "Lifecycle::Benign: " + added.message());
+}
+
 void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& options, const std::vector<std::string>& only, Audit* audit) {
   audit->lifecycle = lifecycle.name();
   Options asked;
@@ -187,7 +192,7 @@ void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
   if (!status.ok()) return Fail(status, audit);
   Result<harness::SweepOptions> engine_options = SweepOptionsOf(asked);
   if (!engine_options.ok()) return Fail(engine_options.status(), audit);
-  status = AddBenign(lifecycle.benign(), kBenignSource, &engine_options->benign);
+  status = AddBenignOf(lifecycle, &engine_options->benign);
   if (!status.ok()) return Fail(status, audit);
   Suppressions suppressions;
   if (!asked.suppressions.empty()) {
