@@ -7,7 +7,7 @@
 
 #include <cstring>
 
-#include "suites/unit/sweep/journal_builder.h"
+#include "suites/support/journal_builder.h"
 
 namespace cuaudit::harness::aggregate_test {
 namespace {

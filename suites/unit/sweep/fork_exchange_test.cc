@@ -17,8 +17,8 @@
 #include "faults/journal/journal_view.h"
 #include "harness/process/files.h"
 #include "harness/sweep/runners/fork_control.h"
+#include "suites/support/journal_builder.h"
 #include "suites/support/temporary_dir.h"
-#include "suites/unit/sweep/journal_builder.h"
 
 namespace cuaudit::harness::fork_exchange_test {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "harness/sweep/plan/call_state.h"
 #include "harness/sweep/plan/plan_file.h"
-#include "suites/unit/sweep/journal_builder.h"
+#include "suites/support/journal_builder.h"
 
 namespace cuaudit::harness::make_plan_test {
 namespace {

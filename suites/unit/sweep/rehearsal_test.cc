@@ -12,8 +12,8 @@
 #include "harness/recording/recording.h"
 #include "harness/sweep/plan/call_state.h"
 #include "harness/verdict/evidence/site_keys.h"
+#include "suites/support/journal_builder.h"
 #include "suites/support/temporary_dir.h"
-#include "suites/unit/sweep/journal_builder.h"
 
 namespace cuaudit::harness::rehearsal_test {
 namespace {

@@ -14,7 +14,7 @@
 #include "harness/sweep/findings/shrink.h"
 #include "harness/sweep/runners/cycle_runner.h"
 #include "reports/writers.h"
-#include "suites/unit/sweep/journal_builder.h"
+#include "suites/support/journal_builder.h"
 #include "suites/unit/sweep/scripted_runner.h"
 
 namespace cuaudit::harness::sweep_engine_test {

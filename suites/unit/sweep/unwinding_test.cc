@@ -11,7 +11,7 @@
 
 #include "harness/sweep/findings/coverage.h"
 #include "harness/sweep/plan/make_plan.h"
-#include "suites/unit/sweep/journal_builder.h"
+#include "suites/support/journal_builder.h"
 
 namespace cuaudit::harness::unwinding_test {
 namespace {
