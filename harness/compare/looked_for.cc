@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "harness/compare/compare.h"
 #include "harness/defect/blame.h"
 #include "harness/defect/defects.h"
 #include "reports/audit_defects.h"
@@ -124,28 +123,6 @@ const report::Run* RunOf(const report::Case* of, report::Mode mode) {
 std::string WhyNotThere(const report::Case* now, report::Mode mode) {
   if (now == nullptr) return words::Words({Detail::CaseGone});
   return words::Words({Detail::CaseHasNo, {std::string(report::Name(mode))}});
-}
-
-const std::string* FormerName(const report::Case& one, const Base& base, const report::Audit& earlier, const report::Audit& head) {
-  std::set<std::string_view> fingerprints;
-  for (const report::Run& run : one.runs) {
-    for (const report::Defect& defect : run.defects) fingerprints.insert(defect.fingerprint);
-  }
-  for (const KnownRun& run : base.runs) {
-    if (run.case_name == one.name) return nullptr;
-  }
-  for (const KnownRun& known : base.runs) {
-    const report::Run* const now = RunOf(&one, known.mode);
-    if (now == nullptr || CaseOf(head, known.case_name) != nullptr) continue;
-    const report::Run* const was = RunOf(CaseOf(earlier, known.case_name), known.mode);
-    const bool commands = was != nullptr && !was->command.empty() && !now->command.empty();
-    const bool same =
-        commands ? OtherCommand(*was, *now).empty() : std::any_of(base.defects.begin(), base.defects.end(), [&](const KnownDefect& defect) {
-          return defect.case_name == known.case_name && fingerprints.contains(defect.fingerprint);
-        });
-    if (same) return &known.case_name;
-  }
-  return nullptr;
 }
 
 LookedFor::LookedFor(const report::Case* now, const report::Run* before, report::Mode mode) : run_(RunOf(now, mode)), before_(before) {

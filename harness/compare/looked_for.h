@@ -17,17 +17,11 @@
 
 namespace cuaudit::harness {
 
-struct Base;  // compare.h
-
 const report::Case* CaseOf(const report::Audit& audit, const std::string& name);
 const report::Run* RunOf(const report::Case* of, report::Mode mode);
 
 // Why the run of that mode is not in the new audit. `now`: null: the case is gone.
 std::string WhyNotThere(const report::Case* now, report::Mode mode);
-
-// The case of the base that is gone and that `one` may be renamed from: same command or, where a command is unknown as in a baseline file,
-// a shared fingerprint. `earlier`: the base, empty for a baseline file. Null: none, or the base has a case of that name.
-const std::string* FormerName(const report::Case& one, const Base& base, const report::Audit& earlier, const report::Audit& head);
 
 // One run of the new audit, and the same of the base.
 class LookedFor {
