@@ -178,7 +178,7 @@ class ProjectMerge {
   void AddCycles(std::size_t i, MergedCase* merged) const {
     const WrittenCycles* const cycles = CyclesOfCase(i);
     if (cycles == nullptr) {
-      merged->row.not_run = "the shard with its cycles is missing";
+      merged->row.not_run = Words({Detail::CyclesShardMissing});
       merged->line += "; cycles missing";
       merged->exit = Worse(merged->exit, Exit::Environment);
       return;

@@ -163,7 +163,7 @@ std::string TitleOf(const report::Run& run, const report::Defect& defect) {
   if (const std::string amount = report::AmountOf(run, defect); !amount.empty()) title += ": " + amount;
   const bool seen = root.acquired.call.empty();
   const report::Acquired place = seen ? report::Acquired{root.where, root.where_stack} : root.acquired;
-  if (!place.call.empty()) title += (seen ? ", seen at " : ", acquired by ") + place.call;
+  if (!place.call.empty()) words::Add({seen ? Detail::SeenAt : Detail::AcquiredBy, {place.call}}, &title);
   const std::vector<std::string> functions = FunctionsOf(place.stack);
   const std::string origin = functions.empty() ? report::DescribeOrigin(place.stack) : functions.front();
   if (!origin.empty()) title += " < " + origin;

@@ -139,7 +139,7 @@ class HostAudit {
   bool alone() const noexcept;
   // Null when the host drop-in is not used; unmetered() says why.
   HostRecords* records() const noexcept { return records_; }
-  bool sees_blocks() const noexcept { return records_ != nullptr && records_->blind().heap == nullptr; }
+  bool sees_blocks() const noexcept { return records_ != nullptr && records_->blind().heap == HostUnseen::No; }
   // What no probe in this process can see.
   std::vector<Because> unmetered() const;
 
