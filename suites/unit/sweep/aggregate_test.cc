@@ -12,8 +12,8 @@
 namespace cuaudit::harness::aggregate_test {
 namespace {
 
-using testing::SizeIs;
-using testing::StartsWith;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 const Reproduction kReproduction = {"cuaudit replay --driver=sim", "cuaudit run --driver=sim", "prog 'a b'"};
 

@@ -48,7 +48,7 @@ std::vector<std::vector<faults::Fault>> Lists(int forks) {
   return lists;
 }
 
-class ForkExchangeTest : public testing::Test {
+class ForkExchangeTest : public ::testing::Test {
  protected:
   void Make(int forks) {
     Result<std::unique_ptr<ForkExchange>> made =
@@ -203,12 +203,12 @@ TEST_F(ForkExchangeTest, WhatMayHaveChangedSinceTheForkIsFoldedWhole) {
 }
 
 using faults::ForkRefusal;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr std::uint64_t kDeadlineMs = 10;
 
-class ForkControlTest : public testing::Test {
+class ForkControlTest : public ::testing::Test {
  protected:
   ForkControlTest() {
     for (JournalBuilder* const one : {&program_, &copy_}) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/sweep/plan/make_plan.h"
+#include "harness/sweep/runners/fork_control.h"
 #include "harness/sweep/runners/fork_exchange.h"
 
 namespace cuaudit::harness::fork_tree_test {

@@ -19,8 +19,8 @@ namespace cuaudit::harness::rehearsal_test {
 namespace {
 
 using driver::CallId;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 Subject Sample() {
   Subject subject;
@@ -115,7 +115,7 @@ TEST(Rehearsal, IsNotExercisedWithoutACall) {
   const Status never_called = CheckExercised(Sample(), journal.Read());
   EXPECT_TRUE(never_called.not_exercised());
   EXPECT_EQ(never_called.exit(), Exit::Environment);
-  EXPECT_THAT(never_called.message(), testing::EndsWith(": the program never called the CUDA driver"));
+  EXPECT_THAT(never_called.message(), ::testing::EndsWith(": the program never called the CUDA driver"));
   EXPECT_THAT(never_called.message(), Not(HasSubstr("not exercised"))) << "the outcome says so";
 }
 
@@ -235,9 +235,9 @@ TEST(FileContent, OfAFileThatCannotBeReadIsItsSize) {
   EXPECT_NE(FileContent(kSpeed), 0U);
 }
 
-using testing::SizeIs;
+using ::testing::SizeIs;
 
-class CallStateTest : public testing::Test {
+class CallStateTest : public ::testing::Test {
  protected:
   // A call with a call stack: without one its state is unknown.
   faults::Record& Call(CallId call, std::uint64_t handle = 0) {
@@ -347,7 +347,7 @@ TEST_F(CallStateTest, WhatTheRehearsalAlsoLeavesIsNotLost) {
   }
   const Observation first = rehearsal.Read();
   const Observation then = trial.Read();
-  EXPECT_THAT(LostBeyond(Rehearsed(first.evidence()), then.evidence()), testing::ElementsAre(false));
+  EXPECT_THAT(LostBeyond(Rehearsed(first.evidence()), then.evidence()), ::testing::ElementsAre(false));
 }
 
 }  // namespace

@@ -22,8 +22,8 @@ namespace {
 
 using driver::CallId;
 using sweep_tests::Scripted;
-using testing::ElementsAre;
-using testing::SizeIs;
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
 
 report::Run Swept(Scripted* runner, const SweepOptions& options) {
   Rehearsal rehearsal;
