@@ -38,23 +38,22 @@ constinit std::atomic<bool> turns{false};
 
 void Add(std::atomic<std::int64_t>* number, std::int64_t value) noexcept { number->fetch_add(value, std::memory_order_relaxed); }
 
-// Returns null when calls of `name` reach this library, directly or through a sanitizer that calls it; otherwise `why`.
-const char* WhyNotOurs(const char* name, const char* why) noexcept {
+// Calls of `name` reach this library directly, or through a sanitizer that calls it.
+HostUnseen IsUnseen(const char* name) noexcept {
   Dl_info first = {};
   Dl_info own = {};
   const void* const found = dlsym(RTLD_DEFAULT, name);
-  if (HeapIsASanitizers()) return nullptr;
+  if (HeapIsASanitizers()) return HostUnseen::No;
   const bool ours = found != nullptr && dladdr(found, &first) != 0 && dladdr(reinterpret_cast<const void*>(&InProcess), &own) != 0 &&
                     first.dli_fbase == own.dli_fbase;
-  return ours ? nullptr : why;
+  return ours ? HostUnseen::No : HostUnseen::Other;
 }
 
 bool BeginWatch(void* journal, HostBlind* blind) noexcept {
   if (!WatchInto(journal)) return false;
-  blind->heap = !HeapIsSeen() ? "the sanitizer in this process has no hooks"
-                              : WhyNotOurs("malloc", "the program has an allocator of its own, before cuaudit's host drop-in");
-  blind->mutexes = WhyNotOurs("pthread_mutex_init", "another library before cuaudit's host drop-in stands in for pthread_mutex_init");
-  blind->libraries = WhyNotOurs("dlopen", "another library before cuaudit's host drop-in stands in for dlopen");
+  blind->heap = HeapIsSeen() ? IsUnseen("malloc") : HostUnseen::NoHooks;
+  blind->mutexes = IsUnseen("pthread_mutex_init");
+  blind->libraries = IsUnseen("dlopen");
   // Blocks of an earlier audit may have been freed unseen.
   blocks.Clear();
   if constexpr (kWithHeap) ForgetMutexes();

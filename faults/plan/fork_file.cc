@@ -81,34 +81,4 @@ ForkRange FindForks(const ForkNode* nodes, const ForkNode& parent, driver::BaseI
   return range;
 }
 
-const char* Describe(ForkRefusal why) noexcept {
-  switch (why) {
-    case ForkRefusal::None:
-      return "the call was not reached";
-    case ForkRefusal::Threads:
-      return "the program has other threads there";
-    case ForkRefusal::Descriptor:
-      return "the program has a file, pipe or socket open there";
-    case ForkRefusal::SharedMemory:
-      return "the program shares memory with others there";
-    case ForkRefusal::Children:
-      return "the program has processes of its own there";
-    case ForkRefusal::Timer:
-      return "the program has a timer there";
-    case ForkRefusal::Indirect:
-      return "the driver is called by another process than the one that was started";
-    case ForkRefusal::Sanitizer:
-      return "a sanitizer is in the program";
-    case ForkRefusal::Driver:
-      return "the driver is not the simulated one";
-    case ForkRefusal::System:
-      return "the system gave no process";
-    case ForkRefusal::WipedMemory:
-      return "the program has memory that a fork would wipe, too much of it to be kept";
-    case ForkRefusal::AlwaysWiped:
-      return "the program has memory that a fork would wipe, and the kernel does not let it be kept";
-  }
-  return "";
-}
-
 }  // namespace cuaudit::faults

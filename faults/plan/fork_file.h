@@ -118,9 +118,6 @@ struct ForkRange {
 // The children of `parent` whose fault begins at the `occurrence`-th call of `base` in `phase`.
 ForkRange FindForks(const ForkNode* nodes, const ForkNode& parent, driver::BaseId base, Phase phase, std::uint32_t occurrence) noexcept;
 
-// Describes the refusal in words that follow "not forked:".
-const char* Describe(ForkRefusal why) noexcept;
-
 // The file that says under which faults each cycle of a program runs. Each cycle is one trial.
 //
 //     CycleHeader | CycleRow[rows], in the order of the cycles

@@ -33,11 +33,16 @@ struct HostNet {
   std::int64_t bytes() const noexcept { return kept_bytes - gone_bytes; }
 };
 
-// For each kind null when it is seen, otherwise the reason why it is not.
+// Why the library does not see a kind.
+enum class HostUnseen : std::uint8_t {
+  No,       // it does
+  NoHooks,  // the sanitizer in this process has no hooks for blocks
+  Other,    // functions of the same name, in the program or in another library, come before those of this one
+};
 struct HostBlind {
-  const char* heap = nullptr;
-  const char* mutexes = nullptr;
-  const char* libraries = nullptr;  // references made by dlopen
+  HostUnseen heap = HostUnseen::No;
+  HostUnseen mutexes = HostUnseen::No;
+  HostUnseen libraries = HostUnseen::No;  // references made by dlopen
 };
 
 struct HostWatchCalls {

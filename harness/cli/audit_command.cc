@@ -31,8 +31,6 @@ namespace {
 
 constexpr const char* kState = ".cuaudit";  // folder in the result directory: unfinished work, and what is known of finished cases
 
-constexpr const char* kNotYet = "the audit did not come to it";
-
 // A signal that arrived while no program ran; 0: none.
 int PendingSignal() {
   sigset_t asked;
@@ -85,7 +83,7 @@ class Audit {
     if (!inherited.ok()) return Refuse(inherited.status());
     inherited_ = ThatMatter(std::move(*inherited));
     for (std::size_t i = 0; i < cases_.size(); ++i) TakeFinished(i);
-    Status written = WriteIndex(kNotYet);
+    Status written = WriteIndex({{Detail::AuditNotYet}});
     std::vector<std::size_t> left;
     for (const std::size_t i : Order()) {
       if (seen_[i].line.empty()) {
@@ -110,7 +108,7 @@ class Audit {
       while (goes_on()) written = CarryOutAll(left, Step::SecondFaults);
       if (written.ok()) written = TellRest(left);
     }
-    if (written.ok() && signal_ != 0) written = WriteIndex("interrupted by " + SignalName(signal_) + " before its turn");
+    if (written.ok() && signal_ != 0) written = WriteIndex({{Detail::InterruptedBy, {SignalName(signal_)}}, {Detail::BeforeItsTurn}});
     if (!written.ok()) {
       Say(written.message());
       return written.exit();
@@ -191,14 +189,14 @@ class Audit {
       CaseSeen& seen = seen_[i];
       if (seen.line.empty()) {
         if (signal_ != 0) continue;
-        seen.row.not_run = "the budget was spent before its turn";
+        seen.row.not_run = Words({Detail::BudgetSpent});
         seen.line = cases_[i].name + ": not run: " + seen.row.not_run;
         seen.exit = Exit::Environment;
       }
       Status told = Tell(i);
       if (!told.ok()) return told;
     }
-    return WriteIndex(kNotYet);
+    return WriteIndex({{Detail::AuditNotYet}});
   }
 
   // A case that nobody asks for keeps its reports as well, as long as they hold.
@@ -255,8 +253,8 @@ class Audit {
       slowest_ = cases_[i].name;
     }
     signal_ = seen.signal;
-    if (signal_ != 0) seen.row.not_run = "interrupted by " + SignalName(signal_);
-    Status written = WriteIndex(kNotYet);
+    if (signal_ != 0) seen.row.not_run = Words({Detail::InterruptedBy, {SignalName(signal_)}});
+    Status written = WriteIndex({{Detail::AuditNotYet}});
     if (!written.ok()) return written;
     if (seen.complete) written = Finish(i);
     // What the budget has cut so far may go on, and is told at the end.
@@ -288,7 +286,7 @@ class Audit {
   }
 
   // `why` is said of selected cases that have no result yet.
-  Status WriteIndex(const std::string& why) const {
+  Status WriteIndex(const Details& why) const {
     report::AuditIndex index;
     index.generated = Timestamp();
     index.tool_version = std::string(ToolVersion());
@@ -298,7 +296,7 @@ class Audit {
     index.unused_suppressions = UnusedSuppressions(cases_, seen_);
     for (std::size_t i = 0; i < cases_.size(); ++i) {
       report::IndexedCase row = seen_[i].row;
-      if (row.reports.empty() && row.not_run.empty()) row.not_run = selected_[i] ? why : "not selected";
+      if (row.reports.empty() && row.not_run.empty()) row.not_run = selected_[i] ? Words(why) : Words({Detail::NotSelected});
       index.cases.push_back(std::move(row));
     }
     std::ostringstream text;

@@ -69,7 +69,7 @@ void CarryOutTrials(const Session& session, const SweepOptions& sweep, Rehearsal
     status = engine.PrepareOne(std::move(rehearsal), only);
   }
   if (status.ok()) {
-    if (engine.rehearsal().drifting) Say("warning: two fault-free runs differ at " + engine.rehearsal().drift);
+    if (engine.rehearsal().drifting) Say("warning: two fault-free runs differ at " + Words(engine.rehearsal().drift));
     if (engine.resumed() != 0)
       Say("going on: " + std::to_string(engine.resumed()) + " of " + std::to_string(engine.total()) + " trials are done");
     carried->nothing_anew = engine.Finished() && engine.resumed() != 0;

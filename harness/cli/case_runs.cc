@@ -28,10 +28,6 @@ std::uint64_t CountOf(const report::Run& run) {
       std::count_if(run.defects.begin(), run.defects.end(), [](const report::Defect& one) { return !report::IsSuppressed(one); }));
 }
 
-constexpr const char* kCut = "cut short by the budget";
-constexpr const char* kNoCycles = "the budget has no time for its cycles";
-constexpr const char* kCyclesNotYet = "the audit did not come to its cycles";
-
 // "2 new or changed places untried"
 std::string LeftOut(std::size_t places) {
   if (places == 0) return "all new and changed places tried";
@@ -149,7 +145,7 @@ class CaseRuns {
       seen.exit = Worse(seen.exit, part.exit);
       seen.complete = seen.complete && part.complete;
       seen.cut = seen.cut || part.cut;
-      const std::string cut = !part.cut ? "" : part.left_out.empty() ? kCut : kCut + (", " + part.left_out);
+      const std::string cut = !part.cut ? "" : Words({Detail::CutByBudget}) + (part.left_out.empty() ? "" : ", " + part.left_out);
       if (seen.row.left_out.empty() && part.cut) seen.row.left_out = in_front + cut;
       line += (line.empty() ? "" : "; ") + in_front + part.line + (part.cut ? "; " + cut : "");
     };
@@ -165,7 +161,7 @@ class CaseRuns {
       KeepCommon(cycles_->unused_suppressions, &seen.unused_suppressions);
     } else if (wants_cycles && signal_ == 0) {
       PartSeen left_out;
-      left_out.not_run = no_time_ ? kNoCycles : kCyclesNotYet;
+      left_out.not_run = Words({no_time_ ? Detail::NoTimeForCycles : Detail::CyclesNotYet});
       left_out.line = "left out";
       left_out.exit = Exit::Environment;
       left_out.cut = true;

@@ -66,10 +66,10 @@ Exit ExplainWord(const std::string& word) {
     Add(word, "reason", Filled(row.text, "[" + std::string(row.of) + "]"), about, row.advice, &page);
   }
   if (!page.empty()) return Print(page);
-  Say("--rule: '" + word +
-      "': expected an outcome, a verdict, a rule, a reason or a change: cuaudit list outcomes, verdicts, rules, missed, reasons or "
-      "changes");
-  return Exit::Usage;
+  return Refuse({Exit::Usage, OptionFlag{"--rule"},
+                 "'" + word +
+                     "': expected an outcome, a verdict, a rule, a reason or a change: cuaudit list outcomes, verdicts, rules, "
+                     "missed, reasons or changes"});
 }
 
 namespace {

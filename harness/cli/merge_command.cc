@@ -27,7 +27,7 @@ namespace cuaudit::harness {
 namespace {
 
 constexpr const char* kNoProject =
-    "--base: expected the plan of a cuaudit.toml; the report of one program is compared by cuaudit compare BASE REPORT";
+    "expected the plan of a cuaudit.toml; the report of one program is compared by cuaudit compare BASE REPORT";
 
 struct Merge {
   const Options& options;
@@ -178,7 +178,7 @@ class ProjectMerge {
   void AddCycles(std::size_t i, MergedCase* merged) const {
     const WrittenCycles* const cycles = CyclesOfCase(i);
     if (cycles == nullptr) {
-      merged->row.not_run = "the shard with its cycles is missing";
+      merged->row.not_run = Words({Detail::CyclesShardMissing});
       merged->line += "; cycles missing";
       merged->exit = Worse(merged->exit, Exit::Environment);
       return;
@@ -268,7 +268,7 @@ Exit MergeCommand(const Options& options) {
   if (!rounds.ok()) return Refuse(rounds.status());
   std::optional<AuditBase> base;
   if (!options.base.empty()) {
-    if (!rounds->front().project) return Refuse(Status(Exit::Usage, kNoProject));
+    if (!rounds->front().project) return Refuse(Status(Exit::Usage, OptionFlag{"--base"}, kNoProject));
     Result<AuditBase> read = AuditBase::Read(options);
     if (!read.ok()) return Refuse(read.status());
     base = std::move(*read);

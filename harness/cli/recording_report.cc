@@ -90,15 +90,17 @@ void AddGrowth(const Observation& seen, const std::string& again, SiteTexts* sit
 // would leave a clean report.
 void JudgeWithoutFindings(const Observation& seen, report::Run* run) {
   const bool found = !run->findings.empty();
-  std::string why;
-  if (run->totals.calls == 0) why = "the program never called the CUDA driver while it was recorded";
-  else if (!Whole(seen))
-    why = found ? "a part of the recording is missing" : "nothing is wrong in what the recording has, but a part of it is missing";
-  else if (run->mode == report::Mode::Run && !AllReachedTheirEnd(seen))
-    why = std::string(found ? "" : "nothing was done wrong, but ") +
-          "the program was killed or still runs: what it held is listed, not judged";
+  Details why;
+  if (run->totals.calls == 0) {
+    why = {{Detail::NeverCalled}};
+  } else if (!Whole(seen)) {
+    why = {{found ? Detail::PartMissing : Detail::RightAsFarAsSeen}};
+  } else if (run->mode == report::Mode::Run && !AllReachedTheirEnd(seen)) {
+    if (!found) why = {{Detail::NothingWrongBut}};
+    why.push_back({Detail::ListedNotJudged});
+  }
   run->outcome = why.empty() ? words::Outcome::Clean : words::Outcome::NotExercised;
-  if (!why.empty()) run->message.told = why;
+  if (!why.empty()) run->message.told = Words(why);
 }
 
 }  // namespace

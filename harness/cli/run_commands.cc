@@ -94,7 +94,7 @@ Exit RunCommand(const Options& options) {
 
   report::Run run = session->NewReport();
   DescribeRun(*seen, &run);
-  AddLeftBehind(ending, "they still are", &run);
+  AddLeftBehind(ending, Detail::TheyStillAre, &run);
   SiteTexts sites;
   sites.MarkRuntimeOwned(seen->journal, &seen->ledger);
   const bool as_expected = !ending.timed_out && ending.signal == 0 && ending.exit_status == subject.expected_exit;
@@ -138,18 +138,15 @@ bool ChooseCode(faults::Fault* fault) {
 Result<std::vector<report::Replayed>> ReadFaults(const Options& options) {
   std::vector<report::Replayed> faults;
   for (const std::string& text : options.fault) {
-    const std::string given = "--fault: '" + text + "': ";
+    const auto wrong = [&text](const std::string& what) { return Status(Exit::Usage, OptionFlag{"--fault"}, "'" + text + "': " + what); };
     faults::Fault fault;
     const faults::ParseError error = faults::ParseFault(text, &fault);
     const bool chosen = error.expected == faults::kExpectsCode && ChooseCode(&fault);
-    if (error.expected != nullptr && !chosen) {
-      return Status(Exit::Usage, given + "column " + std::to_string(error.column) + ": expected " + error.expected);
-    }
-    if (fault.follows && faults.empty()) return Status(Exit::Usage, given + "expected a fault before one that counts from it (#+N)");
-    if (fault.site != 0 && options.stacks == 0)
-      return Status(Exit::Usage, given + "expected --stacks from 1 with a fault addressed by site");
+    if (error.expected != nullptr && !chosen) return wrong("column " + std::to_string(error.column) + ": expected " + error.expected);
+    if (fault.follows && faults.empty()) return wrong("expected a fault before one that counts from it (#+N)");
+    if (fault.site != 0 && options.stacks == 0) return wrong("expected --stacks from 1 with a fault addressed by site");
     faults.push_back({chosen ? TextOf(fault) : text, chosen});
-    if (chosen) Say(given + "no error given, taken the likeliest documented one: " + faults.back().text);
+    if (chosen) Say("--fault: '" + text + "': no error given, taken the likeliest documented one: " + faults.back().text);
   }
   if (faults.size() > faults::kMaxFaults) {
     return Status(Exit::Usage, OptionFlag{"--fault"}, "expected at most " + std::to_string(faults::kMaxFaults) + " faults in one trial");

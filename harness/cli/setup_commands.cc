@@ -239,7 +239,7 @@ ProgramSeen WhatWasSeen(const Rehearsal& rehearsal, const Session& session, std:
   seen.threads = threads.size();
   seen.processes = processes.size();
   seen.cycles = run.facts().cycles.size();
-  if (rehearsal.drifting) seen.drift = rehearsal.drift;
+  if (rehearsal.drifting) seen.drift = Words(rehearsal.drift);
   seen.run_ms = run_ms;
   seen.host = HostOf(rehearsal.run.ledger);
   return seen;

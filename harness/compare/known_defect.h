@@ -20,6 +20,9 @@
 
 namespace cuaudit::harness {
 
+using words::Detail;
+using words::Details;
+
 // A way to fail in one function of the program.
 struct FailingWay {
   std::string call;
@@ -94,5 +97,15 @@ void AddFunctions(const KnownDefect& defect, std::set<std::string, std::less<>>*
 
 // "cuMemAlloc_v2" is cuMemAlloc.
 std::string_view WithoutVersion(std::string_view call);
+
+// How the command of `now`, or the environment that it was given, differs from that of `before`. Empty: it does not, or one of
+// them is unknown. A program counts by its file name, and so does any other absolute path, for releases lie in folders of their own.
+Details OtherCommand(const report::Run& before, const report::Run& now);
+
+// Of the settings of a run those that decide which defects it shows, in order.
+std::vector<std::string> SettingsThatShow(const report::Run& run);
+
+// Which setting of `now` hides the defect, or lacks it and would show it. Empty: none.
+Details HidingSetting(const KnownDefect& defect, const report::Run& now);
 
 }  // namespace cuaudit::harness

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "harness/compare/compare.h"
 #include "harness/defect/blame.h"
 #include "harness/defect/defects.h"
 #include "reports/audit_defects.h"
@@ -122,29 +121,8 @@ const report::Run* RunOf(const report::Case* of, report::Mode mode) {
 }
 
 std::string WhyNotThere(const report::Case* now, report::Mode mode) {
-  return now == nullptr ? "the case is gone" : "the case has no " + std::string(report::Name(mode));
-}
-
-const std::string* FormerName(const report::Case& one, const Base& base, const report::Audit& earlier, const report::Audit& head) {
-  std::set<std::string_view> fingerprints;
-  for (const report::Run& run : one.runs) {
-    for (const report::Defect& defect : run.defects) fingerprints.insert(defect.fingerprint);
-  }
-  for (const KnownRun& run : base.runs) {
-    if (run.case_name == one.name) return nullptr;
-  }
-  for (const KnownRun& known : base.runs) {
-    const report::Run* const now = RunOf(&one, known.mode);
-    if (now == nullptr || CaseOf(head, known.case_name) != nullptr) continue;
-    const report::Run* const was = RunOf(CaseOf(earlier, known.case_name), known.mode);
-    const bool commands = was != nullptr && !was->command.empty() && !now->command.empty();
-    const bool same =
-        commands ? OtherCommand(*was, *now).empty() : std::any_of(base.defects.begin(), base.defects.end(), [&](const KnownDefect& defect) {
-          return defect.case_name == known.case_name && fingerprints.contains(defect.fingerprint);
-        });
-    if (same) return &known.case_name;
-  }
-  return nullptr;
+  if (now == nullptr) return words::Words({Detail::CaseGone});
+  return words::Words({Detail::CaseHasNo, {std::string(report::Name(mode))}});
 }
 
 LookedFor::LookedFor(const report::Case* now, const report::Run* before, report::Mode mode) : run_(RunOf(now, mode)), before_(before) {
@@ -161,7 +139,7 @@ LookedFor::LookedFor(const report::Case* now, const report::Run* before, report:
   names_now_ = NamesOf(*run_);
   if (before_ != nullptr) {
     names_before_ = NamesOf(*before_);
-    why_ = OtherCommand(*before_, *run_);
+    why_ = Words(OtherCommand(*before_, *run_));
     renamed_ = Renamed(*before_, *run_);
   }
   if (!run_->sequence) return;
@@ -208,25 +186,26 @@ std::string LookedFor::WhyNot(const KnownDefect& defect) const {
   if (!why_.empty()) return why_;
   for (const auto why : {&LookedFor::WhyNotSeen, &LookedFor::WhyTooFewCycles, &LookedFor::WhyNotNamed, &LookedFor::WhyNotTried,
                          &LookedFor::WhyNotReplayed, &LookedFor::WhyNotAcquired}) {
-    if (std::string words = (this->*why)(defect); !words.empty()) return words;
+    if (const Details details = (this->*why)(defect); !details.empty()) return Words(details);
   }
   return {};
 }
 
 // Coverage tells the ways to fail on the way back, and not after which first fault. So it speaks for every pair of faults only when no
 // trial was left out. What the base left out for the program's sake could not show the defect there either.
-std::string LookedFor::WhyPairsNotTried(const KnownDefect& defect) const {
-  const std::string pairs = "it needs " + std::to_string(defect.shown_by.faults) + " faults in one trial, and ";
+Details LookedFor::WhyPairsNotTried(const KnownDefect& defect) const {
+  const words::DetailPart needs = {Detail::NeedsFaults, {std::to_string(defect.shown_by.faults)}};
+  const auto left_out = [&needs](Reason why) { return Details{needs, {Detail::TrialsLeftOut}, {Detail::LeftOutBecause, {Words(why)}}}; };
   for (const Reason why : kChoices) {
-    if (CountOf(*run_, why) != 0) return pairs + "trials were left out: " + words::Words(why);
+    if (CountOf(*run_, why) != 0) return left_out(why);
   }
   for (const Reason why : {Reason::SecondKilled, Reason::SecondNoStack}) {
     const std::uint64_t earlier = before_ == nullptr ? 0 : CountOf(*before_, why);
-    if (CountOf(*run_, why) > earlier) return pairs + "trials were left out: " + words::Words(why);
+    if (CountOf(*run_, why) > earlier) return left_out(why);
   }
-  if (run_->message.chosen) return pairs + "trials were left out";
+  if (run_->message.chosen) return {needs, {Detail::TrialsLeftOut}};
   if (defect.shown_by.faults <= 2 || most_faults_ >= defect.shown_by.faults) return {};
-  return pairs + "the report does not say that there were as many (--depth)";
+  return {needs, {Detail::DepthNotSaid}};
 }
 
 bool LookedFor::MayBe(const std::string& function, const std::string& before) const {
@@ -250,21 +229,21 @@ bool LookedFor::TriesAsManyPlaces(const FailingWay& way) const {
 
 // Places are counted, and nobody knows which of them is that of the base. So one that was left out, or whose fault never fired, may be it,
 // unless the base could not try such a place either: then its own is among those that were tried.
-std::string LookedFor::WhyPlaceNotTried(const FailingWay& way) const {
+Details LookedFor::WhyPlaceNotTried(const FailingWay& way) const {
   const bool as_many = TriesAsManyPlaces(way);
   for (const report::NotReached& row : run_->coverage->not_reached) {
     if (row.unwinding || row.call != way.call || row.code != way.code || row.how != way.how) continue;
     if (!MayBe(FunctionOf(row.stack), way.function)) continue;
     const bool chosen = std::find(kChoices.begin(), kChoices.end(), row.why) != kChoices.end();
     if (as_many && !chosen && more_not_reached_.at(KeyOf(row)) <= 0) continue;
-    return Describe(way) + " was not made to fail at each place: " + std::string(report::Words(row));
+    return {{Detail::NotAtEachPlace, {Describe(way), std::string(report::Words(row))}}};
   }
   return {};
 }
 
 // A trial that the program ended right after the fault shows no loss, and where nobody looked at the heap it may have unwound nothing.
-std::string LookedFor::WhyGivenUp(const FailingWay& way) const {
-  const std::string why = Describe(way) + " makes the program exit at once, and nobody looked at its heap (--host)";
+Details LookedFor::WhyGivenUp(const FailingWay& way) const {
+  Details why = {{Detail::ExitsAtOnce, {Describe(way)}}};
   if (!run_->sequence || run_->sequence->more_trials != 0) return why;
   const report::Sequence& sequence = *run_->sequence;
   const auto may_be = [&](const report::TriedCall& trial) {
@@ -273,86 +252,86 @@ std::string LookedFor::WhyGivenUp(const FailingWay& way) const {
     const report::CallPlace& place = sequence.places[sequence.calls[*trial.call].place];
     return !place.at || MayBe(std::string(PlainName(place.at->function)), way.function);
   };
-  return std::any_of(sequence.trials.begin(), sequence.trials.end(), may_be) ? why : std::string();
+  return std::any_of(sequence.trials.begin(), sequence.trials.end(), may_be) ? why : Details();
 }
 
 // Why the failing calls of a defect were not all made to fail again. Empty: they were.
-std::string LookedFor::WhyNotTried(const KnownDefect& defect) const {
+Details LookedFor::WhyNotTried(const KnownDefect& defect) const {
   if (defect.failing.empty() || run_->mode != report::Mode::Sweep) return {};
-  if (!run_->coverage || run_->coverage->tried.empty()) return "the report does not say which calls were made to fail";
+  if (!run_->coverage || run_->coverage->tried.empty()) return {{Detail::CallsNotSaid}};
   for (const FailingWay& way : defect.failing) {
     const auto found = tried_.find({way.call, way.code, way.how, way.unwinding});
-    if (found == tried_.end()) return Describe(way) + " was not made to fail";
+    if (found == tried_.end()) return {{Detail::NotMadeToFail, {Describe(way)}}};
     const auto same = found->second.find(way.function);
     if (same == found->second.end()) {
-      if (!renamed_.contains(way.function)) return Describe(way) + " was not made to fail";
+      if (!renamed_.contains(way.function)) return {{Detail::NotMadeToFail, {Describe(way)}}};
       continue;
     }
     // How often a call is made on the way back depends on how the program unwinds.
-    if (!way.unwinding && same->second < way.places) return Describe(way) + " was made to fail at fewer places";
+    if (!way.unwinding && same->second < way.places) return {{Detail::FailedAtFewer, {Describe(way)}}};
   }
   for (const FailingWay& way : defect.failing) {
     if (way.unwinding) continue;
-    if (std::string why = WhyPlaceNotTried(way); !why.empty()) return why;
+    if (Details why = WhyPlaceNotTried(way); !why.empty()) return why;
     const bool lost = defect.rule == report::Rule::Leak || defect.rule == report::Rule::Orphaned;
     if (!lost || !run_->message.abandoned) continue;
-    if (std::string why = WhyGivenUp(way); !why.empty()) return why;
+    if (Details why = WhyGivenUp(way); !why.empty()) return why;
   }
-  return defect.shown_by.faults > 1 ? WhyPairsNotTried(defect) : std::string();
+  return defect.shown_by.faults > 1 ? WhyPairsNotTried(defect) : Details();
 }
 
 // Why an audit with other settings does not look at what the defect is about.
-std::string LookedFor::WhyNotSeen(const KnownDefect& defect) const {
+Details LookedFor::WhyNotSeen(const KnownDefect& defect) const {
   const report::Run& now = *run_;
   const ShownBy& shown = defect.shown_by;
   const auto differs = [](std::string_view one, std::string_view other) { return !one.empty() && !other.empty() && one != other; };
-  const auto other = [](const std::string& what, std::string_view was, std::string_view is) {
-    return what + " is another one: " + std::string(is) + ", and the base has " + std::string(was);
+  const auto other = [](Detail what, std::string_view was, std::string_view is) -> Details {
+    return {{what, {std::string(is), std::string(was)}}};
   };
   if (const std::string_view driver = report::Name(now.driver.kind); differs(shown.driver, driver)) {
-    return other("the driver", shown.driver, driver);
+    return other(Detail::OtherDriver, shown.driver, driver);
   }
-  if (differs(shown.world, now.driver.world)) return other("the simulated driver", shown.world, now.driver.world);
-  if (now.scope == "pinned" && differs(shown.scope, now.scope)) return other("the scope", shown.scope, now.scope);
+  if (differs(shown.world, now.driver.world)) return other(Detail::OtherWorld, shown.world, now.driver.world);
+  if (now.scope == "pinned" && differs(shown.scope, now.scope)) return other(Detail::OtherScope, shown.scope, now.scope);
   for (const std::string& probe : shown.probes) {
     const std::vector<std::string>& probes = now.host.probes;
-    if (std::find(probes.begin(), probes.end(), probe) == probes.end()) return "nobody looked at " + probe + " (--host)";
+    if (std::find(probes.begin(), probes.end(), probe) == probes.end()) return {{Detail::NobodyLooked, {probe}}};
   }
   return HidingSetting(defect, now);
 }
 
 // A base goes on with more and more cycles while something grows, and a program that was repaired stops early. It has looked when it has
 // made as many as the base had when it first saw the growth. One that grows again goes on by itself, or is undecided.
-std::string LookedFor::WhyTooFewCycles(const KnownDefect& defect) const {
+Details LookedFor::WhyTooFewCycles(const KnownDefect& defect) const {
   if (run_->mode != report::Mode::Cycles) return {};
   const ShownBy& shown = defect.shown_by;
-  if (shown.cycles == 0) return "the baseline does not say how many cycles showed it";
+  if (shown.cycles == 0) return {{Detail::CyclesNotSaid}};
   const std::vector<std::uint64_t>& counts = run_->cycle_counts;
   const auto most = std::max_element(counts.begin(), counts.end());
   const std::uint64_t cycles = most == counts.end() ? 0 : *most;
   const std::uint64_t needed = shown.grown == 0 ? shown.cycles : shown.grown;
-  if (cycles < needed) return "fewer cycles were run: " + std::to_string(cycles) + ", and the base has " + std::to_string(needed);
+  if (cycles < needed) return {{Detail::FewerCycles, {std::to_string(cycles), std::to_string(needed)}}};
   for (const report::Finding& note : run_->notes) {
     const bool same =
         note.acquired.call == defect.call && std::find(defect.kinds.begin(), defect.kinds.end(), note.kind) != defect.kinds.end();
-    if (same && note.rule == report::Rule::Undecided) return "what " + defect.call + " acquires grows, and may be a leak";
+    if (same && note.rule == report::Rule::Undecided) return {{Detail::GrowsMayLeak, {defect.call}}};
   }
   return {};
 }
 
 // A defect of a program without function names is not found again in one that has them, nor the other way round.
-std::string LookedFor::WhyNotNamed(const KnownDefect& defect) const {
+Details LookedFor::WhyNotNamed(const KnownDefect& defect) const {
   const auto no_name = [](const FailingWay& way) { return way.function.empty(); };
   const bool in_defect =
       !defect.stack.empty() || !defect.blame.empty() || !std::all_of(defect.failing.begin(), defect.failing.end(), no_name);
   const bool before = in_defect || names_before_.some;
-  if (!before && names_now_.some && !defect.call.empty() && defect.call.front() != '(') return "the base has no function names";
-  if (in_defect && names_now_.any && !names_now_.some) return "the report has no function names";
+  if (!before && names_now_.some && !defect.call.empty() && defect.call.front() != '(') return {{Detail::BaseHasNoNames}};
+  if (in_defect && names_now_.any && !names_now_.some) return {{Detail::ReportHasNoNames}};
   return {};
 }
 
 // A replay looks for what its own faults can show.
-std::string LookedFor::WhyNotReplayed(const KnownDefect& defect) const {
+Details LookedFor::WhyNotReplayed(const KnownDefect& defect) const {
   if (defect.failing.empty() || run_->mode != report::Mode::Replay) return {};
   const std::vector<report::Replayed>& faults = run_->faults;
   const bool same = before_ != nullptr && SameFaults(*before_, *run_);
@@ -361,26 +340,26 @@ std::string LookedFor::WhyNotReplayed(const KnownDefect& defect) const {
     const auto end = way.unwinding || faults.empty() ? faults.end() : begin + 1;
     bool made = std::any_of(begin, end, [&way](const report::Replayed& fault) { return IsFault(fault.text, way); });
     if (made && !way.unwinding) made = run_->sequence && !way.function.empty() ? HitIn(*run_->sequence, way) : same;
-    if (!made) return Describe(way) + " was not made to fail";
+    if (!made) return {{Detail::NotMadeToFail, {Describe(way)}}};
   }
   if (faults.size() >= defect.shown_by.faults) return {};
-  return "it needs " + std::to_string(defect.shown_by.faults) + " faults in one trial";
+  return {{Detail::NeedsFaults, {std::to_string(defect.shown_by.faults)}}};
 }
 
 // A program that does not come to the place where something was lost says nothing about it. What only a way back acquires is not in the
 // fault-free run of the base either.
-std::string LookedFor::WhyNotAcquired(const KnownDefect& defect) const {
+Details LookedFor::WhyNotAcquired(const KnownDefect& defect) const {
   using report::Rule;
   if (run_->mode == report::Mode::Run && defect.rule == Rule::LeftAtExit && !run_->live.empty()) {
     for (const std::string& kind : defect.kinds) {
       const auto acquired = [&kind](const report::LiveRow& row) { return row.kind == kind && row.acquired != 0; };
-      if (std::none_of(run_->live.begin(), run_->live.end(), acquired)) return "no " + kind + " is acquired any more";
+      if (std::none_of(run_->live.begin(), run_->live.end(), acquired)) return {{Detail::NoKindAcquired, {kind}}};
     }
   }
   if ((defect.rule != Rule::Leak && defect.rule != Rule::Orphaned) || !IsDriverCall(defect.call)) return {};
   const std::string_view call = WithoutVersion(defect.call);
   if (MakesCall(run_, call).value_or(true) || !MakesCall(before_, call).value_or(true)) return {};
-  return defect.call + " is not made any more";
+  return {{Detail::CallNotMade, {defect.call}}};
 }
 
 }  // namespace cuaudit::harness

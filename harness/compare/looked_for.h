@@ -17,17 +17,11 @@
 
 namespace cuaudit::harness {
 
-struct Base;  // compare.h
-
 const report::Case* CaseOf(const report::Audit& audit, const std::string& name);
 const report::Run* RunOf(const report::Case* of, report::Mode mode);
 
 // Why the run of that mode is not in the new audit. `now`: null: the case is gone.
 std::string WhyNotThere(const report::Case* now, report::Mode mode);
-
-// The case of the base that is gone and that `one` may be renamed from: same command or, where a command is unknown as in a baseline file,
-// a shared fingerprint. `earlier`: the base, empty for a baseline file. Null: none, or the base has a case of that name.
-const std::string* FormerName(const report::Case& one, const Base& base, const report::Audit& earlier, const report::Audit& head);
 
 // One run of the new audit, and the same of the base.
 class LookedFor {
@@ -55,16 +49,16 @@ class LookedFor {
   static TriedPlaces TriedIn(const report::Coverage& coverage);
   static RowKey KeyOf(const report::NotReached& row);
 
-  std::string WhyNotTried(const KnownDefect& defect) const;
-  std::string WhyPlaceNotTried(const FailingWay& way) const;
+  Details WhyNotTried(const KnownDefect& defect) const;
+  Details WhyPlaceNotTried(const FailingWay& way) const;
   bool TriesAsManyPlaces(const FailingWay& way) const;
-  std::string WhyGivenUp(const FailingWay& way) const;
-  std::string WhyPairsNotTried(const KnownDefect& defect) const;
-  std::string WhyNotReplayed(const KnownDefect& defect) const;
-  std::string WhyNotSeen(const KnownDefect& defect) const;
-  std::string WhyTooFewCycles(const KnownDefect& defect) const;
-  std::string WhyNotNamed(const KnownDefect& defect) const;
-  std::string WhyNotAcquired(const KnownDefect& defect) const;
+  Details WhyGivenUp(const FailingWay& way) const;
+  Details WhyPairsNotTried(const KnownDefect& defect) const;
+  Details WhyNotReplayed(const KnownDefect& defect) const;
+  Details WhyNotSeen(const KnownDefect& defect) const;
+  Details WhyTooFewCycles(const KnownDefect& defect) const;
+  Details WhyNotNamed(const KnownDefect& defect) const;
+  Details WhyNotAcquired(const KnownDefect& defect) const;
 
   const report::Run* const run_;
   const report::Run* const before_;

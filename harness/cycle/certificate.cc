@@ -140,7 +140,7 @@ class Certifier {
 report::Finding GrowthOf(const report::Meter& row, const std::string& reproduce) {
   report::Finding finding;
   finding.rule = Rule::Growth;
-  finding.title = "the meter stood higher after every block of cycles than after the one before";
+  finding.title = Words({Detail::HigherAfterEach});
   finding.kind = row.name;
   finding.count = 1;
   finding.bytes = static_cast<std::uint64_t>(row.per_cycle + 0.5);
@@ -201,10 +201,10 @@ Status Certify(const Subject& subject, const WorkDir& dir, const CertificateOpti
     Status certified = certifier.FromCycles(std::move(seen), &arms);
     if (!certified.ok()) return certified;
   } else if (seen.cycles != 0) {
-    const std::string needed = std::to_string(seen.cycles) + " cycles, and " + std::to_string(options.warm_up) + " to warm up and " +
-                               std::to_string(kBlocks) + " more are needed";
-    const std::string how = takes_count ? ": --n 1," + std::to_string(options.warm_up + kBlocks) + " or --detect" : "";
-    meters.absent = {{"all", {Reason::TooFewCycles, needed + how}}};
+    Details needed = {
+        {Detail::CyclesNeeded, {std::to_string(seen.cycles), std::to_string(options.warm_up), std::to_string(std::uint64_t{kBlocks})}}};
+    if (takes_count) needed.push_back({Detail::CyclesOrDetect, {std::to_string(options.warm_up + kBlocks)}});
+    meters.absent = {{"all", {Reason::TooFewCycles, Words(needed)}}};
   } else if (options.detect != 0 && hosted) {
     meters.of_runs = true;
     Status certified = certifier.FromRuns(&arms);

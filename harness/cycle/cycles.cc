@@ -102,7 +102,7 @@ class Cycles {
 
   RunMeters Describe(report::Run* run) const {
     DescribeRun(*last_, run);
-    AddLeftBehind(last_->ending, "they were ended", run);
+    AddLeftBehind(last_->ending, Detail::TheyWereEnded, run);
     if (stopped_ != 0) ++run->totals.skipped[{words::Reason::CyclesStopped, std::to_string(stopped_)}];
     return ReadMeters(*last_);
   }

@@ -21,13 +21,10 @@
 namespace cuaudit::harness {
 namespace {
 
-bool IsLeft(const Object& object) {
-  return object.state != State::Released && !IsHost(object) && driver::DiesWithOf(object.kind) != driver::DiesWith::Parent;
-}
-
 void CountLeft(const Ledger& ledger, DefectShown* shown) {
   for (const Object& object : ledger.objects) {
-    if (IsLeft(object)) shown->left[static_cast<std::size_t>(object.kind)] += object.references;
+    if (object.state == State::Released || IsHost(object) || driver::DiesWithOf(object.kind) == driver::DiesWith::Parent) continue;
+    shown->left[static_cast<std::size_t>(object.kind)] += object.references;
   }
 }
 

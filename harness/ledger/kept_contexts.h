@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-// kept_contexts.h: the contexts that a run keeps, by process, and how many descriptors a genuine driver holds open for them.
+// kept_contexts.h: the contexts that a run keeps, how many descriptors a genuine driver holds open for them, and what ends with them.
 //
-//   Owns      nothing; a KeptContexts points into the ledger.
+//   Owns      nothing; a KeptContexts and an UndestroyedContexts point into the ledger.
 //   Source    seen on an H200: two events and both ends of a pipe for each context, opened past the wrappers.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "faults/journal/layout.h"
@@ -26,5 +28,19 @@ struct KeptContexts {
 
 // Number of event and pipe descriptors that the driver of this run opens for that many contexts. The simulated driver opens none.
 [[nodiscard]] std::uint64_t DescriptorsOf(const faults::JournalHeader& header, std::size_t contexts);
+
+// Contexts that the program made itself and could not destroy, because the plan refused that; and what they would have taken along.
+//
+// What the program leaves to the end of its own context is not lost (relied_on_context). When the plan refuses that end, it is left for the
+// same reason as the context: no program can do better at that point.
+class UndestroyedContexts {
+ public:
+  explicit UndestroyedContexts(const Ledger& ledger);
+  // The refused destruction that would have taken the live object along; null for none.
+  [[nodiscard]] const Site* EndOf(const Object& object) const;
+
+ private:
+  std::map<std::pair<std::uint32_t, std::uint64_t>, const Object*> contexts_;  // by process and handle
+};
 
 }  // namespace cuaudit::harness

@@ -127,7 +127,11 @@ std::string Diversion::UndivertedDriver() {
 
 driver::DriverRef Diversion::Current() noexcept { return current; }
 
-bool Diversion::present() noexcept { return DropIn() != nullptr && Divert(current); }
+Details Diversion::NoStepCalled() {
+  Details why = {{Detail::NoStepCalled}};
+  if (DropIn() == nullptr || !Divert(current)) why.push_back({Detail::ByNameUnseen});
+  return why;
+}
 
 const void* Diversion::DropInCode() noexcept { return reinterpret_cast<const void*>(DropIn()); }
 

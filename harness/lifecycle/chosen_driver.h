@@ -13,6 +13,7 @@
 
 #include "faults/driver/driver_ref.h"
 #include "faults/journal/record.h"
+#include "harness/ledger/rules.h"
 #include "harness/process/status.h"
 #include "include/cuaudit/lifecycle.h"
 
@@ -38,7 +39,7 @@ bool DriverIsHere(AuditedDriver wished, Audit* audit);
 //
 //   Owns      the drop-in's diversion, for its lifetime. The newest one is in force; when it ends, the one before is in force again.
 //   Threads   made and destroyed by one thread, while no other thread is inside a driver call.
-//   Errors    without the drop-in, or with one built from other headers, nothing is diverted: present() says so.
+//   Errors    without the drop-in, or with one built from other headers, nothing is diverted: NoStepCalled() says so.
 //   Source    faults/interpose exports cuaudit_divert, cuaudit_undiverted and cuaudit_simulates.
 
 class Diversion {
@@ -54,8 +55,8 @@ class Diversion {
   static std::string UndivertedDriver();
   // The driver of the current diversion; a null table without one.
   static driver::DriverRef Current() noexcept;
-  // True when the drop-in is present and was built from the same table.
-  static bool present() noexcept;
+  // What to say of steps that made no driver call.
+  static Details NoStepCalled();
   // An address in the drop-in, and the path of its file; null when there is none.
   static const void* DropInCode() noexcept;
   static const char* DropInPath() noexcept;

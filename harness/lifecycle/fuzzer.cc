@@ -119,7 +119,7 @@ FuzzTrial Fuzzer::Parts::Judge(FuzzTrial trial) {
 }
 
 Fuzzer::Fuzzer(Lifecycle lifecycle, FuzzOptions options) : parts_(std::make_unique<Parts>(std::move(lifecycle), options)) {
-  Status status = AddBenign(parts_->lifecycle.benign(), kBenignSource, &parts_->benign);
+  Status status = AddBenignOf(parts_->lifecycle, &parts_->benign);
   Result<TrialWorld::Pointer> world = TrialWorld::Open(AuditedDriver::Simulated, false);
   if (status.ok() && !world.ok()) status = world.status();
   if (!status.ok()) {

@@ -103,14 +103,15 @@ HostAudit::~HostAudit() {
 std::vector<Because> HostAudit::unmetered() const {
   std::vector<Because> reasons;
   if (records_ == nullptr) {
-    const std::string why = genuine_ ? "a genuine driver's own are among them" : why_no_records_;
-    reasons.push_back({Reason::NotByPlace, why});
+    reasons.push_back({Reason::NotByPlace, Words({genuine_ ? Detail::GenuineAmongThem : why_no_records_})});
   } else {
     const HostBlind& blind = records_->blind();
-    if (blind.heap != nullptr) reasons.push_back({Reason::NoBlocks, blind.heap});
-    if (blind.mutexes != nullptr) reasons.push_back({Reason::NoMutexes, blind.mutexes});
+    const auto stands_in_for = [](const char* name) { return Words({Detail::StandsInFor, {name}}); };
+    if (blind.heap == HostUnseen::NoHooks) reasons.push_back({Reason::NoBlocks, Words({Detail::NoSanitizerHooks})});
+    if (blind.heap == HostUnseen::Other) reasons.push_back({Reason::NoBlocks, Words({Detail::OwnAllocatorFirst})});
+    if (blind.mutexes != HostUnseen::No) reasons.push_back({Reason::NoMutexes, stands_in_for("pthread_mutex_init")});
     if ((records_->View().header().flags.load() & faults::kMutexesDropped) != 0) reasons.push_back({Reason::MutexesBeyondApi});
-    if (blind.libraries != nullptr) reasons.push_back({Reason::NoLibraries, blind.libraries});
+    if (blind.libraries != HostUnseen::No) reasons.push_back({Reason::NoLibraries, stands_in_for("dlopen")});
   }
   if (genuine_) reasons.push_back({Reason::GenuineHeap, std::string(faults::Name(HostMeter::HeapBytes))});
   return reasons;

@@ -175,7 +175,7 @@ HostGrown GrownByPlace(const Lifecycle& lifecycle, const CycleOptions& options, 
   (*world)->Run(lifecycle, faults::Plan(), Stacks::None, cycles, metering, &trace);
   grown.host = records->View();
   if (spans.size() != cycles || trace.first_failed != 0 || !AllWasSeen(*records, spans)) {
-    grown.why_not = trace.first_failed != 0 ? "run again for their call stacks, a cycle fails" : kMoreThanFollowed;
+    grown.why_not = Words({trace.first_failed != 0 ? Detail::FailsWithStacks : Detail::MoreThanFollowed});
     return grown;
   }
   HostFold fold;

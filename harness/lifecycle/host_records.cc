@@ -13,7 +13,7 @@ using driver::Kind;
 using faults::HostCall;
 using faults::Record;
 
-HostRecords* HostRecords::Begin(std::string* why) {
+HostRecords* HostRecords::Begin(Detail* why) {
   // Never destroyed, because a thread of the program may be writing a record.
   static HostRecords* const records = [] {
     auto made = std::make_unique<HostRecords>();
@@ -25,12 +25,12 @@ HostRecords* HostRecords::Begin(std::string* why) {
     return made->journal_.Open(options, false) == nullptr ? made.release() : nullptr;
   }();
   if (records == nullptr) {
-    *why = "cuaudit's host drop-in is not in this process (CMake: cuaudit::host, or LD_PRELOAD)";
+    *why = Detail::NoHostDropIn;
     return nullptr;
   }
   records->blind_ = {};
   if (records->calls_->begin(&records->journal_.journal()->header(), &records->blind_)) return records;
-  *why = "cuaudit's host drop-in writes to the journal of the command that started this process";
+  *why = Detail::HostDropInTaken;
   return nullptr;
 }
 

@@ -42,7 +42,7 @@ namespace cuaudit::harness {
 class HostRecords {
  public:
   // Null when the drop-in is not in this process or already writes to another journal; `why` says which.
-  static HostRecords* Begin(std::string* why);
+  static HostRecords* Begin(Detail* why);
   void End() noexcept { calls_->end(); }
 
   const HostBlind& blind() const noexcept { return blind_; }
@@ -139,7 +139,7 @@ class HostAudit {
   bool alone() const noexcept;
   // Null when the host drop-in is not used; unmetered() says why.
   HostRecords* records() const noexcept { return records_; }
-  bool sees_blocks() const noexcept { return records_ != nullptr && records_->blind().heap == nullptr; }
+  bool sees_blocks() const noexcept { return records_ != nullptr && records_->blind().heap == HostUnseen::No; }
   // What no probe in this process can see.
   std::vector<Because> unmetered() const;
 
@@ -147,7 +147,7 @@ class HostAudit {
   bool wanted_;
   bool genuine_;
   HostRecords* records_ = nullptr;
-  std::string why_no_records_;
+  Detail why_no_records_{};
   std::uint64_t entered_ = 0;
   std::vector<std::unique_ptr<char[]>> taken_;  // TakeCachedBlocks
 };
@@ -260,7 +260,6 @@ bool AllWasSeen(const HostRecords& records, const std::vector<HostSpan>& spans);
 // True when some cycle after the warm-up kept something, or misused a mutex.
 bool MayGrow(const HostRecords& records, const std::vector<HostSpan>& spans, std::uint32_t warm_up);
 
-inline constexpr char kMoreThanFollowed[] = "more at once than are followed";
 struct HostGrown {
   faults::JournalView host;
   std::vector<TrialFinding> findings;  // rules growth, bounded, mutex_freed and mutex_locked

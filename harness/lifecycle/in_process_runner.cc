@@ -88,8 +88,7 @@ Result<Rehearsal> InProcessRunner::Rehearse() {
     AddRun(std::move(*run), sites_, &rehearsal);
   }
   if (rehearsal.run.ledger.facts.calls.empty()) {
-    return Status::NotExercised(std::string("no step called the driver") +
-                                (Diversion::present() ? "" : ": calls of cu* functions by name are seen with the drop-in library only"));
+    return Status::NotExercised(Words(Diversion::NoStepCalled()));
   }
   rehearsal.grown = grown_;
   ForgetEqualRuns(&rehearsal);

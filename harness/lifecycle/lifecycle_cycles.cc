@@ -99,7 +99,7 @@ std::string AddHost(const HostAudit& host, const std::vector<HostChange>& change
   std::erase_if(growth.findings, [&](const MeterFinding& one) { return IsTold(one, places, placed, host.sees_blocks()); });
   audit->unmetered.insert(audit->unmetered.end(), growth.unmetered.begin(), growth.unmetered.end());
   found->meters = std::move(growth.findings);
-  return growth.certificate.empty() ? "" : "; a leak of that many bytes a cycle would have been seen: " + growth.certificate;
+  return growth.certificate;
 }
 
 Observation Observed(const faults::JournalView& journal) {
@@ -257,7 +257,7 @@ void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit*
   GoOn(lifecycle, options, host, &found, audit);
   HostGrown places;
   if (host.records() != nullptr && !AllWasSeen(*host.records(), spans)) {
-    places.why_not = kMoreThanFollowed;
+    places.why_not = Words({Detail::MoreThanFollowed});
   } else if (host.records() != nullptr && MayGrow(*host.records(), spans, options.warm_up)) {
     places = GrownByPlace(lifecycle, options, host.sees_blocks() && found.open.empty(), host.records());
   }
@@ -280,14 +280,14 @@ void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit*
   AddFaultFree(texts, notes, lifecycle.name(), audit);
   if (run.ledger.facts.calls.empty()) {
     audit->outcome = AuditOutcome::NotExercised;
-    audit->message = std::string("no step called the driver") +
-                     (Diversion::present() ? "" : ": calls of cu* functions by name are seen with the drop-in library only");
+    audit->message = Words(Diversion::NoStepCalled());
   } else if (audit->findings.empty() && Undecided(found).places != 0) {
     audit->outcome = AuditOutcome::NotExercised;
     audit->message = report::Describe(Undecided(found));
   } else if (audit->findings.empty()) {
     audit->outcome = AuditOutcome::Clean;
-    audit->message = std::to_string(cycles) + " cycles, nothing grew" + certificate;
+    audit->message = Words({Detail::NothingGrew, {std::to_string(cycles)}});
+    if (!certificate.empty()) words::Add({Detail::WouldBeSeen, {certificate}}, &audit->message);
   } else {
     audit->outcome = AuditOutcome::Findings;
   }

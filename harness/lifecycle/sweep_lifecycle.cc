@@ -123,22 +123,20 @@ void Conclude(bool may_drift, const report::Run& run, Audit* audit) {
     audit->outcome = AuditOutcome::Findings;
   } else if (audit->fired == 0 || audit->fired != audit->trials) {
     audit->outcome = AuditOutcome::NotExercised;
-    audit->message = audit->trials == 0 ? "no call of the lifecycle can fail"
-                                        : std::to_string(audit->trials - audit->fired) + " of " + std::to_string(audit->trials) +
-                                              " planned faults did not fire";
+    const std::vector<std::string> of = {std::to_string(audit->trials - audit->fired), std::to_string(audit->trials)};
+    audit->message = Words({audit->trials == 0 ? Detail::NothingCanFail : Detail::SomeDidNotFire, of});
   } else if (!audit->drift.empty() && !may_drift) {
     audit->outcome = AuditOutcome::NotExercised;
-    audit->message =
-        "two fault-free runs differ, so what a trial does may not be the fault's (SweepOptions::may_drift judges it all the same)";
+    audit->message = Words({Detail::MayNotBeTheFaults});
   } else if (run.message.coverage && run.message.coverage->some < run.message.coverage->all) {
     audit->outcome = AuditOutcome::NotExercised;
     audit->message = report::Explanation(run);
   } else {
     audit->outcome = AuditOutcome::Clean;
-    audit->message = std::to_string(audit->fired) + " faults fired, each unwound cleanly";
+    audit->message = Words({Detail::EachUnwound, {std::to_string(audit->fired)}});
     std::uint64_t pruned = 0;
     for (const auto& [reason, count] : audit->pruned) pruned += count;
-    if (pruned != 0) audit->message += "; " + std::to_string(pruned) + " pruned as equal (SweepOptions::prune = Prune::None tries them)";
+    if (pruned != 0) words::Add({Detail::PrunedAsEqual, {std::to_string(pruned)}}, &audit->message);
   }
 }
 
@@ -182,6 +180,11 @@ Status KeepTrial(const std::string& directory, const std::vector<std::string>& o
 
 }  // namespace
 
+Status AddBenignOf(const Lifecycle& lifecycle, std::vector<Benign>* declared) {
+  const Status added = AddBenign(lifecycle.benign(), declared);
+  return added.ok() ? added : Status(added.exit(), "Lifecycle::Benign: " + added.message());
+}
+
 void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& options, const std::vector<std::string>& only, Audit* audit) {
   audit->lifecycle = lifecycle.name();
   Options asked;
@@ -189,7 +192,7 @@ void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
   if (!status.ok()) return Fail(status, audit);
   Result<harness::SweepOptions> engine_options = SweepOptionsOf(asked);
   if (!engine_options.ok()) return Fail(engine_options.status(), audit);
-  status = AddBenign(lifecycle.benign(), kBenignSource, &engine_options->benign);
+  status = AddBenignOf(lifecycle, &engine_options->benign);
   if (!status.ok()) return Fail(status, audit);
   Suppressions suppressions;
   if (!asked.suppressions.empty()) {
@@ -218,7 +221,7 @@ void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
   audit->driver = runner.driver();
   if (!rehearsal.ok()) return Fail(rehearsal.status(), audit);
   audit->calls = rehearsal->run.ledger.facts.calls.size();
-  if (!rehearsal->same_work) audit->drift = rehearsal->drift;
+  if (!rehearsal->same_work) audit->drift = Words(rehearsal->drift);
 
   SweepEngine engine(&runner, dir ? &*dir : nullptr, *engine_options, ReproductionOf(lifecycle.name()), SitesOfThread());
   const std::uint64_t subject = dir ? SubjectOf(lifecycle, how, runner, *rehearsal) : 0;

@@ -19,7 +19,8 @@ namespace cuaudit::harness {
 // `only` holds the faults of the one trial to run; empty: all trials.
 void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& options, const std::vector<std::string>& only, Audit* audit);
 
-inline constexpr char kBenignSource[] = "Lifecycle::Benign";  // named where a declaration cannot be read
+// Adds what the lifecycle declares benign; an error says that it comes from there.
+Status AddBenignOf(const Lifecycle& lifecycle, std::vector<Benign>* declared);
 
 // Checks in one world whether a lifecycle leaves more behind after ten cycles than after one, by kind and place.
 //

@@ -237,8 +237,8 @@ Audit Watch::End(const std::string& name) {
     return audit;
   }
   audit.outcome = !audit.findings.empty() ? AuditOutcome::Findings : audit.calls == 0 ? AuditOutcome::NotExercised : AuditOutcome::Clean;
-  if (audit.outcome == AuditOutcome::Clean) audit.message = "nothing is left";
-  if (audit.outcome == AuditOutcome::NotExercised) audit.message = "no driver call was made";
+  if (audit.outcome == AuditOutcome::Clean) audit.message = harness::Words({harness::Detail::NothingLeft});
+  if (audit.outcome == AuditOutcome::NotExercised) audit.message = harness::Words({harness::Detail::NoCallMade});
   return audit;
 }
 

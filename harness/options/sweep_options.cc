@@ -28,9 +28,9 @@ Result<std::uint64_t> ParsePercent(const std::string& text) {
 
 }  // namespace
 
-Status AddBenign(const std::vector<std::string>& texts, std::string_view source, std::vector<Benign>* declared) {
+Status AddBenign(const std::vector<std::string>& texts, std::vector<Benign>* declared) {
   for (const std::string& text : texts) {
-    Result<Benign> benign = ParseBenign(text, source);
+    Result<Benign> benign = ParseBenign(text);
     if (!benign.ok()) return benign.status();
     const bool again = std::any_of(declared->begin(), declared->end(), [&](const Benign& one) { return one.text == text; });
     if (!again) declared->push_back(std::move(*benign));
@@ -50,8 +50,8 @@ Result<SweepOptions> SweepOptionsOf(const Options& options) {
   sweep.judge.abandoned_is_leak = options.abandoned_is_leak;
   sweep.judge.exit_is_said = options.strict_exit;
   sweep.judge.own_orphans_count = options.orphans == "finding";
-  Status benign = AddBenign(options.benign, "--benign", &sweep.benign);
-  if (!benign.ok()) return benign;
+  const Status benign = AddBenign(options.benign, &sweep.benign);
+  if (!benign.ok()) return Status(benign.exit(), OptionFlag{"--benign"}, benign.message());
   if (!options.coverage_at_least.empty()) {
     const Result<std::uint64_t> tenths = ParsePercent(options.coverage_at_least);
     if (!tenths.ok()) return tenths.status();

@@ -19,8 +19,8 @@ namespace cuaudit::harness {
 
 Result<SweepOptions> SweepOptionsOf(const Options& options);
 
-// Adds each declaration that is not there yet. An error names `source`.
-Status AddBenign(const std::vector<std::string>& texts, std::string_view source, std::vector<Benign>* declared);
+// Adds each declaration that is not there yet. An error does not say where the texts come from.
+Status AddBenign(const std::vector<std::string>& texts, std::vector<Benign>* declared);
 
 // The time that --budget allows.
 //

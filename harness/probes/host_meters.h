@@ -69,6 +69,7 @@ class CycleMeters {
 
 using faults::HostBlind;
 using faults::HostNet;
+using faults::HostUnseen;
 using faults::HostWatchCalls;
 
 // `digest` is driver::TableDigest() of this build.

@@ -290,9 +290,9 @@ void SweepEngine::ReportDrift(Groups* groups, report::Run* run) {
   text.rule = Rule::Drifting;
   report::Finding note;
   note.rule = text.rule;
-  note.title = rehearsal_->same_work ? "threads take turns in another order from run to run, so " : "two fault-free runs differ, so ";
-  note.title += by_site_ ? "faults are addressed by call stack" : "the n-th call may be another one in each trial";
-  note.where = rehearsal_->drift;
+  note.title =
+      Words(Details{{rehearsal_->same_work ? Detail::TurnsVary : Detail::RunsDiffer}, {by_site_ ? Detail::ByStack : Detail::ByCount}});
+  note.where = Words(rehearsal_->drift);
   note.fingerprint = groups->fingerprints.Claim(Fingerprint(text, std::nullopt));
   note.reproduce = ReproduceLine(reproduction_, {});
   run->notes.push_back(std::move(note));

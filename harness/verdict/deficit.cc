@@ -94,19 +94,6 @@ void AddCounted(const Rehearsed& rehearsal, const Evidence& trial, std::vector<T
   }
 }
 
-// cuMemFree, cuMemFreeAsync and cuMemFreeHost answer SUCCESS to null, as free() does. README.md has the table.
-bool MayBeNull(BaseId base) { return base == BaseId::MemFree || base == BaseId::MemFreeAsync || base == BaseId::MemFreeHost; }
-
-bool ReleasesNull(const Record& record) {
-  const driver::EffectRow& row = driver::EffectOf(BaseOf(record));
-  const bool release = row.effect == Effect::Releases || row.effect == Effect::ReleasesCounted || row.effect == Effect::ReleasesRange ||
-                       row.effect == Effect::DestroysContext;
-  if (!release || row.object < 0 || ArgumentAt(record, row.object) != 0) return false;
-  if (row.kind == Kind::Callback || MayBeNull(row.base)) return false;  // the handle of a callback is a number that the driver chooses
-  const Outcome outcome = OutcomeOf(record);
-  return outcome == Outcome::Succeeded || outcome == Outcome::Failed || outcome == Outcome::Unfinished;
-}
-
 // A clean-up that destroys without looking does so in the fault-free run, too. Its caller does not matter.
 void AddNulls(const Rehearsed& rehearsal, const Evidence& trial, std::vector<TrialFinding>* violations) {
   for (const std::uint32_t index : trial.own_calls()) {
@@ -125,14 +112,6 @@ void AddDeficits(const Rehearsed& rehearsal, const Evidence& trial, std::vector<
   AddNulls(rehearsal, trial, violations);
   if (trial.facts().of_host == 0 || !trial.saw_host() || !rehearsal.run().saw_host()) return;
   for (TrialFinding& one : ClosedByWrongOwner(rehearsal.closes(), trial)) Merge(std::move(one), violations);
-}
-
-std::set<std::uint64_t> NullReleasesOf(const Evidence& run) {
-  std::set<std::uint64_t> callers;
-  for (const std::uint32_t index : run.facts().calls) {
-    if (ReleasesNull(run.record(index))) callers.insert(CallerKey(*run.journal, SiteOf(run.record(index))));
-  }
-  return callers;
 }
 
 bool MayGiveTooMuch(const Evidence& run) {

@@ -6,8 +6,6 @@
 // README.md ("Less than the fault-free run") says what counts, and what is no finding.
 #pragma once
 
-#include <cstdint>
-#include <set>
 #include <vector>
 
 #include "harness/verdict/evidence/evidence.h"
@@ -20,9 +18,6 @@ class Rehearsed;
 // Adds findings of the rules deficit and null_released to what the trial did wrong. Where the ledger has blamed a later call for the same
 // loss (the owner's release finds nothing left), the finding moves to the call that took it.
 void AddDeficits(const Rehearsed& rehearsal, const Evidence& trial, std::vector<TrialFinding>* violations);
-
-// Callers (CallerKey) of the calls that release null.
-[[nodiscard]] std::set<std::uint64_t> NullReleasesOf(const Evidence& run);
 
 // False when none of the calls can be a deficit, so that no fault-free run need be asked.
 [[nodiscard]] bool MayGiveTooMuch(const Evidence& run);

@@ -4,21 +4,40 @@
 #include <algorithm>
 
 #include "faults/driver/effects.h"
+#include "harness/ledger/arguments.h"
 #include "harness/ledger/rules.h"
 #include "harness/verdict/context/counted_places.h"
 #include "harness/verdict/context/put_back.h"
 #include "harness/verdict/context/restored_entries.h"
-#include "harness/verdict/deficit.h"
 #include "harness/verdict/evidence/site_keys.h"
 #include "harness/verdict/host/closed_descriptors.h"
 #include "harness/verdict/host/driver_owned.h"
 
 namespace cuaudit::harness {
 
+using driver::BaseId;
+using driver::Effect;
 using driver::Kind;
 using faults::MarkKind;
 using faults::Record;
 using faults::RecordKind;
+
+namespace {
+
+// cuMemFree, cuMemFreeAsync and cuMemFreeHost answer SUCCESS to null, as free() does. README.md has the table.
+bool MayBeNull(BaseId base) { return base == BaseId::MemFree || base == BaseId::MemFreeAsync || base == BaseId::MemFreeHost; }
+
+}  // namespace
+
+bool ReleasesNull(const Record& record) {
+  const driver::EffectRow& row = driver::EffectOf(BaseOf(record));
+  const bool release = row.effect == Effect::Releases || row.effect == Effect::ReleasesCounted || row.effect == Effect::ReleasesRange ||
+                       row.effect == Effect::DestroysContext;
+  if (!release || row.object < 0 || ArgumentAt(record, row.object) != 0) return false;
+  if (row.kind == Kind::Callback || MayBeNull(row.base)) return false;  // the handle of a callback is a number that the driver chooses
+  const Outcome outcome = OutcomeOf(record);
+  return outcome == Outcome::Succeeded || outcome == Outcome::Failed || outcome == Outcome::Unfinished;
+}
 
 bool IsOwed(const Object& object) { return !object.driver_owned && driver::DiesWithOf(object.kind) != driver::DiesWith::Parent; }
 
@@ -94,7 +113,11 @@ const PutBack& Rehearsed::put_back() const {
 }
 
 const std::set<std::uint64_t>& Rehearsed::null_releases() const {
-  if (!null_releases_.has_value()) null_releases_ = NullReleasesOf(run_);
+  if (null_releases_.has_value()) return *null_releases_;
+  null_releases_.emplace();
+  for (const std::uint32_t index : run_.facts().calls) {
+    if (ReleasesNull(run_.record(index))) null_releases_->insert(CallerKey(*run_.journal, SiteOf(run_.record(index))));
+  }
   return *null_releases_;
 }
 

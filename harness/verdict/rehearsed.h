@@ -115,6 +115,9 @@ class Remainder {
   Table touched_;
 };
 
+// True for a call that releases null where it needs a handle.
+[[nodiscard]] bool ReleasesNull(const faults::Record& record);
+
 // False for what nobody releases: the driver's own, and graph nodes and the like, which end with their parent.
 [[nodiscard]] bool IsOwed(const Object& object);
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "faults/driver/effects.h"
+#include "harness/ledger/kept_contexts.h"
 #include "harness/ledger/rules.h"
 #include "harness/verdict/context/restored_entries.h"
 #include "harness/verdict/evidence/site_keys.h"

@@ -34,19 +34,15 @@ enum class Verdict : std::uint8_t {
 };
 
 enum class Rule : std::uint8_t {
-#define CUAUDIT_DETAIL(...)
 #define CUAUDIT_RULE(name, ...) name,
 #include "reports/words/rules.def"
 #undef CUAUDIT_RULE
-#undef CUAUDIT_DETAIL
 };
 
 enum class Detail : std::uint8_t {
-#define CUAUDIT_RULE(...)
 #define CUAUDIT_DETAIL(name, text) name,
-#include "reports/words/rules.def"
+#include "reports/words/details.def"
 #undef CUAUDIT_DETAIL
-#undef CUAUDIT_RULE
 };
 
 enum class Level : std::uint8_t { Finding, Note, Told };
@@ -118,20 +114,16 @@ struct RuleRow {
   std::string_view title, explanation, advice;
 };
 inline constexpr RuleRow kRules[] = {
-#define CUAUDIT_DETAIL(...)
 #define CUAUDIT_RULE(name, id, level, verdict, title, explanation, advice) {id, Level::level, title, explanation, advice},
 #include "reports/words/rules.def"
 #undef CUAUDIT_RULE
-#undef CUAUDIT_DETAIL
 };
 inline constexpr std::size_t kRuleCount = std::size(kRules);
 
 inline constexpr std::string_view kDetails[] = {
-#define CUAUDIT_RULE(...)
 #define CUAUDIT_DETAIL(name, text) text,
-#include "reports/words/rules.def"
+#include "reports/words/details.def"
 #undef CUAUDIT_DETAIL
-#undef CUAUDIT_RULE
 };
 
 struct MissedRow {
@@ -232,11 +224,9 @@ inline constexpr std::optional<Verdict> None;
 #undef CUAUDIT_VERDICT
 }  // namespace verdict_column
 inline constexpr std::optional<Verdict> kVerdictOfRule[] = {
-#define CUAUDIT_DETAIL(...)
 #define CUAUDIT_RULE(name, id, level, verdict, ...) verdict_column::verdict,
 #include "reports/words/rules.def"
 #undef CUAUDIT_RULE
-#undef CUAUDIT_DETAIL
 };
 
 // What an entry of a report with that rule amounts to; its trial may amount to something worse.
@@ -279,7 +269,7 @@ inline std::string Words(const Fallback& fallback) {
   return words;
 }
 
-// A part of what one finding says beyond the title of its rule, and the parts of its text that vary.
+// A row CUAUDIT_DETAIL, and the parts of its text that vary.
 struct DetailPart {
   Detail detail{};
   std::vector<std::string> of = {};
@@ -291,13 +281,13 @@ using Details = std::vector<DetailPart>;
 // Of a note: the rule that it would break as a finding.
 inline DetailPart WouldBe(Rule rule) { return {Detail::WouldBe, {std::string(Row(rule).title)}}; }
 
-// Adds a part behind what is said already. A row that begins with a space or a comma goes on with the sentence.
+// Adds a part behind what is said already. A row that begins with a space, a comma or a colon goes on with the sentence.
 inline void Add(const DetailPart& part, std::string* text) {
   const std::string_view words = kDetails[static_cast<std::size_t>(part.detail)];
-  const bool goes_on = text->empty() || words.front() == ' ' || words.front() == ',';
+  const bool goes_on = text->empty() || std::string_view(" ,:").find(words.front()) != std::string_view::npos;
   text->append(goes_on ? "" : "; ").append(Filled(words, part.of));
 }
-// So does what follows a row that ends with a space.
+// So does a row behind one that ends with a space.
 inline std::string Words(const Details& details) {
   std::string words;
   bool open = true;
@@ -309,5 +299,6 @@ inline std::string Words(const Details& details) {
   }
   return words;
 }
+inline std::string Words(const DetailPart& part) { return Words(Details{part}); }
 
 }  // namespace cuaudit::words

@@ -50,7 +50,8 @@ class Watched {
     options.stack_depth = faults::kMaxFrames;
     static const char* const wrong = journal->Open(options, false);
     HostBlind blind;
-    if (calls_ == nullptr || wrong != nullptr || !calls_->begin(&journal->journal()->header(), &blind) || blind.heap != nullptr) abort();
+    if (calls_ == nullptr || wrong != nullptr || !calls_->begin(&journal->journal()->header(), &blind) || blind.heap != HostUnseen::No)
+      abort();
     journal_ = journal;
   }
   ~Watched() { calls_->end(); }

@@ -38,7 +38,7 @@ void TrySettings(std::string_view text) {
 
 // What a refusal owes the person who wrote the text.
 void CheckRefused(const Status& status, std::string_view flag) {
-  Require(status.exit() == Exit::Usage && status.message().starts_with(flag), "the option is named", status.message());
+  Require(status.exit() == Exit::Usage && status.message().starts_with(flag), "what was given is named", status.message());
   Require(status.message().find("expected ") != std::string::npos, "and what was expected", status.message());
 }
 
@@ -63,7 +63,7 @@ void TryDetect(std::string_view text) {
 
 void TryBenign(const std::string& text) {
   const Result<Benign> benign = ParseBenign(text);
-  if (!benign.ok()) return CheckRefused(benign.status(), "--benign: ");
+  if (!benign.ok()) return CheckRefused(benign.status(), "'" + text + "': ");
   std::string formatted = benign->call;
   if (!benign->function.empty()) formatted += "@" + (benign->module.empty() ? "" : benign->module + "!") + benign->function;
   Require(formatted == text, "nothing of a declaration is lost", formatted);

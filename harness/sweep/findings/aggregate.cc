@@ -352,8 +352,7 @@ void ExplainHang(const faults::JournalView& journal, report::Run* run) {
   const std::optional<report::Kernels> kernels = KernelsOf(journal);
   if (!kernels || kernels->idle == 0) return;
   for (report::Finding& finding : run->findings) {
-    if (finding.rule == Rule::Hang && !finding.fault)
-      finding.title += "; it may wait for a kernel that has no host kernel: register it with --kernels";
+    if (finding.rule == Rule::Hang && !finding.fault) words::Add({Detail::MayAwaitKernel}, &finding.title);
   }
 }
 

@@ -114,7 +114,7 @@ std::uint64_t GroupOf(const TrialResult& trial, const TrialFindingText& finding,
 std::optional<report::Kernels> KernelsOf(const faults::JournalView& journal);
 
 // Notes the processes that a fault-free run left running, and what cuaudit did with them.
-void AddLeftBehind(const Ending& ending, const char* became, report::Run* run);
+void AddLeftBehind(const Ending& ending, Detail became, report::Run* run);
 
 // Fills driver, totals.calls, totals.sites and what the run could not see.
 void DescribeRun(const Observation& run_seen, report::Run* run);

@@ -44,8 +44,7 @@ Verdict VerdictWithoutFindings(const TrialResult& trial) {
 
 }  // namespace
 
-Result<Benign> ParseBenign(const std::string& text, std::string_view where) {
-  const OptionFlag given{where};
+Result<Benign> ParseBenign(const std::string& text) {
   const std::string expected = "'" + text + "': expected ";
   Benign benign;
   benign.text = text;
@@ -58,10 +57,9 @@ Result<Benign> ParseBenign(const std::string& text, std::string_view where) {
                                               : std::from_chars(number, counted.c_str() + counted.size(), benign.occurrence);
   const bool no_number = number != nullptr && (error != std::errc() || *end != '\0' || benign.occurrence == 0);
   if (driver::FindBase(benign.call) == driver::kBaseCount || no_number) {
-    return Status(Exit::Usage, given,
-                  expected +
-                      "a driver entry point without version suffix, such as cuMemPoolCreate or cuMemPoolCreate#2, then "
-                      "@function or @module!function");
+    return Status(Exit::Usage, expected +
+                                   "a driver entry point without version suffix, such as cuMemPoolCreate or cuMemPoolCreate#2, then "
+                                   "@function or @module!function");
   }
   if (at == std::string::npos) return benign;
   const std::string place = text.substr(at + 1);
@@ -69,7 +67,7 @@ Result<Benign> ParseBenign(const std::string& text, std::string_view where) {
   if (mark != std::string::npos) benign.module = place.substr(0, mark);
   benign.function = mark == std::string::npos ? place : place.substr(mark + 1);
   if (benign.function.empty() || (mark != std::string::npos && benign.module.empty())) {
-    return Status(Exit::Usage, given, expected + "@function or @module!function after the call");
+    return Status(Exit::Usage, expected + "@function or @module!function after the call");
   }
   return benign;
 }

@@ -35,8 +35,7 @@ struct Benign {
   std::string function;          // empty: any
 };
 
-// `where` names the source of the text in messages.
-Result<Benign> ParseBenign(const std::string& text, std::string_view where = "--benign");
+Result<Benign> ParseBenign(const std::string& text);
 
 // What is declared of the faults of one trial before anybody knows where they hit: a bit for each fault, from 0. Both bits may be set.
 struct DeclaredFaults {

@@ -19,10 +19,10 @@ std::optional<report::Kernels> KernelsOf(const faults::JournalView& journal) {
   return kernels;
 }
 
-void AddLeftBehind(const Ending& ending, const char* became, report::Run* run) {
+void AddLeftBehind(const Ending& ending, Detail became, report::Run* run) {
   Counted& skipped = run->totals.skipped;
-  if (ending.left_behind > ending.survived) skipped[{Reason::RunLeft, became}] = ending.left_behind - ending.survived;
-  if (ending.survived != 0) skipped[{Reason::RunLeft, "they could not be ended"}] = ending.survived;
+  if (ending.left_behind > ending.survived) skipped[{Reason::RunLeft, Words({became})}] = ending.left_behind - ending.survived;
+  if (ending.survived != 0) skipped[{Reason::RunLeft, Words({Detail::TheyCouldNotBeEnded})}] = ending.survived;
 }
 
 namespace {
@@ -47,9 +47,9 @@ void DescribeHost(std::uint32_t flags, const Ledger& ledger, report::Run* run) {
 }
 
 std::string NameOfPython(std::uint32_t version) {
-  if (version == 1) return "an interpreter without a version, as before CPython 3.11,";
-  return "CPython " + std::to_string(version >> 24) + "." + std::to_string(version >> 16 & 0xff) + "." +
-         std::to_string(version >> 8 & 0xff);
+  if (version == 1) return Words({Detail::NamelessPython});
+  const auto part = [version](unsigned shift) { return std::to_string(version >> shift & 0xff); };
+  return Words({Detail::CPython, {part(24), part(16), part(8)}});
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ constexpr std::string_view kHead =
 constexpr std::uint64_t kMostInARow = 1'000'000'000;  // in one row, so that no sum of rows overflows
 constexpr std::uintmax_t kLargestTable = std::uintmax_t{16} << 20U;
 
-bool IsLeft(const report::Finding& finding) { return finding.rule == report::Rule::LeftAtExit; }
+bool IsLeftAtExit(const report::Finding& finding) { return finding.rule == report::Rule::LeftAtExit; }
 
 std::string FingerprintOf(const report::Finding& finding) { return DefectFingerprint(finding, BlameForCall(finding.acquired.stack)); }
 
@@ -51,7 +51,7 @@ using KindAtPlace = std::pair<std::string, std::string>;  // kind, fingerprint
 std::map<KindAtPlace, std::uint64_t> CountLeft(const report::Run& run) {
   std::map<KindAtPlace, std::uint64_t> counts;
   for (const report::Finding& finding : run.findings) {
-    if (IsLeft(finding)) counts[{finding.kind, FingerprintOf(finding)}] += finding.count;
+    if (IsLeftAtExit(finding)) counts[{finding.kind, FingerprintOf(finding)}] += finding.count;
   }
   return counts;
 }
@@ -107,7 +107,7 @@ std::vector<std::size_t> Lifetimes::Allow(report::Run* run) const {
   }
   std::vector<report::Finding> findings;
   for (report::Finding& finding : run->findings) {
-    const KindAtPlace key = {finding.kind, IsLeft(finding) ? FingerprintOf(finding) : std::string()};
+    const KindAtPlace key = {finding.kind, IsLeftAtExit(finding) ? FingerprintOf(finding) : std::string()};
     const auto row = allowed.find(key);
     if (row == allowed.end()) {
       findings.push_back(std::move(finding));
@@ -132,7 +132,7 @@ std::string LifetimeTable(const report::Run& run) {
   std::map<KindAtPlace, std::uint64_t> counts = CountLeft(run);
   std::string text(kHead);
   for (const report::Finding& finding : run.findings) {
-    if (!IsLeft(finding)) continue;
+    if (!IsLeftAtExit(finding)) continue;
     const auto row = counts.find({finding.kind, FingerprintOf(finding)});
     if (row == counts.end()) continue;  // two places of one function are one row
     text += std::to_string(row->second) + " " + finding.kind + " " + row->first.second + "  " + PlaceOf(finding) + "\n";

@@ -76,16 +76,16 @@ Result<Launch> PrepareRun(const Subject& subject, const std::string& journal, st
 }
 
 std::string Describe(const Ending& ending, std::uint64_t deadline_ms) {
-  if (ending.timed_out) return "did not finish within " + std::to_string(deadline_ms) + " ms";
-  if (ending.signal != 0) return "died of signal " + std::to_string(ending.signal) + " (" + strsignal(ending.signal) + ")";
-  return "exited with status " + std::to_string(ending.exit_status);
+  if (ending.timed_out) return Words({Detail::NotInTime, {std::to_string(deadline_ms)}});
+  if (ending.signal != 0) return Words({Detail::DiedOfSignal, {std::to_string(ending.signal), strsignal(ending.signal)}});
+  return Words({Detail::Exited, {std::to_string(ending.exit_status)}});
 }
 
-std::string WhyDropped(const Observation& run) {
-  if ((run.flags() & faults::kNoSpace) != 0) return "no space left for the journal in " + run.path.substr(0, run.path.rfind('/'));
-  const bool mostly_host = run.ledger.facts.of_host > run.journal.records().size() / 2;
-  return "the journal overflowed after " + std::to_string(run.journal.header().record_capacity) + " records: give it more with --records" +
-         (mostly_host ? ", or fewer with --no-host" : "");
+Details WhyDropped(const Observation& run) {
+  if ((run.flags() & faults::kNoSpace) != 0) return {{Detail::NoSpaceIn, {run.path.substr(0, run.path.rfind('/'))}}};
+  Details why = {{Detail::Overflowed, {std::to_string(run.journal.header().record_capacity)}}};
+  if (run.ledger.facts.of_host > run.journal.records().size() / 2) why.push_back({Detail::OrFewerRecords});
+  return why;
 }
 
 namespace {
@@ -107,7 +107,7 @@ Status CheckExercised(const Subject& subject, const Observation& run) {
   const std::string refused = RefusedRuntime(subject, run);
   if (!refused.empty()) return Status::NotExercised(name + ": " + refused);
   if ((run.flags() & faults::kRecordsDropped) != 0) {
-    return {Exit::Failure, name + ": " + WhyDropped(run)};
+    return {Exit::Failure, name + ": " + Words(WhyDropped(run))};
   }
   if (!run.ledger.facts.calls.empty()) {
     // Host probes that nobody asked for may be missing; the report says so.

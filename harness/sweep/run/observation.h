@@ -80,7 +80,7 @@ Result<Launch> PrepareRun(const Subject& subject, const std::string& journal, st
                           std::span<const std::string> faults, const std::string& output, const std::string& more = {});
 
 // Why records are missing: "the journal overflowed after 1024 records: give it more with --records", or no space was left for it.
-std::string WhyDropped(const Observation& run);
+Details WhyDropped(const Observation& run);
 
 // "exited with status 3", "died of signal 11 (Segmentation fault)", "did not finish within 10000 ms".
 std::string Describe(const Ending& ending, std::uint64_t deadline_ms);

@@ -38,18 +38,17 @@ std::size_t CallsApart(const Evidence& first, const Evidence& second) {
 
 }  // namespace
 
-std::string FirstDifference(const Evidence& first, const Evidence& second) {
+words::DetailPart FirstDifference(const Evidence& first, const Evidence& second) {
   const std::vector<std::uint32_t>& a = first.facts().calls;
   const std::vector<std::uint32_t>& b = second.facts().calls;
   const std::size_t same = CallsInCommon(first, second);
-  if (same == a.size() && same == b.size()) return "threads took turns in another order";
-  const std::string number = "call " + std::to_string(same + 1) + ": ";
-  if (same == a.size() || same == b.size())
-    return number + "only one run made it (" + std::to_string(a.size()) + " calls, then " + std::to_string(b.size()) + ")";
+  if (same == a.size() && same == b.size()) return {Detail::TurnsDiffer};
+  const std::string number = std::to_string(same + 1);
+  if (same == a.size() || same == b.size()) return {Detail::OneRunMadeIt, {number, std::to_string(a.size()), std::to_string(b.size())}};
   const faults::Record& x = first.record(a[same]);
   const faults::Record& y = second.record(b[same]);
-  if (x.call != y.call) return number + CallName(SiteOf(x)) + ", then " + CallName(SiteOf(y));
-  return number + CallName(SiteOf(x)) + (x.result != y.result ? " answered another result" : " from another call stack");
+  if (x.call != y.call) return {Detail::OtherCall, {number, CallName(SiteOf(x)), CallName(SiteOf(y))}};
+  return {x.result != y.result ? Detail::OtherResult : Detail::OtherStack, {number, CallName(SiteOf(x))}};
 }
 
 namespace {

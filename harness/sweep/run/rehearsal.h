@@ -33,7 +33,7 @@ struct Rehearsal {
   bool threaded = false;            // several threads or processes make calls
   bool drifting = false;            // two runs differ, if only in the order in which threads take turns
   bool same_work = true;            // each thread did the same in all runs
-  std::string drift;                // "call 12: cuMemAlloc, then cuStreamCreate"
+  words::DetailPart drift;          // "call 12: cuMemAlloc, then cuStreamCreate"
   std::size_t not_compared = 0;     // number of calls from the first one that differs between two runs; of the longer rest
   // Only for a lifecycle in C++, whose requests to the host are counted and not recorded.
   struct HostTurns {
@@ -80,7 +80,7 @@ Status PackRuns(const WorkDir& dir);
 Result<Rehearsal> RehearsalIn(const Subject& subject, const std::string& directory);
 
 // The first driver call, counted from 1 by the clock, at which two runs differ: "call 12: cuMemAlloc, then cuStreamCreate".
-std::string FirstDifference(const Evidence& first, const Evidence& second);
+words::DetailPart FirstDifference(const Evidence& first, const Evidence& second);
 
 // Settles the releases of counted references with the acquisitions that the program means.
 //

@@ -74,4 +74,25 @@ const PlaceText& SiteTexts::Text(const faults::JournalView& journal, const Site&
   return known_.emplace(key, report::Acquired{CallName(site), std::move(stack)}).first->second;
 }
 
+std::vector<TrialFindingText> Texts(const std::vector<TrialFinding>& findings, const faults::JournalView& journal, SiteTexts* sites) {
+  std::vector<TrialFindingText> texts;
+  texts.reserve(findings.size());
+  for (const TrialFinding& finding : findings) {
+    TrialFindingText text;
+    text.rule = finding.rule;
+    text.kind = finding.kind;
+    text.count = finding.count;
+    text.bytes = finding.bytes;
+    text.acquired_key = finding.acquired_key;
+    text.where_key = finding.where_key;
+    text.other_key = finding.other_key;
+    text.detail = Words(finding.detail);
+    text.acquired = sites->Text(journal, finding.acquired, finding.acquired_key);
+    text.where = sites->Text(journal, finding.where, finding.where_key);
+    text.other = sites->Text(journal, finding.other, finding.other_key);
+    texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
 }  // namespace cuaudit::harness

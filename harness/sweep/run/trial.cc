@@ -149,27 +149,6 @@ class Blamer {
 
 }  // namespace
 
-std::vector<TrialFindingText> Texts(const std::vector<TrialFinding>& findings, const faults::JournalView& journal, SiteTexts* sites) {
-  std::vector<TrialFindingText> texts;
-  texts.reserve(findings.size());
-  for (const TrialFinding& finding : findings) {
-    TrialFindingText text;
-    text.rule = finding.rule;
-    text.kind = finding.kind;
-    text.count = finding.count;
-    text.bytes = finding.bytes;
-    text.acquired_key = finding.acquired_key;
-    text.where_key = finding.where_key;
-    text.other_key = finding.other_key;
-    text.detail = Words(finding.detail);
-    text.acquired = sites->Text(journal, finding.acquired, finding.acquired_key);
-    text.where = sites->Text(journal, finding.where, finding.where_key);
-    text.other = sites->Text(journal, finding.other, finding.other_key);
-    texts.push_back(std::move(text));
-  }
-  return texts;
-}
-
 void NamePlaces(const Observation& trial, SiteTexts* texts, TrialResult* result) {
   const auto name = [&](const faults::Record* hit, std::uint64_t* key) {
     const Site site = hit == nullptr ? Site() : SiteOf(*hit);

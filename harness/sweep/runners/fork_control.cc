@@ -82,30 +82,31 @@ std::vector<faults::Fault> ControlPoints(const Evidence& rehearsal) {
   return points;
 }
 
-std::string DifferenceFrom(const Evidence& expected, const Observation& copy, std::uint64_t deadline_ms) {
+Details DifferenceFrom(const Evidence& expected, const Observation& copy, std::uint64_t deadline_ms) {
   const Evidence seen = copy.evidence();
   if ((copy.flags() & faults::kRecordsDropped) != 0) return WhyDropped(copy);
+  Details difference;
   if (TraceHash(expected) != TraceHash(seen)) {
-    const std::string calls = FirstDifference(expected, seen);
-    return Same(expected.ending, copy.ending) ? calls : calls + "; it " + Describe(copy.ending, deadline_ms);
+    difference.push_back(FirstDifference(expected, seen));
   }
-  if (!Same(expected.ending, copy.ending)) return "it " + Describe(copy.ending, deadline_ms);
-  if (Declared(expected) != Declared(seen)) return "it declared something else";
+  if (!Same(expected.ending, copy.ending)) difference.push_back({Detail::ItEnded, {Describe(copy.ending, deadline_ms)}});
+  if (!difference.empty()) return difference;
+  if (Declared(expected) != Declared(seen)) return {{Detail::ItDeclaredElse}};
   const Rehearsed of_expected(expected);
   const Rehearsed of_copy(seen);
   const Leftovers more = CompareObjects(&of_expected, seen);
-  if (!more.leaks.empty()) return "it left behind: " + InWords(more.leaks.front());
+  if (!more.leaks.empty()) return {{Detail::ItLeft, {InWords(more.leaks.front())}}};
   const Leftovers less = CompareObjects(&of_copy, expected);
-  if (!less.leaks.empty()) return "it did not leave behind: " + InWords(less.leaks.front());
+  if (!less.leaks.empty()) return {{Detail::ItDidNotLeave, {InWords(less.leaks.front())}}};
   const auto violations = [](const Rehearsed& beside, const Evidence& run) {
     std::vector<TrialFinding> found = CompareViolations(&beside, run);
     (void)TakeShown(*run.journal, &found);
     return found;
   };
   const std::vector<TrialFinding> wrong = violations(of_expected, seen);
-  if (!wrong.empty()) return "it broke a rule: " + InWords(wrong.front());
+  if (!wrong.empty()) return {{Detail::ItBroke, {InWords(wrong.front())}}};
   const std::vector<TrialFinding> right = violations(of_copy, expected);
-  if (!right.empty()) return "it did not break a rule: " + InWords(right.front());
+  if (!right.empty()) return {{Detail::ItDidNotBreak, {InWords(right.front())}}};
   return {};
 }
 
@@ -124,15 +125,19 @@ void ForkControl::TakeTrunk(const Observation& trunk, std::uint64_t deadline_ms)
   of_trunk_ = DifferenceFrom({&ledger_, &journal_, ending_}, trunk, deadline_ms);
 }
 
-std::string ForkControl::WhyNot(const std::vector<faults::ForkRefusal>& refusals) const {
+Because ForkControl::WhyNot(const std::vector<faults::ForkRefusal>& refusals) const {
+  const auto differs = [](Details words, const Details& difference) {
+    words.insert(words.end(), difference.begin(), difference.end());
+    return Because{Reason::CopyDiffers, Words(words)};
+  };
   for (std::size_t i = 0; i < seen_.size(); ++i) {
     if (seen_[i].difference.empty()) continue;
-    return "without a fault a copy forked at " + std::string(driver::Name(points_[i].base)) + "#" + std::to_string(points_[i].occurrence) +
-           " is not what the program is: " + seen_[i].difference;
+    const faults::Fault& point = points_[i];
+    return differs({{Detail::CopyAt, {std::string(driver::Name(point.base)), std::to_string(point.occurrence)}}}, seen_[i].difference);
   }
-  if (!of_trunk_.empty()) return "without a fault a run that forks is not what the program is: " + of_trunk_;
+  if (!of_trunk_.empty()) return differs({{Detail::RunThatForks}}, of_trunk_);
   if (std::any_of(seen_.begin(), seen_.end(), [](const Seen& one) { return one.forked; })) return {};
-  return faults::Describe(refusals.empty() ? faults::ForkRefusal::None : refusals.front());
+  return {Reason::CopyDiffers, Words(ReasonOf(refusals.empty() ? faults::ForkRefusal::None : refusals.front()))};
 }
 
 std::string ForkImages::Trunk(const std::string& name) { return Numbered(name, 0); }

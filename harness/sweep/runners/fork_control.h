@@ -33,9 +33,15 @@ namespace cuaudit::harness {
 // The calls at which to fork, in the order of the rehearsal; at most five.
 [[nodiscard]] std::vector<faults::Fault> ControlPoints(const Evidence& rehearsal);
 
-// The first difference between `copy` and `expected` in one line; empty when there is none. Compared are the ending, the driver calls with
+static_assert(static_cast<std::size_t>(Reason::ForkAlwaysWiped) - static_cast<std::size_t>(Reason::NotReached) + 1 ==
+              faults::kForkRefusals);
+constexpr Reason ReasonOf(faults::ForkRefusal refusal) {
+  return static_cast<Reason>(static_cast<std::size_t>(Reason::NotReached) + static_cast<std::size_t>(refusal));
+}
+
+// The first difference between `copy` and `expected`, as one line; empty when there is none. Compared are the ending, the driver calls with
 // results and call stacks, what the program declared, and the leftovers and violations of the ledger.
-[[nodiscard]] std::string DifferenceFrom(const Evidence& expected, const Observation& copy, std::uint64_t deadline_ms);
+[[nodiscard]] Details DifferenceFrom(const Evidence& expected, const Observation& copy, std::uint64_t deadline_ms);
 
 class ForkControl {
  public:
@@ -45,8 +51,9 @@ class ForkControl {
   // Takes the run of the copy forked at a point, and the run of the process that forked the copies.
   void TakeCopy(std::size_t point, const Observation& copy, std::uint64_t deadline_ms);
   void TakeTrunk(const Observation& trunk, std::uint64_t deadline_ms);
-  // Why nothing may be forked; empty when copies were forked and none differed. `refusals` holds per point why no copy was forked there.
-  [[nodiscard]] std::string WhyNot(const std::vector<faults::ForkRefusal>& refusals) const;
+  // Why nothing may be forked; no reason when copies were forked and none differed. `refusals` holds per point why no copy was forked
+  // there.
+  [[nodiscard]] Because WhyNot(const std::vector<faults::ForkRefusal>& refusals) const;
 
  private:
   const faults::JournalView journal_;
@@ -55,10 +62,10 @@ class ForkControl {
   const std::vector<faults::Fault> points_;
   struct Seen {
     bool forked = false;
-    std::string difference;
+    Details difference;
   };
   std::vector<Seen> seen_;  // by point
-  std::string of_trunk_;
+  Details of_trunk_;
 };
 
 class ForkImages {

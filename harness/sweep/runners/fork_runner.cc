@@ -31,13 +31,6 @@ bool GroupIsGone(pid_t leader) {
   return false;
 }
 
-static_assert(static_cast<std::size_t>(Reason::ForkAlwaysWiped) - static_cast<std::size_t>(Reason::NotReached) + 1 ==
-              faults::kForkRefusals);
-
-constexpr Reason ReasonOf(faults::ForkRefusal refusal) {
-  return static_cast<Reason>(static_cast<std::size_t>(Reason::NotReached) + static_cast<std::size_t>(refusal));
-}
-
 // The environment line by which all descendants of this fork are recognised.
 std::string ForkLine(pid_t pid) {
   char line[sizeof(faults::kForkVariable) + faults::kForkDigits + 2];
@@ -318,8 +311,7 @@ Status ForkRunner::FinishControl() {
   Result<Observation> trunk = ReadObservation(journal_, trunk_ending_);
   if (!trunk.ok() && !IsDamaged(trunk.status())) return {Exit::Failure, trunk.status().message()};
   if (trunk.ok()) control_.TakeTrunk(*trunk, subject_.deadline_ms);
-  std::string difference = trunk.ok() ? control_.WhyNot(refusals) : "the program removed or overwrote its journal";
-  if (!difference.empty()) unfit_ = {Reason::CopyDiffers, std::move(difference)};
+  unfit_ = trunk.ok() ? control_.WhyNot(refusals) : Because{Reason::CopyDiffers, std::string(Row(Missed::Damaged).coverage)};
   EndRun();
   return unfit_.reason == Reason::None ? Status() : Give(std::exchange(waiting_, {}));
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// evidence.h: one run as the judge sees it: its records, what they amount to, and how the process ended.
+// evidence.h: one run as the judge sees it: its records, what they amount to, which function made its calls, and how the
+// process ended.
 //
 //   Owns      nothing. Borrows the ledger and the journal.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 
@@ -55,5 +57,17 @@ struct Evidence {
   // True when the host probes watched every process that called the driver, to its end.
   bool saw_host() const noexcept;
 };
+
+inline constexpr std::size_t kNoLevel = std::numeric_limits<std::size_t>::max();
+
+// By the return addresses of call stacks: true when the call was made while the function that `frame` called was running.
+[[nodiscard]] bool IsWithin(const Evidence& run, const faults::Record& record, std::uint64_t frame);
+
+// The innermost function that made two calls of a thread and all its calls in between, as the index of the frame that called it in the
+// stack of the first one; kNoLevel for none. Both are numbers of calls of the run (Facts::calls).
+[[nodiscard]] std::size_t SharedLevel(const Evidence& run, std::size_t first, std::size_t last);
+
+// The end of the marked cycle in which the call was made, when the same thread marks it; null for none.
+[[nodiscard]] const faults::Record* EndOfCycle(const Evidence& run, const faults::Record& call);
 
 }  // namespace cuaudit::harness

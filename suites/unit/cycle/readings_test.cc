@@ -7,7 +7,7 @@
 
 #include "faults/probes/host_reading.h"
 #include "harness/cycle/meters.h"
-#include "suites/unit/sweep/journal_builder.h"
+#include "suites/support/journal_builder.h"
 
 namespace cuaudit::harness::readings_test {
 namespace {

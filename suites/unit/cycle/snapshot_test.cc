@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/cycle/cycles.h"
-#include "suites/unit/sweep/journal_builder.h"
+#include "suites/support/journal_builder.h"
 
 namespace cuaudit::harness::snapshot_test {
 namespace {

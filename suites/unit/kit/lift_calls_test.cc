@@ -19,9 +19,9 @@
 #include "harness/kit/recorded_runs.h"
 #include "harness/kit/reducer_text.h"
 #include "harness/verdict/evidence/site_keys.h"
+#include "suites/support/journal_builder.h"
 #include "suites/support/temporary_dir.h"
 #include "suites/unit/kit/kit_lists.h"
-#include "suites/unit/sweep/journal_builder.h"
 
 namespace cuaudit::harness::lift_calls_test {
 namespace {

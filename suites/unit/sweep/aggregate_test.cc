@@ -7,13 +7,13 @@
 
 #include <cstring>
 
-#include "suites/unit/sweep/journal_builder.h"
+#include "suites/support/journal_builder.h"
 
 namespace cuaudit::harness::aggregate_test {
 namespace {
 
-using testing::SizeIs;
-using testing::StartsWith;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 const Reproduction kReproduction = {"cuaudit replay --driver=sim", "cuaudit run --driver=sim", "prog 'a b'"};
 

@@ -17,8 +17,8 @@
 #include "faults/journal/journal_view.h"
 #include "harness/process/files.h"
 #include "harness/sweep/runners/fork_control.h"
+#include "suites/support/journal_builder.h"
 #include "suites/support/temporary_dir.h"
-#include "suites/unit/sweep/journal_builder.h"
 
 namespace cuaudit::harness::fork_exchange_test {
 namespace {
@@ -48,7 +48,7 @@ std::vector<std::vector<faults::Fault>> Lists(int forks) {
   return lists;
 }
 
-class ForkExchangeTest : public testing::Test {
+class ForkExchangeTest : public ::testing::Test {
  protected:
   void Make(int forks) {
     Result<std::unique_ptr<ForkExchange>> made =
@@ -203,12 +203,12 @@ TEST_F(ForkExchangeTest, WhatMayHaveChangedSinceTheForkIsFoldedWhole) {
 }
 
 using faults::ForkRefusal;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr std::uint64_t kDeadlineMs = 10;
 
-class ForkControlTest : public testing::Test {
+class ForkControlTest : public ::testing::Test {
  protected:
   ForkControlTest() {
     for (JournalBuilder* const one : {&program_, &copy_}) {
@@ -218,7 +218,7 @@ class ForkControlTest : public testing::Test {
   }
   std::string Difference(const Ending& ending = {}) {
     const Observation expected = program_.Read();
-    return DifferenceFrom(expected.evidence(), copy_.Read(ending), kDeadlineMs);
+    return Words(DifferenceFrom(expected.evidence(), copy_.Read(ending), kDeadlineMs));
   }
 
   TemporaryDir dir_;
@@ -282,20 +282,20 @@ TEST_F(ForkControlTest, OnlyACopyThatWasSeenToDoTheSameAllowsForks) {
   const Observation rehearsal = program_.Read();
   const std::vector<ForkRefusal> refusals = {ForkRefusal::Threads, ForkRefusal::None};
   ForkControl none(rehearsal);
-  EXPECT_EQ(none.WhyNot(refusals), "the program has other threads there");
+  EXPECT_EQ(Words(none.WhyNot(refusals)), "the program has other threads there");
   ForkControl same(rehearsal);
   same.TakeCopy(1, copy_.Read(), kDeadlineMs);
   same.TakeTrunk(copy_.Read(), kDeadlineMs);
-  EXPECT_EQ(same.WhyNot(refusals), "");
+  EXPECT_EQ(Words(same.WhyNot(refusals)), "");
   ForkControl other(rehearsal);
   other.TakeCopy(0, copy_.Read(), kDeadlineMs);
   other.TakeCopy(1, copy_.Read({7, 0, false}), kDeadlineMs);
-  EXPECT_EQ(other.WhyNot(refusals),
+  EXPECT_EQ(Words(other.WhyNot(refusals)),
             "without a fault a copy forked at cuStreamCreate#1 is not what the program is: it exited with status 7");
   ForkControl trunk(rehearsal);
   trunk.TakeCopy(1, copy_.Read(), kDeadlineMs);
   trunk.TakeTrunk(copy_.Read({7, 0, false}), kDeadlineMs);
-  EXPECT_THAT(trunk.WhyNot(refusals), HasSubstr("without a fault a run that forks is not what the program is"));
+  EXPECT_THAT(Words(trunk.WhyNot(refusals)), HasSubstr("without a fault a run that forks is not what the program is"));
 }
 
 // What whoever has the journal counts in its header.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/sweep/plan/make_plan.h"
+#include "harness/sweep/runners/fork_control.h"
 #include "harness/sweep/runners/fork_exchange.h"
 
 namespace cuaudit::harness::fork_tree_test {
@@ -97,7 +98,7 @@ TEST(ForkTree, AWalkFindsExactlyTheForksOfACall) {
 TEST(ForkTree, EveryRefusalHasItsOwnWords) {
   std::vector<std::string> seen;
   for (std::size_t i = 0; i < faults::kForkRefusals; ++i) {
-    const std::string words = faults::Describe(static_cast<faults::ForkRefusal>(i));
+    const std::string words = Words(ReasonOf(static_cast<faults::ForkRefusal>(i)));
     EXPECT_FALSE(words.empty());
     EXPECT_EQ(std::count(seen.begin(), seen.end(), words), 0) << words;
     seen.push_back(words);

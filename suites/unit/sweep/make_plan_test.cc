@@ -9,18 +9,18 @@
 
 #include "harness/sweep/plan/call_state.h"
 #include "harness/sweep/plan/plan_file.h"
-#include "suites/unit/sweep/journal_builder.h"
+#include "suites/support/journal_builder.h"
 
 namespace cuaudit::harness::make_plan_test {
 namespace {
 
 using driver::CallId;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::SizeIs;
-using testing::StartsWith;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
 
-class MakePlanTest : public testing::Test {
+class MakePlanTest : public ::testing::Test {
  protected:
   PlannedFaults Plan(const PlanOptions& options = PlanOptions()) {
     const Observation seen = journal_.Read();
@@ -218,7 +218,7 @@ TEST(PlanOptions, NamesWhatIsNoHowAndNoCall) {
   EXPECT_THAT(CheckPlanOptions(options).message(), HasSubstr("'cuMemAlloc_v2': expected a driver entry point without version suffix"));
 }
 
-using testing::EndsWith;
+using ::testing::EndsWith;
 
 struct Made {
   CallId call;
@@ -226,7 +226,7 @@ struct Made {
 };
 
 // Journals of several runs, without call stacks: each entry point is one place.
-class SitedCallsTest : public testing::Test {
+class SitedCallsTest : public ::testing::Test {
  protected:
   void Run(std::initializer_list<Made> calls) {
     JournalBuilder journal(dir_.File("run-" + std::to_string(runs_.size())));

@@ -12,15 +12,15 @@
 #include "harness/recording/recording.h"
 #include "harness/sweep/plan/call_state.h"
 #include "harness/verdict/evidence/site_keys.h"
+#include "suites/support/journal_builder.h"
 #include "suites/support/temporary_dir.h"
-#include "suites/unit/sweep/journal_builder.h"
 
 namespace cuaudit::harness::rehearsal_test {
 namespace {
 
 using driver::CallId;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 Subject Sample() {
   Subject subject;
@@ -36,7 +36,7 @@ TEST(Rehearsal, NamesTheFirstCallThatDiffers) {
   for (JournalBuilder* const one : {&first, &second}) one->Call(CallId::Init);
   first.Call(CallId::MemAlloc_v2);
   second.Call(CallId::StreamCreate);
-  EXPECT_EQ(FirstDifference(first.Read().evidence(), second.Read().evidence()), "call 2: cuMemAlloc, then cuStreamCreate");
+  EXPECT_EQ(Words(FirstDifference(first.Read().evidence(), second.Read().evidence())), "call 2: cuMemAlloc, then cuStreamCreate");
 }
 
 TEST(PackedRun, SaysTheSameAndIsAsLargeAsItsContent) {
@@ -73,8 +73,8 @@ TEST(Rehearsal, NamesAMissingCallAndAnotherResult) {
   second.Call(CallId::Init);
   second.Call(CallId::MemAlloc_v2);
   third.Call(CallId::Init).result = CUDA_ERROR_NO_DEVICE;
-  EXPECT_EQ(FirstDifference(first.Read().evidence(), second.Read().evidence()), "call 2: only one run made it (1 calls, then 2)");
-  EXPECT_EQ(FirstDifference(first.Read().evidence(), third.Read().evidence()), "call 1: cuInit answered another result");
+  EXPECT_EQ(Words(FirstDifference(first.Read().evidence(), second.Read().evidence())), "call 2: only one run made it (1 calls, then 2)");
+  EXPECT_EQ(Words(FirstDifference(first.Read().evidence(), third.Read().evidence())), "call 1: cuInit answered another result");
 }
 
 TEST(Rehearsal, AcceptsOnlyARunThatEndsAsExpected) {
@@ -115,7 +115,7 @@ TEST(Rehearsal, IsNotExercisedWithoutACall) {
   const Status never_called = CheckExercised(Sample(), journal.Read());
   EXPECT_TRUE(never_called.not_exercised());
   EXPECT_EQ(never_called.exit(), Exit::Environment);
-  EXPECT_THAT(never_called.message(), testing::EndsWith(": the program never called the CUDA driver"));
+  EXPECT_THAT(never_called.message(), ::testing::EndsWith(": the program never called the CUDA driver"));
   EXPECT_THAT(never_called.message(), Not(HasSubstr("not exercised"))) << "the outcome says so";
 }
 
@@ -235,9 +235,9 @@ TEST(FileContent, OfAFileThatCannotBeReadIsItsSize) {
   EXPECT_NE(FileContent(kSpeed), 0U);
 }
 
-using testing::SizeIs;
+using ::testing::SizeIs;
 
-class CallStateTest : public testing::Test {
+class CallStateTest : public ::testing::Test {
  protected:
   // A call with a call stack: without one its state is unknown.
   faults::Record& Call(CallId call, std::uint64_t handle = 0) {
@@ -347,7 +347,7 @@ TEST_F(CallStateTest, WhatTheRehearsalAlsoLeavesIsNotLost) {
   }
   const Observation first = rehearsal.Read();
   const Observation then = trial.Read();
-  EXPECT_THAT(LostBeyond(Rehearsed(first.evidence()), then.evidence()), testing::ElementsAre(false));
+  EXPECT_THAT(LostBeyond(Rehearsed(first.evidence()), then.evidence()), ::testing::ElementsAre(false));
 }
 
 }  // namespace

@@ -14,8 +14,8 @@
 #include "faults/driver/effects.h"
 #include "faults/plan/plan.h"
 #include "harness/sweep/runners/runner.h"
+#include "suites/support/journal_builder.h"
 #include "suites/support/temporary_dir.h"
-#include "suites/unit/sweep/journal_builder.h"
 
 namespace cuaudit::harness::sweep_tests {
 

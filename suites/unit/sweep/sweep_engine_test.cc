@@ -14,7 +14,7 @@
 #include "harness/sweep/findings/shrink.h"
 #include "harness/sweep/runners/cycle_runner.h"
 #include "reports/writers.h"
-#include "suites/unit/sweep/journal_builder.h"
+#include "suites/support/journal_builder.h"
 #include "suites/unit/sweep/scripted_runner.h"
 
 namespace cuaudit::harness::sweep_engine_test {
@@ -22,8 +22,8 @@ namespace {
 
 using driver::CallId;
 using sweep_tests::Scripted;
-using testing::ElementsAre;
-using testing::SizeIs;
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
 
 report::Run Swept(Scripted* runner, const SweepOptions& options) {
   Rehearsal rehearsal;

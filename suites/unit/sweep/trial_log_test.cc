@@ -17,8 +17,8 @@
 namespace cuaudit::harness::trial_log_test {
 namespace {
 
-using testing::HasSubstr;
-using testing::SizeIs;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 const std::vector<std::string> kPlan = {"cuInit#1=INVALID_VALUE,refuse", "cuMemAlloc#1=OUT_OF_MEMORY,refuse",
                                         "cuMemAlloc#2=OUT_OF_MEMORY,refuse"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a trial amounts to, and what was declared benign or as long as the process.
+// What a trial amounts to, how its places are named, and what was declared benign or as long as the process.
 #include "harness/sweep/run/trial.h"
 
 #include <gmock/gmock.h>
@@ -8,17 +8,18 @@
 #include "harness/ledger/rules.h"
 #include "harness/sweep/findings/benign.h"
 #include "harness/verdict/evidence/site_keys.h"
-#include "suites/unit/sweep/journal_builder.h"
+#include "suites/support/journal_builder.h"
+#include "suites/support/journal_image.h"
 
 namespace cuaudit::harness::trial_test {
 namespace {
 
 using driver::CallId;
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 const std::vector<std::string> kOne = {"cuMemAlloc#1=OUT_OF_MEMORY,refuse"};
 
-class TrialTest : public testing::Test {
+class TrialTest : public ::testing::Test {
  protected:
   TrialTest() {
     rehearsal_.Call(CallId::Init);
@@ -115,8 +116,8 @@ TEST_F(TrialTest, CrashHasNoKindAndNoObject) {
   EXPECT_EQ(trial.findings[0].acquired->call, "");
 }
 
-using testing::IsEmpty;
-using testing::SizeIs;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 const std::string kPool = "cuMemPoolCreate#1=OUT_OF_MEMORY,refuse";
 
@@ -288,6 +289,35 @@ TEST(Lifetimes, ABadRowIsToldWithItsLine) {
   EXPECT_THAT(why("1 stream v2-0123456789abcdef0"), HasSubstr("expected the fingerprint"));
   EXPECT_THAT(why("1 stream v1-0123456789abcdef"), HasSubstr("expected the fingerprint"));
   EXPECT_THAT(why("1 stream v2-0123456789abcdef-2"), HasSubstr("expected the fingerprint"));
+}
+
+// The places of a run in words.
+
+std::vector<std::string> FunctionsOf(faults::RecordKind kind, std::vector<std::uint64_t> frames) {
+  testing::Trace trace;
+  trace.CreateStream(0x10).Stack(1);
+  testing::JournalImage image(trace);
+  image.Module("/opt/none/prog").Module("/opt/none/libc.so.6").Stack(1, frames);
+  Site site = image.ledger().objects.at(0).acquired;
+  site.record_kind = kind;
+  SiteTexts texts;
+  std::vector<std::string> functions;
+  for (const report::Frame& frame : texts.Text(image.view(), site, 1)->stack) functions.push_back(frame.module + " " + frame.function);
+  return functions;
+}
+
+constexpr std::uint64_t kProgram = 0;
+constexpr std::uint64_t kCLibrary = 1;
+
+// atexit and pthread_create may be given a function of the driver.
+TEST(SiteTexts, ACallThatTheCLibraryMakesIsNotNamedByAFunctionOfIt) {
+  const std::uint64_t inner = testing::JournalImage::Frame(kCLibrary, 0x10);
+  const std::uint64_t outer = testing::JournalImage::Frame(kCLibrary, 0x20);
+  using faults::RecordKind;
+  EXPECT_EQ(FunctionsOf(RecordKind::Call, {inner, outer}), std::vector<std::string>{"libc.so.6 the C library"});
+  EXPECT_EQ(FunctionsOf(RecordKind::Call, {inner, testing::JournalImage::Frame(kProgram, 0x30), outer}),
+            (std::vector<std::string>{"libc.so.6 ", "prog "}));
+  EXPECT_EQ(FunctionsOf(RecordKind::Stop, {inner}), std::vector<std::string>{"libc.so.6 "}) << "where a thread stopped may be there";
 }
 
 }  // namespace

@@ -11,20 +11,20 @@
 
 #include "harness/sweep/findings/coverage.h"
 #include "harness/sweep/plan/make_plan.h"
-#include "suites/unit/sweep/journal_builder.h"
+#include "suites/support/journal_builder.h"
 
 namespace cuaudit::harness::unwinding_test {
 namespace {
 
 using driver::CallId;
-using testing::ElementsAre;
-using testing::EndsWith;
-using testing::IsEmpty;
-using testing::SizeIs;
-using testing::StartsWith;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 // Two cycles of stream, memory, and back. In the trial the first allocation is refused.
-class UnwindingTest : public testing::Test {
+class UnwindingTest : public ::testing::Test {
  protected:
   UnwindingTest() {
     Cycle(rehearsal_, 1, false);
@@ -88,10 +88,10 @@ TEST_F(UnwindingTest, BySiteItCountsFromTheFaultOnTheThreadThatWasHit) {
   for (const CallState& call : StatesOf(before.evidence()).calls) places.insert(call.site);
   const Unwinding unwinding = FaultsWhileUnwinding(Rehearsed(before.evidence()), {}, trial, faults, Prune::Second, &places);
   const std::vector<std::string> texts = Texts(unwinding);
-  EXPECT_THAT(texts, ElementsAre(testing::EndsWith("#+1=INVALID_CONTEXT,refuse"), testing::EndsWith("#+1=INVALID_CONTEXT,after"),
+  EXPECT_THAT(texts, ElementsAre(::testing::EndsWith("#+1=INVALID_CONTEXT,refuse"), ::testing::EndsWith("#+1=INVALID_CONTEXT,after"),
                                  StartsWith("cuEventDestroy@site="), StartsWith("cuEventDestroy@site=")));
   EXPECT_THAT(texts[0], StartsWith("cuStreamDestroy@site="));
-  EXPECT_THAT(texts[2], testing::HasSubstr("#1="));
+  EXPECT_THAT(texts[2], ::testing::HasSubstr("#1="));
 }
 
 TEST_F(UnwindingTest, EndsWithTheCycleThatTheProgramMarks) {
@@ -210,7 +210,7 @@ TEST_F(UnwindingTest, NothingIsFoundWhereNoFaultFired) {
 // Which unwindings are taken for equal, and which must never be.
 
 // A program that acquires two blocks and a stream, fails, and gives back what it has. The stack of each call is its line.
-class UnwindingShapeTest : public testing::Test {
+class UnwindingShapeTest : public ::testing::Test {
  protected:
   static faults::Record& Call(JournalBuilder& journal, CallId call, std::uint32_t stack, std::uint64_t handle = 0) {
     faults::Record& record = journal.Call(call);

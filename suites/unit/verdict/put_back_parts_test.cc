@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which function made calls (function_frames.h), pushes that put back what was taken off (restored_entries.h), and what hides them.
+// Which function made calls (evidence.h), pushes that put back what was taken off (restored_entries.h), and what hides them.
 #include <gtest/gtest.h>
 
-#include "harness/verdict/context/function_frames.h"
 #include "harness/verdict/context/put_back.h"
 #include "harness/verdict/context/restored_entries.h"
 #include "harness/verdict/rehearsed.h"
