@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <filesystem>
 #include <memory>
 #include <string_view>
 #include <thread>
@@ -92,10 +92,16 @@ void NativePair(Native& native, PlugIn&, int index, std::uint64_t turns) {
   }
 }
 
-void PluginPair(Native& native, PlugIn& plugin, int index, std::uint64_t turns) {
-  CUstream const stream = native.handles[static_cast<std::size_t>(index)];
+void PairOf(PlugIn& plugin, CUstream stream, std::uint64_t turns) {
   for (; turns != 0; --turns) plugin.put(plugin.get(64 << 10, 0, stream), 64 << 10, 0, stream);
 }
+
+void PluginPair(Native& native, PlugIn& plugin, int index, std::uint64_t turns) {
+  PairOf(plugin, native.handles[static_cast<std::size_t>(index)], turns);
+}
+
+// PyTorch's stream unless it is told otherwise.
+void PluginLegacyPair(Native&, PlugIn& plugin, int, std::uint64_t turns) { PairOf(plugin, nullptr, turns); }
 
 // 64 slots; a random one is freed and filled again; sizes log-uniform from 512 B to 8 MiB.
 template <typename Get, typename Put>
@@ -179,6 +185,7 @@ constexpr Row kRows[] = {
     {"native_pair", NativePair, 16, 200'000},
     {"plugin_pair", PluginPair, 1, 2'000'000},
     {"plugin_pair", PluginPair, 16, 200'000},
+    {"plugin_legacy_pair", PluginLegacyPair, 1, 2'000'000},
     {"native_mixed", NativeMixed, 1, 500'000},
     {"native_mixed", NativeMixed, 16, 100'000},
     {"plugin_mixed", PluginMixed, 1, 500'000},
@@ -213,7 +220,8 @@ int Main(int count, char** arguments) {
   driver::GenuineDriver opened;
   if (const char* const wrong = OpenProcessDriver(&opened); wrong != nullptr) Die(wrong);
   Native native(driver::Driver(&opened));
-  PlugIn plugin(CUAUDIT_ALLOCATOR_LIBRARY);
+  // Beside the program, wherever the build was carried.
+  PlugIn plugin((std::filesystem::canonical("/proc/self/exe").parent_path() / "../lib/cuaudit/libcuaudit_allocator.so").c_str());
   if (count > 2) {
     for (const Row& row : kRows) {
       if (std::string_view(row.name) != arguments[1] || row.threads != 1) continue;
