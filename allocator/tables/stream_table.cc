@@ -192,8 +192,10 @@ CUresult Identities::Identify(int device, CUstream stream, StreamRef* out) noexc
   return CUDA_SUCCESS;
 }
 
-// Where the answer for the handle is remembered; nullptr: nowhere. A context's legacy stream lives as long as it, and is never captured.
+// Where the answer for the handle is remembered; nullptr: nowhere. A primary context's legacy stream lives as long as it, and is never
+// captured. In a green context the handle means a stream of its own, which may be (contract question green_stream.standard_captured).
 std::atomic<StreamRecord*>* Identities::MemoryOf(const Device* device, CUstream stream) noexcept {
+  if (!device->retained && !env_.options.trust_stream_handles) return nullptr;  // the context was given, and may be such a one
   if (stream == nullptr || stream == CU_STREAM_LEGACY) return &legacy_[device->index];
   const bool is_trusted = env_.options.trust_stream_handles && stream != CU_STREAM_PER_THREAD;
   return is_trusted ? &by_handle_[StreamTable::HandleBucket(stream)] : nullptr;

@@ -377,6 +377,23 @@ TEST(Handles, ALegacyStreamIsAskedAboutOnce) {
   EXPECT_OK(allocator->Close());
 }
 
+// A green one's null stream is its own, and can be captured.
+TEST(Handles, TheNullStreamOfAContextThatWasGivenIsAskedAboutEachTime) {
+  Allocating a;
+  RefusingDriver counting(a.d, 0, CUDA_ERROR_UNKNOWN);
+  std::unique_ptr<Allocator> allocator;
+  const DeviceConfig config{0, a.contexts[0]};
+  ASSERT_OK(Allocator::Create(counting.ref(), &config, 1, {}, &allocator));
+  StreamRef first;
+  ASSERT_OK(allocator->Identify(0, nullptr, &first));
+  const std::uint64_t before = counting.calls();
+  StreamRef again;
+  ASSERT_OK(allocator->Identify(0, nullptr, &again));
+  EXPECT_GT(counting.calls(), before);
+  EXPECT_EQ(again.id(), first.id());
+  EXPECT_OK(allocator->Close());
+}
+
 TEST(Handles, AfterACaptureAStreamLooksAtItsOwnRecordsOnly) {
   EXPECT_LT(VisitedAfterACapture(8), 2.0);
   EXPECT_LT(VisitedAfterACapture(512), 2.0);
