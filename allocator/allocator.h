@@ -78,9 +78,9 @@ class Allocator final : public Backend {
   // A stream that is being captured has another identity than outside, one for all captures that go to the same private pool, or for this
   // capture alone; the driver tells no better one. A StreamRef made before stands for that one in Allocate, once the capture was announced,
   // and for the stream itself afterwards; one made in a capture is refused outside.
-  // Driver calls: StreamGetCaptureInfo, then StreamGetId, or StreamGetCtx during a capture. The first call for a stream also makes
-  // StreamGetCtx. For a default stream, or when no context is current, CtxGetCurrent and CtxPushCurrent come before and CtxPopCurrent
-  // after.
+  // Driver calls: StreamIsCapturing, then StreamGetId, or StreamGetCaptureInfo and StreamGetCtx during a capture. The first call for a
+  // stream also makes StreamGetCtx. For a default stream, or when no context is current, CtxGetCurrent and CtxPushCurrent come before and
+  // CtxPopCurrent after.
   [[nodiscard]] CUresult Identify(int device, CUstream stream, StreamRef* out) noexcept;
 
   // Driver calls, in the order in which they become necessary:

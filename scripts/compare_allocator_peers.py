@@ -8,7 +8,7 @@
 A line for each workload: the quickest of its rounds' medians, since a host that others use too only makes some slower, how many times as
 fast ours is, and of traces what both reserve over what is asked for. record_alone and record_paired are not counted: PyTorch's
 record_stream only notes the stream, and pays with the free, which `record` times. What RecordUse costs is seen beside cuEventRecord. The
-last line counts. --plot draws the cost of an allocation and its free against threads instead, for each loop, the median of several rounds;
+last line counts, and says how many are slower by the median of their rounds' medians. --plot draws the cost of an allocation and its free against threads instead, for each loop, the median of several rounds;
 both axes are logarithmic. Exit 1: a workload of ours is slower, or a trace reserves more; 3: the table has no rows of that peer.
 """
 import argparse
@@ -40,7 +40,7 @@ def read(path):
 
 
 def workloads(rows):
-    """{workload: {peer: (ns of an operation of one thread, reserved over asked or None)}}."""
+    """{workload: {peer: (ns of an operation of one thread in the quickest round, in the middle one, reserved over asked or None)}}."""
     found = {}
     for row in rows:
         if row["operations"] in ("", "0") or not row["median_ns"] or float(row["median_ns"]) == 0:
@@ -48,7 +48,7 @@ def workloads(rows):
         key = (row["loop"], int(row["bytes"]), int(row["threads"]), int(row["uses"]), row["state"])
         found.setdefault(key, {}).setdefault(row["peer"], []).append(
             (float(row["median_ns"]), float(row["reserved_peak"]) / float(row["asked_peak"]) if row["reserved_peak"] not in ("", "0") else None))
-    return {key: {peer: (min(time for time, _ in values), max((part for _, part in values if part is not None), default=None))
+    return {key: {peer: (min(time for time, _ in values), statistics.median(time for time, _ in values), max((part for _, part in values if part is not None), default=None))
                   for peer, values in peers.items()} for key, peers in found.items()}
 
 
@@ -155,26 +155,29 @@ def main():
     if options.plot:
         options.plot.write_text("\n".join(draw(*read_to_draw(options.table))) + "\n")
         return 0
-    slower = more = compared = 0
+    slower = more = compared = slower_by_median = 0
     rows = read(options.table)
     for (loop, size, threads, uses, state), peers in workloads(rows).items():
         if options.beside not in peers:
             continue
-        other_time, other_part = peers[options.beside]
-        for peer, (time, part) in peers.items():
+        other_time, other_median, other_part = peers[options.beside]
+        for peer, (time, median, part) in peers.items():
             if not peer.startswith(OURS):
                 continue
             if loop not in NOT_COUNTED:
                 compared += 1
                 slower += time > other_time
+                slower_by_median += median > other_median
             words = [f"{loop:15} {size or '':9} {threads:2} threads {uses} uses {state:5} {peer:22} {time:10.1f} ns, {options.beside} {other_time:10.1f} ns,"
                      f" {other_time / time:8.2f} times as fast"]
+            if median > other_median:
+                words.append(f"by medians {median:.1f} ns, {options.beside} {other_median:.1f} ns")
             if part is not None and other_part is not None:
                 more += part > RESERVED_SLACK * other_part
                 words.append(f"reserved {part:.4f}, {options.beside} {other_part:.4f}")
             print("; ".join(words))
     beyond_event_record(rows)
-    print(f"{compared} workloads beside {options.beside}: {slower} slower, {more} with more reserved")
+    print(f"{compared} workloads beside {options.beside}: {slower} slower, {more} with more reserved; {slower_by_median} slower by medians of rounds")
     return 3 if compared == 0 else int(slower + more > 0)
 
 

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-COPIED = ["allocator_peers.tsv", "map_cost.tsv", "record_use.tsv", "torch_trace.tsv", "torch_trace_generation.tsv", "torch_trace_diffusion.tsv", "torch_trace_finetuning.tsv", "torch_end_to_end.tsv", "driver_call_cost.json", "allocator_bench.txt"]
+COPIED = ["allocator_peers.tsv", "allocator_cost.tsv", "trace_peers.tsv", "map_cost.tsv", "record_use.tsv", "torch_trace.tsv", "torch_trace_generation.tsv", "torch_trace_diffusion.tsv", "torch_trace_finetuning.tsv", "torch_end_to_end.tsv", "driver_call_cost.json", "allocator_bench.txt"]
 
 
 def fail(message):

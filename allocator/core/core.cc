@@ -121,7 +121,7 @@ CUresult Allocator::Allocate(int device, std::size_t bytes, CUstream stream, CUd
   StreamRef ref;
   const CUresult result = core_->identities.Identify(device, stream, &ref);
   if (result != CUDA_SUCCESS) return result;
-  if (ref.device() != device)
+  if (const Device* const its = ref.record()->device; its == nullptr || its->index != device)
     return Refuse(CUDA_ERROR_INVALID_CONTEXT, "Allocate: the stream is of another context than device %d's", device);
   if (!is_asked_each_time) core_->Remember(device, stream, ref.record());
   return core_->Allocate(bytes, ref.record(), stream, out);

@@ -95,8 +95,7 @@ CUresult PluginState::Make(int device) {
   return CUDA_SUCCESS;
 }
 
-Backend* PluginState::BackendFor(int device) noexcept {
-  if (Backend* const backend = Existing(device); backend != nullptr) return backend;
+Backend* PluginState::MakeFor(int device) noexcept {
   try {
     if (device < 0 || device >= kMaxDevices) {
       SetError("device " + std::to_string(device) + ": 0 to 63 expected");
@@ -110,11 +109,6 @@ Backend* PluginState::BackendFor(int device) noexcept {
     SetError("no host memory");
     return nullptr;
   }
-}
-
-Backend* PluginState::Existing(int device) const noexcept {
-  if (device < 0 || device >= kMaxDevices) return nullptr;
-  return slots_[static_cast<std::size_t>(device)].backend.load(std::memory_order_acquire);
 }
 
 Allocator* PluginState::Native(int device) const noexcept {

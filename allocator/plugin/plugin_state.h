@@ -33,9 +33,15 @@ class PluginState {
   // Reads the settings until they are right; false when they are wrong.
   bool IsReady() noexcept;
   // Makes it the first time; null with error() set.
-  Backend* BackendFor(int device) noexcept;
+  Backend* BackendFor(int device) noexcept {
+    Backend* const backend = Existing(device);
+    return backend != nullptr ? backend : MakeFor(device);
+  }
   // Null when that device has none yet.
-  Backend* Existing(int device) const noexcept;
+  Backend* Existing(int device) const noexcept {
+    if (device < 0 || device >= kMaxDevices) return nullptr;
+    return slots_[static_cast<std::size_t>(device)].backend.load(std::memory_order_acquire);
+  }
   Allocator* Native(int device) const noexcept;
   // Which of the backends a pointer belongs to; null when none.
   Backend* Owner(CUdeviceptr address, CUdeviceptr* base, std::size_t* size) const noexcept;
@@ -66,6 +72,7 @@ class PluginState {
   };
 
   PluginState() = default;
+  Backend* MakeFor(int device) noexcept;
   CUresult Make(int device);
   static bool Applies(void* filter, StreamRef stream) noexcept;
 

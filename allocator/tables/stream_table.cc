@@ -179,43 +179,52 @@ CUresult Identities::Identify(int device, CUstream stream, StreamRef* out) noexc
   if (result != CUDA_SUCCESS) return result;
   Device* const target = devices_.At(device);
   if (target == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "device %d: 0 to %zu are known", device, devices_.size() - 1);
-  const bool is_default = IsDefaultStream(stream);
-  if (env_.options.trust_stream_handles && stream != CU_STREAM_PER_THREAD) {
-    StreamRecord* const known = is_default ? legacy_[target->index].load(std::memory_order_acquire)
-                                           : by_handle_[StreamTable::HandleBucket(stream)].load(std::memory_order_acquire);
-    if (known != nullptr && (is_default || known->handle == stream) && !known->retired.load(std::memory_order_relaxed)) {
-      *out = StreamRef(known);
-      return CUDA_SUCCESS;
-    }
-  }
-  // A stream of its own tells its context. So whether one is current is asked only where the driver wants one.
-  StreamRecord* found = nullptr;
-  result = is_default ? CUDA_ERROR_INVALID_CONTEXT : Ask(target, stream, &found);
-  if (result == CUDA_ERROR_INVALID_CONTEXT) {
-    CurrentContext current(env_.driver, target->context, !is_default);
-    if (current.result() != CUDA_SUCCESS) return env_.Note(current.result());
-    if (is_default || current.has_pushed()) result = Ask(target, stream, &found);
-    const CUresult left = current.Leave();
-    if (result == CUDA_SUCCESS) result = left;
-  }
-  if (result != CUDA_SUCCESS) return env_.Note(result);
-  if (env_.options.trust_stream_handles && found->scope == Scope::Stream) {
-    if (!is_default) by_handle_[StreamTable::HandleBucket(stream)].store(found, std::memory_order_release);
-    if (is_default && stream != CU_STREAM_PER_THREAD) legacy_[target->index].store(found, std::memory_order_release);
+  std::atomic<StreamRecord*>* const memory = MemoryOf(target, stream);
+  StreamRecord* found = memory == nullptr ? nullptr : memory->load(std::memory_order_acquire);
+  if (found == nullptr || found->retired.load(std::memory_order_relaxed) || (found->handle != stream && !found->is_default)) {
+    // A stream of its own tells its context. So whether one is current is asked only where the driver wants one.
+    result = IsDefaultStream(stream) ? CUDA_ERROR_INVALID_CONTEXT : Ask(target, stream, &found);
+    if (result == CUDA_ERROR_INVALID_CONTEXT) result = AskInContext(target, stream, &found);
+    if (result != CUDA_SUCCESS) return env_.Note(result);
+    if (memory != nullptr && found->scope == Scope::Stream) memory->store(found, std::memory_order_release);
   }
   *out = StreamRef(found);
   return CUDA_SUCCESS;
 }
 
-// On a captured stream cuStreamGetId fails and ends the capture. The legacy stream is never captured, and must not be asked during one.
+// Where the answer for the handle is remembered; nullptr: nowhere. A primary context's legacy stream lives as long as it, and is never
+// captured. In a green context the handle means a stream of its own, which may be (contract question green_stream.standard_captured).
+std::atomic<StreamRecord*>* Identities::MemoryOf(const Device* device, CUstream stream) noexcept {
+  if (!device->retained && !env_.options.trust_stream_handles) return nullptr;  // the context was given, and may be such a one
+  if (stream == nullptr || stream == CU_STREAM_LEGACY) return &legacy_[device->index];
+  const bool is_trusted = env_.options.trust_stream_handles && stream != CU_STREAM_PER_THREAD;
+  return is_trusted ? &by_handle_[StreamTable::HandleBucket(stream)] : nullptr;
+}
+
+[[gnu::noinline]] CUresult Identities::AskInContext(Device* device, CUstream stream, StreamRecord** out) noexcept {
+  const bool is_default = IsDefaultStream(stream);
+  CurrentContext current(env_.driver, device->context, !is_default);
+  if (current.result() != CUDA_SUCCESS) return current.result();
+  CUresult result = CUDA_ERROR_INVALID_CONTEXT;
+  if (is_default || current.has_pushed()) result = Ask(device, stream, out);
+  const CUresult left = current.Leave();
+  return result == CUDA_SUCCESS ? left : result;
+}
+
+// On a captured stream cuStreamGetId fails and ends the capture. Whether there is one costs less to ask than which. The legacy stream is
+// never captured, and must not be asked during one.
 CUresult Identities::Ask(Device* device, CUstream stream, StreamRecord** out) noexcept {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  std::uint64_t capture = 0;
   CUresult result = CUDA_SUCCESS;
-  if (stream != nullptr && stream != CU_STREAM_LEGACY) result = CaptureOf(env_.driver, stream, &status, &capture);
-  if (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_INVALIDATED)
-    return Refuse(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "stream %p: its capture has been invalidated", static_cast<void*>(stream));
-  if (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE) return IdentifyCaptured(device, stream, capture, out);
+  if (stream != nullptr && stream != CU_STREAM_LEGACY) result = env_.driver.StreamIsCapturing(stream, &status);
+  const bool is_captured = result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
+  if (is_captured) [[unlikely]] {
+    std::uint64_t capture = 0;
+    result = CaptureOf(env_.driver, stream, &status, &capture);
+    if (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_INVALIDATED)
+      return Refuse(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "stream %p: its capture has been invalidated", static_cast<void*>(stream));
+    if (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE) return IdentifyCaptured(device, stream, capture, out);
+  }
   unsigned long long id = 0;
   if (result == CUDA_SUCCESS) result = env_.driver.StreamGetId(stream, &id);
   if (result != CUDA_SUCCESS) return Refuse(result, "stream %p: the driver does not know it", static_cast<void*>(stream));

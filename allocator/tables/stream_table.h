@@ -104,7 +104,7 @@ class StreamTable {
 
 // Which stream a handle means, outside captures and in them, until it is retired.
 //
-//   Owns      with trust_stream_handles, the latest answer for each handle.
+//   Owns      the answer for each primary context's legacy stream, and with trust_stream_handles the latest for each handle.
 //   Threads   any thread.
 //   Errors, Faults   as Allocator::Identify and Allocator::RetireStream.
 class Identities {
@@ -115,7 +115,9 @@ class Identities {
   CUresult RetireStream(int device, CUstream stream) noexcept;
 
  private:
+  std::atomic<StreamRecord*>* MemoryOf(const Device* device, CUstream stream) noexcept;
   CUresult Ask(Device* device, CUstream stream, StreamRecord** out) noexcept;
+  CUresult AskInContext(Device* device, CUstream stream, StreamRecord** out) noexcept;
   CUresult IdentifyCaptured(Device* device, CUstream stream, std::uint64_t capture, StreamRecord** out) noexcept;
   Environment& env_;
   Devices& devices_;

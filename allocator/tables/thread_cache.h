@@ -296,7 +296,8 @@ struct KnownCache {
   std::uint64_t serial = kNobody;
   ThreadCache* cache = nullptr;
 };
-// The initial-exec model spares a call for each access; 16 bytes fit into what the loader keeps for libraries opened later.
+// The initial-exec model spares a call for each access. All thread storage of a library, some 400 bytes of this one, then comes out of what
+// the loader keeps for libraries opened later; that is enough for three copies of it.
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local KnownCache known_cache;
 
 // The caches of all threads for one allocator, and what their threads counted.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What the allocator itself costs: every driver call answers at once (null_libcuda.c), natively and through the plug-in's C functions.
+// What the allocator itself costs, natively and through the plug-in's C functions, with no harness between: on a driver that answers each
+// call at once (null_libcuda.c), or on the genuine one.
 //
-//   allocator_cost [ROW [TURNS [ROUNDS]]]
+//   allocator_cost [ROW [TURNS]]
 //
 // Without arguments every row, as a table: row, threads, median and least nanoseconds of CPU time for a pair (an allocation and a free) or
-// a call. With a row and a number of turns: that row alone, which is what allocator_profile.py counts instructions of.
+// a call; with a row, that one. With a number of turns too it only runs, for allocator_profile.py to count instructions of.
 #include <dlfcn.h>
 #include <time.h>
 
@@ -13,7 +14,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <filesystem>
 #include <memory>
 #include <string_view>
 #include <thread>
@@ -40,7 +41,11 @@ constexpr int kMostThreads = 16;
 
 struct Native {
   explicit Native(driver::DriverRef d) : driver(d) {
-    const DeviceConfig config;
+    DeviceConfig config;
+    if (d.Init(0) != CUDA_SUCCESS || d.DeviceGet(&config.device, 0) != CUDA_SUCCESS ||
+        d.DevicePrimaryCtxRetain(&context, config.device) != CUDA_SUCCESS)
+      Die("no device");
+    Enter();
     if (Allocator::Create(d, &config, 1, {}, &allocator) != CUDA_SUCCESS) Die("the allocator does not open");
     for (int i = 0; i < kMostThreads + 1; ++i) {
       CUstream stream = nullptr;
@@ -51,7 +56,11 @@ struct Native {
       handles.push_back(stream);
     }
   }
+  void Enter() const {
+    if (driver.CtxSetCurrent(context) != CUDA_SUCCESS) Die("no context");
+  }
   driver::DriverRef driver;
+  CUcontext context = nullptr;
   std::unique_ptr<Allocator> allocator;
   std::vector<StreamRef> refs;
   std::vector<CUstream> handles;
@@ -83,10 +92,16 @@ void NativePair(Native& native, PlugIn&, int index, std::uint64_t turns) {
   }
 }
 
-void PluginPair(Native& native, PlugIn& plugin, int index, std::uint64_t turns) {
-  CUstream const stream = native.handles[static_cast<std::size_t>(index)];
+void PairOf(PlugIn& plugin, CUstream stream, std::uint64_t turns) {
   for (; turns != 0; --turns) plugin.put(plugin.get(64 << 10, 0, stream), 64 << 10, 0, stream);
 }
+
+void PluginPair(Native& native, PlugIn& plugin, int index, std::uint64_t turns) {
+  PairOf(plugin, native.handles[static_cast<std::size_t>(index)], turns);
+}
+
+// PyTorch's stream unless it is told otherwise.
+void PluginLegacyPair(Native&, PlugIn& plugin, int, std::uint64_t turns) { PairOf(plugin, nullptr, turns); }
 
 // 64 slots; a random one is freed and filled again; sizes log-uniform from 512 B to 8 MiB.
 template <typename Get, typename Put>
@@ -149,7 +164,7 @@ void PluginRecordUse(Native& native, PlugIn& plugin, int index, std::uint64_t tu
   plugin.put(block, 64 << 10, 0, nullptr);
 }
 
-// What the two driver calls of a RecordUse cost here: to be taken off.
+// The driver's own part of a RecordUse: to be taken off.
 void DriverCalls(Native& native, PlugIn&, int index, std::uint64_t turns) {
   CUstream const stream = native.handles[static_cast<std::size_t>(index)];
   CUevent event = nullptr;
@@ -170,6 +185,7 @@ constexpr Row kRows[] = {
     {"native_pair", NativePair, 16, 200'000},
     {"plugin_pair", PluginPair, 1, 2'000'000},
     {"plugin_pair", PluginPair, 16, 200'000},
+    {"plugin_legacy_pair", PluginLegacyPair, 1, 2'000'000},
     {"native_mixed", NativeMixed, 1, 500'000},
     {"native_mixed", NativeMixed, 16, 100'000},
     {"plugin_mixed", PluginMixed, 1, 500'000},
@@ -183,6 +199,7 @@ constexpr Row kRows[] = {
 double Run(const Row& row, Native& native, PlugIn& plugin, std::uint64_t turns) {
   std::vector<double> taken(static_cast<std::size_t>(row.threads));
   const auto one = [&](int index) {
+    native.Enter();
     row.loop(native, plugin, index, turns / 10);
     const double began = Nanoseconds();
     row.loop(native, plugin, index, turns);
@@ -203,7 +220,8 @@ int Main(int count, char** arguments) {
   driver::GenuineDriver opened;
   if (const char* const wrong = OpenProcessDriver(&opened); wrong != nullptr) Die(wrong);
   Native native(driver::Driver(&opened));
-  PlugIn plugin(CUAUDIT_ALLOCATOR_LIBRARY);
+  // Beside the program, wherever the build was carried.
+  PlugIn plugin((std::filesystem::canonical("/proc/self/exe").parent_path() / "../lib/cuaudit/libcuaudit_allocator.so").c_str());
   if (count > 2) {
     for (const Row& row : kRows) {
       if (std::string_view(row.name) != arguments[1] || row.threads != 1) continue;

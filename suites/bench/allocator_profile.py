@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-ROWS = ("native_pair", "plugin_pair", "native_mixed", "plugin_mixed", "native_record_use", "plugin_record_use", "event_record")
+ROWS = ("native_pair", "plugin_pair", "plugin_legacy_pair", "native_mixed", "plugin_mixed", "native_record_use", "plugin_record_use", "event_record")
 SHORT, LONG = 20_000, 60_000
 EVENTS = ("Ir", "Bcm", "Bim")
 

@@ -48,6 +48,10 @@ NULL_CALL cuCtxGetCurrent(CUcontext* out) {
   *out = (CUcontext)&context;
   return CUDA_SUCCESS;
 }
+NULL_CALL cuCtxSetCurrent(CUcontext current) {
+  (void)current;
+  return CUDA_SUCCESS;
+}
 NULL_CALL cuCtxPushCurrent_v2(CUcontext pushed) {
   (void)pushed;
   return CUDA_SUCCESS;

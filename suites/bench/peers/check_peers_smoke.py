@@ -23,7 +23,8 @@ lines = [line for line in done.stdout.splitlines() if not line.startswith("#")]
 columns, rows = lines[0].split("\t"), [line.split("\t") for line in lines[1:]]
 assert all(len(row) == len(columns) for row in rows), "columns"
 table = [dict(zip(columns, row)) for row in rows]
-for peer in ("cuaudit policy:poll", "cuaudit policy:wait"):
+ours = ("cuaudit policy:poll", "cuaudit policy:wait", "cuaudit plug-in")
+for peer in ours:
     own = [row for row in table if row["peer"] == peer]
     loops = {row["loop"] for row in own}
     assert loops == {"pair", "mixed", "shared_stream", "free_elsewhere", "training_trace", "serving_trace", "record", "record_alone", "record_paired",
@@ -41,7 +42,7 @@ for peer in ("cuaudit policy:poll", "cuaudit policy:wait"):
     assert all(re.fullmatch(f"beyond cuEventRecord{parts}; cuEventRecord beyond itself{parts}; cuEventRecord p50 [0-9]+\\.[0-9]", row["note"]) for row in paired), paired
     state = next(row for row in own if row["loop"] == "split_and_merge")
     assert state["operations"] == "2000" and "events " in state["note"], state
-others = {row["peer"]: row["note"] for row in table if row["peer"] not in ("cuaudit policy:poll", "cuaudit policy:wait", "driver")}
+others = {row["peer"]: row["note"] for row in table if row["peer"] not in (*ours, "driver")}
 assert set(others) == {"pytorch", "cub", "cudaMallocAsync", "cudaMalloc"}, others
 assert others["pytorch"].startswith("not built"), others
 for peer in ("cub", "cudaMallocAsync", "cudaMalloc"):
@@ -53,7 +54,7 @@ assert "expected poll or wait" in bad.stdout, bad.stdout
 chosen = subprocess.run([program, "--peers", peers, "--rounds", "2", "--seconds-per-row", "0.002", "--max-threads", "1", "--loops", "record_paired,cuEventRecord"],
                         env=environment, capture_output=True, text=True, timeout=60)
 rows = [line.split("\t") for line in chosen.stdout.splitlines() if not line.startswith("#")][1:]
-assert {(row[1], row[2]) for row in rows if row[7] != "0"} == {("driver", "cuEventRecord"), ("cuaudit policy:poll", "record_paired"), ("cuaudit policy:wait", "record_paired")}, rows
+assert {(row[1], row[2]) for row in rows if row[7] != "0"} == {("driver", "cuEventRecord"), *((peer, "record_paired") for peer in ours)}, rows
 unknown = subprocess.run([program, "--peers", peers, "--loops", "record_twice"], env=environment, capture_output=True, text=True, timeout=60)
 assert unknown.returncode != 0 and "record_twice" in unknown.stderr, unknown
 # A peer that throws has rows that say so, and the others have theirs.

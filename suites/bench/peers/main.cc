@@ -247,8 +247,11 @@ int Compare(const Choice& choice) {
   std::vector<Entrant> entrants;
   for (const std::string& settings : choice.settings)
     entrants.push_back({"cuaudit " + settings, choice.directory + "/libpeer_ours.so", settings, nullptr, {}, ""});
-  for (const auto& [label, library] :
-       {std::pair<const char*, const char*>("pytorch", "torch"), {"cub", "cub"}, {"cudaMallocAsync", "async"}, {"cudaMalloc", "plain"}}) {
+  for (const auto& [label, library] : {std::pair<const char*, const char*>("cuaudit plug-in", "plug_in"),
+                                       {"pytorch", "torch"},
+                                       {"cub", "cub"},
+                                       {"cudaMallocAsync", "async"},
+                                       {"cudaMalloc", "plain"}}) {
     entrants.push_back({label, choice.directory + "/libpeer_" + library + ".so", "", nullptr, {}, ""});
   }
   for (Entrant& entrant : entrants) {

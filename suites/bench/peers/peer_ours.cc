@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The allocator of this house, on whatever libcuda.so.1 the process gets, in the device's primary context as everybody here.
+// The allocator of this house, on whatever libcuda.so.1 the process gets, in the device's primary context as everybody here. With
+// CUAUDIT_THROUGH_PLUG_IN as PyTorch calls it: by the plug-in's C functions and the stream's handle.
 #include <memory>
 #include <string>
 
 #include "allocator/allocator.h"
+#ifdef CUAUDIT_THROUGH_PLUG_IN
+#include "allocator/plugin/pluggable.h"
+#include "allocator/plugin/plugin_state.h"
+#endif
 #include "allocator/plugin/process_driver.h"
 #include "allocator/settings.h"
 #include "faults/driver/genuine_driver.h"
@@ -15,11 +20,33 @@ using cuaudit::alloc::Allocator;
 using cuaudit::alloc::Statistics;
 using cuaudit::alloc::StreamRef;
 
-cuaudit::driver::GenuineDriver* driver = nullptr;
 Allocator* allocator = nullptr;  // never destroyed
-std::string error_text;
 
 const char* Version() { return "this tree"; }
+
+#ifdef CUAUDIT_THROUGH_PLUG_IN
+
+const char* Open(int device, const char*) {
+  cuaudit::alloc::PluginState& state = cuaudit::alloc::PluginState::Get();
+  if (device != 0) return "device 0 alone is compared here";
+  if (state.BackendFor(device) == nullptr) return cuaudit_last_error();
+  allocator = state.Native(device);
+  return allocator == nullptr ? "only backend:native is compared here: the others are peers themselves" : nullptr;
+}
+
+const char* Token(CUstream stream, void** out) {
+  *out = stream;
+  return nullptr;
+}
+
+void* Allocate(std::size_t bytes, void* token) { return cuaudit_malloc(static_cast<ssize_t>(bytes), 0, static_cast<CUstream>(token)); }
+void Free(void* pointer, void* token) { cuaudit_free(pointer, 0, 0, static_cast<CUstream>(token)); }
+void Record(void* pointer, void* token) { (void)cuaudit_record_use(pointer, static_cast<CUstream>(token)); }
+
+#else
+
+cuaudit::driver::GenuineDriver* driver = nullptr;
+std::string error_text;
 
 const char* Open(int device, const char* text) {
   cuaudit::alloc::Settings settings;
@@ -54,6 +81,8 @@ void* Allocate(std::size_t bytes, void* token) {
 
 void Free(void* pointer, void*) { (void)allocator->Free(reinterpret_cast<CUdeviceptr>(pointer)); }
 void Record(void* pointer, void* token) { (void)allocator->RecordUse(reinterpret_cast<CUdeviceptr>(pointer), Stream(token)); }
+
+#endif
 
 bool Usage(PeerUsage* out) {
   Statistics statistics;

@@ -345,6 +345,55 @@ TEST(Handles, AskingWhoAStreamIsTakesTwoCallsAndNoCurrentContext) {
   EXPECT_OK(allocator->Close());
 }
 
+TEST(Handles, ALegacyStreamIsAskedAboutOnce) {
+  Allocating a({}, {.devices = 2});
+  RefusingDriver counting(a.d, 0, CUDA_ERROR_UNKNOWN);
+  std::unique_ptr<Allocator> allocator;
+  const DeviceConfig configs[] = {{0, nullptr}, {1, nullptr}};
+  ASSERT_OK(Allocator::Create(counting.ref(), configs, 2, {}, &allocator));
+  CUdeviceptr x = 0;
+  for (const int device : {0, 1}) {
+    StreamRef first;
+    ASSERT_OK(allocator->Identify(device, nullptr, &first));
+    ASSERT_OK(allocator->Allocate(device, 4096, nullptr, &x));
+    EXPECT_OK(allocator->Free(x));
+    const std::uint64_t before = counting.calls();
+    std::thread without_context([&] {
+      StreamRef again;
+      EXPECT_OK(allocator->Identify(device, CU_STREAM_LEGACY, &again));
+      EXPECT_EQ(again.id(), first.id());
+      EXPECT_EQ(again.device(), device);
+    });
+    without_context.join();
+    ASSERT_OK(allocator->Allocate(device, 4096, nullptr, &x));
+    EXPECT_EQ(counting.calls() - before, 0U);
+    EXPECT_OK(allocator->Free(x));
+  }
+  ASSERT_OK(allocator->RetireStream(0, nullptr));
+  const std::uint64_t before = counting.calls();
+  StreamRef retired;
+  EXPECT_OK(allocator->Identify(0, nullptr, &retired));
+  EXPECT_GT(counting.calls(), before);
+  EXPECT_OK(allocator->Close());
+}
+
+// A green one's null stream is its own, and can be captured.
+TEST(Handles, TheNullStreamOfAContextThatWasGivenIsAskedAboutEachTime) {
+  Allocating a;
+  RefusingDriver counting(a.d, 0, CUDA_ERROR_UNKNOWN);
+  std::unique_ptr<Allocator> allocator;
+  const DeviceConfig config{0, a.contexts[0]};
+  ASSERT_OK(Allocator::Create(counting.ref(), &config, 1, {}, &allocator));
+  StreamRef first;
+  ASSERT_OK(allocator->Identify(0, nullptr, &first));
+  const std::uint64_t before = counting.calls();
+  StreamRef again;
+  ASSERT_OK(allocator->Identify(0, nullptr, &again));
+  EXPECT_GT(counting.calls(), before);
+  EXPECT_EQ(again.id(), first.id());
+  EXPECT_OK(allocator->Close());
+}
+
 TEST(Handles, AfterACaptureAStreamLooksAtItsOwnRecordsOnly) {
   EXPECT_LT(VisitedAfterACapture(8), 2.0);
   EXPECT_LT(VisitedAfterACapture(512), 2.0);
