@@ -48,6 +48,8 @@ void ProcessFold::CheckUses(const faults::Record& record, const EffectRow& row) 
 }
 
 void ProcessFold::Release(const faults::Record& record, const EffectRow& row, Outcome outcome) {
+  if (row.kind == Kind::PeerAccess && contexts_.BehindView(record).context != record.context)
+    return Release(contexts_.BehindView(record), row, outcome);
   if (row.kind == Kind::PeerAccess && SettleDeclinedPeerAccess(record, outcome)) return;
   const std::uint64_t handle = ObjectHandle(record, row);
   const std::int64_t capture = row.kind == Kind::StreamOrderedMemory ? graphs_.CaptureOf(record) : -1;
@@ -217,6 +219,8 @@ void ProcessFold::Return(const faults::Record& record, const Graphs::Addresses& 
 void ProcessFold::Carry(const faults::Record& record, const Graphs::Addresses& addresses) {
   const EffectRow& row = driver::EffectOf(BaseOf(record));
   const Outcome outcome = OutcomeOf(record);
+  if (row.kind == Kind::PeerAccess && contexts_.BehindView(record).context != record.context)
+    return Carry(contexts_.BehindView(record), addresses);
   graphs_.ForgetCaptured(record.begin);
   if (row.effect == Effect::ReleasesPrimary) contexts_.ReleasePrimary(record, outcome);
   if (row.base == driver::BaseId::GreenCtxDestroy) contexts_.DestroyGreen(record, outcome);
