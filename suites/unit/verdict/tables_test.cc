@@ -5,6 +5,7 @@
 #include <string>
 
 #include "faults/driver/misuse.h"
+#include "harness/ledger/rules.h"
 #include "harness/verdict/verdict.h"
 
 namespace cuaudit::testing::tables_test {
@@ -35,6 +36,17 @@ TEST(Tables, EveryIdLeadsBack) {
   IdsLeadBack<words::Outcome>();
   EXPECT_EQ(harness::Name(Verdict::ReleaseRefused), "release_refused");
   EXPECT_EQ(harness::Name(Missed::NoSpace), "no_space");
+}
+
+// What the other call of a violation is: of a release the place does not tell one violation from another, and it came before the use.
+TEST(Tables, WhatTheOtherCallOfEachRuleIs) {
+  for (std::size_t i = 0; i < harness::kRuleCount; ++i) {
+    const auto rule = static_cast<Rule>(i);
+    const bool twice = rule == Rule::DoubleRelease || rule == Rule::UseAfterRelease;
+    EXPECT_EQ(harness::OtherTellsApart(rule), !twice && rule != Rule::Deficit) << harness::Name(rule);
+    EXPECT_EQ(harness::OtherReleased(rule), twice || rule == Rule::DestroyedUnderUser || rule == Rule::UsedAfterFree)
+        << harness::Name(rule);
+  }
 }
 
 TEST(Tables, EveryRowSaysWhatToDo) {
