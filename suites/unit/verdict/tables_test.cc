@@ -5,7 +5,6 @@
 #include <string>
 
 #include "faults/driver/misuse.h"
-#include "harness/ledger/rules.h"
 #include "harness/verdict/verdict.h"
 
 namespace cuaudit::testing::tables_test {
