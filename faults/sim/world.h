@@ -122,14 +122,16 @@ struct LiveCounts {
 };
 LiveCounts CountAll(const World* world) noexcept;
 
-// A live object. `handle`: the value that calls name it by; an address; or the device of a reference to a primary context.
+// A live object. `handle`: the value that calls name it by (of peer access the peer); an address; or the device of a reference to a primary
+// context.
 struct LiveObject {
   driver::Kind kind;
   std::uint64_t handle;
-  std::uint64_t bytes;  // bytes as requested; 0: it has none
-  bool freeing;         // a stream-ordered free of it is queued
+  std::uint64_t bytes;       // bytes as requested; 0: it has none
+  bool freeing;              // a stream-ordered free of it is queued
+  std::uint64_t had_by = 0;  // peer access: the context that has it
 };
-// Lists all live objects except context-stack entries and peer access, up to `room`. Returns how many there are.
+// Lists all live objects except context-stack entries, up to `room`. Returns how many there are.
 std::size_t ListLive(const World* world, LiveObject* list, std::size_t room) noexcept;
 
 // What became of a handle that is not an address. The last handle of a slot is known; object.h says for how long.

@@ -118,6 +118,7 @@ std::int64_t Account::Acquire(Object object, const faults::Record& record) {
   HandleEntry& entry = Entry(driver::FamilyOf(object.kind), object.handle);
   while (entry.top >= 0) Close(entry.top, State::Released, Site{});
   entry.graph_references = 0;
+  entry.denied = 0;
   return Open(object, record, entry);
 }
 
@@ -195,6 +196,10 @@ void Account::ReleaseNothing(Kind kind, HandleEntry* entry, std::uint64_t handle
     return;
   }
   if (last.told_alive) return;
+  if (entry->denied != 0) {
+    if (Releases(outcome)) --entry->denied;
+    return;
+  }
   const Rule rule = last.kind == Kind::UserObject ? Rule::OverReleasedReference : Rule::DoubleRelease;
   books_->Violate(rule, last.kind, record, handle, entry->last);
 }
@@ -331,7 +336,7 @@ void Account::CheckUse(Family family, std::uint64_t handle, const faults::Record
   const HandleEntry* entry = Find(family, handle);
   if (entry == nullptr || entry->top >= 0 || entry->last < 0 || entry->borrowed) return;
   const Object& last = books_->object(entry->last);
-  if (last.state == State::ReleaseRefused || last.told_alive) return;
+  if (last.state == State::ReleaseRefused || last.told_alive || entry->denied != 0) return;
   books_->Violate(Rule::UseAfterRelease, books_->object(entry->last).kind, record, handle, entry->last);
 }
 

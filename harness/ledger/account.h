@@ -35,6 +35,7 @@ struct HandleEntry {
   std::uint32_t generation = 0;
   bool borrowed = false;               // a query answered this handle: it is valid, and its release is not judged
   std::uint64_t graph_references = 0;  // for user objects: references that graphs hold
+  std::uint32_t denied = 0;            // references that the program was told it did not get
 };
 
 class Account {

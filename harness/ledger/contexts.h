@@ -45,6 +45,8 @@ class Contexts {
   void ViewGreen(const faults::Record& record);
   // Ends the streams of the green context. The primary context ends, too, when nothing else holds it.
   void DestroyGreen(const faults::Record& record, Outcome outcome);
+  // The call as one in the primary context, when it was made in the view of a green context.
+  faults::Record BehindView(const faults::Record& record) const;
 
   void Push(const faults::Record& record);
   // The program does not know of this entry. A pop that finds no other one takes it.

@@ -18,6 +18,15 @@ void Contexts::ViewGreen(const faults::Record& record) {
   if (found != greens_.end()) found->second.view = record.argument[0];
 }
 
+faults::Record Contexts::BehindView(const faults::Record& record) const {
+  faults::Record behind = record;
+  for (const auto& [handle, green] : greens_) {
+    const auto primary = green.view == record.context ? primaries_.find(green.device) : primaries_.end();
+    if (primary != primaries_.end() && primary->second.context != 0) behind.context = primary->second.context;
+  }
+  return behind;
+}
+
 void Contexts::DestroyGreen(const faults::Record& record, Outcome outcome) {
   const auto found = greens_.find(record.argument[0]);
   if (found == greens_.end() || !Releases(outcome)) return;

@@ -48,6 +48,8 @@ void ProcessFold::CheckUses(const faults::Record& record, const EffectRow& row) 
 }
 
 void ProcessFold::Release(const faults::Record& record, const EffectRow& row, Outcome outcome) {
+  if (row.kind == Kind::PeerAccess && contexts_.BehindView(record).context != record.context)
+    return Release(contexts_.BehindView(record), row, outcome);
   if (row.kind == Kind::PeerAccess && SettleDeclinedPeerAccess(record, outcome)) return;
   const std::uint64_t handle = ObjectHandle(record, row);
   const std::int64_t capture = row.kind == Kind::StreamOrderedMemory ? graphs_.CaptureOf(record) : -1;
@@ -165,11 +167,14 @@ void ProcessFold::BorrowAnswers(const faults::Record& record) {
   }
 }
 
-// An acquisition under `after`: the object exists, and the program owes nothing because it was told that the call failed.
+// An acquisition under `after`: the object exists, and the program owes nothing because it was told that the call failed. A reference that
+// it was told it did not get may be given back all the same, by the handle that the call has answered.
 void ProcessFold::AcquireUnowned(const faults::Record& record, const EffectRow& row) {
   constexpr Effect kMakes[] = {Effect::Acquires, Effect::AcquiresCounted, Effect::AcquiresGiven, Effect::CreatesContext,
                                Effect::AddsNode, Effect::ClonesGraph,     Effect::EndsCapture,   Effect::Instantiates};
   const std::uint64_t handle = ObjectHandle(record, row);
+  if (row.effect == Effect::Retains && row.kind != Kind::Context && handle != 0)
+    ++account_.Entry(driver::FamilyOf(row.kind), handle).denied;
   if (handle == 0 || std::find(std::begin(kMakes), std::end(kMakes), row.effect) == std::end(kMakes)) return;
   account_.AcquireUnowned(driver::FamilyOf(row.kind), handle, row.effect == Effect::AcquiresCounted ? 0 : BytesOf(record, row));
   if (row.kind == Kind::Graph) graphs_.Begin(handle);
@@ -214,6 +219,8 @@ void ProcessFold::Return(const faults::Record& record, const Graphs::Addresses& 
 void ProcessFold::Carry(const faults::Record& record, const Graphs::Addresses& addresses) {
   const EffectRow& row = driver::EffectOf(BaseOf(record));
   const Outcome outcome = OutcomeOf(record);
+  if (row.kind == Kind::PeerAccess && contexts_.BehindView(record).context != record.context)
+    return Carry(contexts_.BehindView(record), addresses);
   graphs_.ForgetCaptured(record.begin);
   if (row.effect == Effect::ReleasesPrimary) contexts_.ReleasePrimary(record, outcome);
   if (row.base == driver::BaseId::GreenCtxDestroy) contexts_.DestroyGreen(record, outcome);

@@ -15,6 +15,8 @@ namespace {
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kHeapStep = 16;
 constexpr std::int64_t kFewBytes = 1024;  // of heap
+// The C library keeps freed blocks of up to 1,032 bytes. A lost one that it gives out from there does not show for several cycles.
+constexpr std::size_t kLargestKept = 1032;
 // The C library's caches settle within eight repeats, and then vary by up to 200 bytes with a period of a few repeats.
 constexpr std::size_t kUntilItAddsUp = 32;
 constexpr std::size_t kOneUnseenIn = 8;                   // repeats
@@ -65,9 +67,8 @@ std::vector<std::uint64_t> Sums(const std::vector<HostChange>& changes, HostMete
 // then a block that the lifecycle loses comes from elsewhere, and the statistics see it.
 void TakeCachedBlocks(std::vector<std::unique_ptr<char[]>>* taken) {
   constexpr std::size_t kEach = 7;
-  constexpr std::size_t kLargest = 1032;
-  taken->reserve(kEach * kLargest / kHeapStep);
-  for (std::size_t size = 24; size <= kLargest; size += kHeapStep) {
+  taken->reserve(kEach * kLargestKept / kHeapStep);
+  for (std::size_t size = 24; size <= kLargestKept; size += kHeapStep) {
     for (std::size_t i = 0; i < kEach; ++i) taken->emplace_back(new char[size]);
   }
 }
@@ -215,7 +216,9 @@ HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_u
     } else if (judged.grows) {
       growth.findings.push_back(MeterFound(Rule::Growth, meter, static_cast<std::uint64_t>(judged.per_cycle), {Detail::GrowsInEvery}));
     } else {
-      growth.certificate.append(growth.certificate.empty() ? "" : ", ").append(std::to_string(judged.detectable) + " of " + name);
+      const std::uint64_t seen =
+          meter == HostMeter::HeapBytes ? std::max<std::uint64_t>(judged.detectable, kLargestKept + 1) : judged.detectable;
+      growth.certificate.append(growth.certificate.empty() ? "" : ", ").append(std::to_string(seen) + " of " + name);
     }
   }
   return growth;

@@ -178,6 +178,8 @@ constexpr Operation kOperations[] = {
     },
     [](Machine& m) { (void)m.d.TexRefCreate(&m.references.At(m.input)); },
     [](Machine& m) { (void)m.d.TexRefDestroy(m.references.At(m.input)); },
+    [](Machine& m) { (void)m.d.CtxEnablePeerAccess(m.contexts.At(m.input), 0); },
+    [](Machine& m) { (void)m.d.CtxDisablePeerAccess(m.contexts.At(m.input)); },
 };
 
 }  // namespace

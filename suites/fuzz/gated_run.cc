@@ -90,7 +90,6 @@ void Run::TakeStock() {
   sim::LiveCounts counts = sim::CountAll(world_);
   for (const sim::LiveObject& object : live) --counts.count[static_cast<std::size_t>(object.kind)];
   stack_entries = std::exchange(counts.count[static_cast<std::size_t>(driver::Kind::ContextStackEntry)], 0);
-  counts.count[static_cast<std::size_t>(driver::Kind::PeerAccess)] = 0;  // is not listed
   bool all = true;
   for (const std::uint64_t unlisted : counts.count) all = all && unlisted == 0;
   if (!all) Require(false, "the simulator lists what it counts", Text());

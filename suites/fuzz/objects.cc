@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "faults/driver/effects.h"
+#include "harness/ledger/arguments.h"
 #include "suites/fuzz/gated_run.h"
 #include "suites/fuzz/require.h"
 
@@ -43,7 +44,7 @@ struct Journal {
       const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(record.call)));
       // What a launch brings to life no argument names.
       if (was_denied && row.effect == Effect::LaunchesGraph) denied_launch = true;
-      if (was_denied && driver::IsAcquire(row.effect) && row.object >= 0) denied.push_back({row.kind, record.argument[row.object]});
+      if (was_denied && driver::IsAcquire(row.effect) && row.object >= 0) denied.push_back({row.kind, harness::ObjectHandle(record, row)});
       if (!was_denied && record.result != CUDA_SUCCESS) continue;
       if (row.effect == Effect::EndsCapture) captures -= captures > 0 ? 1 : 0;
       if (row.effect == Effect::BeginsCapture) {
@@ -110,7 +111,7 @@ class Comparison {
       if (object.kind != Kind::ContextStackEntry) known_.push_back({{object.kind, object.handle}, &object});
     }
     std::sort(known_.begin(), known_.end());  // of one name in order of acquisition: that is how they lie in memory
-    for (const sim::LiveObject& object : run.live) real_.push_back({{object.kind, object.handle}, &object});
+    for (const sim::LiveObject& object : run.live) real_.push_back({NameOf(object), &object});
     std::sort(real_.begin(), real_.end());
     pin_taken_ = run.pinned && journal_.beneath_zero;
   }
@@ -155,12 +156,25 @@ class Comparison {
       CompareDeath(name, *rows.front().second);
   }
 
+  // The ledger has one number for the two contexts of peer access.
+  static Name NameOf(const sim::LiveObject& object) {
+    if (object.kind != Kind::PeerAccess) return {object.kind, object.handle};
+    Record enable{};
+    enable.argument[0] = object.handle;
+    enable.context = object.had_by;
+    return {object.kind, harness::ObjectHandle(enable, driver::EffectOf(BaseId::CtxEnablePeerAccess))};
+  }
+
   bool MayBeGone(const Object& live) const {
     // What was attached to a primary context is counted by nobody there, and ends with the context.
     if (live.kind == Kind::Context && CallOf(live.acquired) == BaseId::CtxAttach) return run_.FateOf(live.handle) == sim::Fate::Alive;
     if (live.kind == Kind::GraphNode && journal_.IsInCopy(live.parent)) return true;
     // For the program the capture has ended with its context, which goes on all the same: there this memory is a graph's.
     if (live.kind == Kind::StreamOrderedMemory && journal_.capture_outlived_holder && IsHeldSince(live.acquired.begin)) return true;
+    // It ended with the peer, a primary context, and the ledger waits for the driver to say so.
+    if (live.kind == Kind::PeerAccess && std::any_of(journal_.last_releases.begin(), journal_.last_releases.end(),
+                                                     [&](std::uint64_t one) { return one > live.acquired.begin; }))
+      return !run_.pinned || pin_taken_;
     // A release too many was the pin's: its context is gone, and without the pin the driver would have declined that call.
     return pin_taken_ && driver::DiesWithOf(live.kind) == driver::DiesWith::Context;
   }
@@ -173,6 +187,7 @@ class Comparison {
 
   // The last reference went while the pin, or one that was denied, held the context: without them it would be gone.
   bool IsHeld(const Object& object) const {
+    if (object.state == State::Orphaned && journal_.Denied({Kind::Context, object.context})) return true;
     const std::vector<std::uint64_t>& last = journal_.last_releases;
     return (run_.pinned || journal_.held_unseen) && object.state == State::Orphaned &&
            std::find(last.begin(), last.end(), object.released.begin) != last.end();

@@ -45,6 +45,11 @@ CUAUDIT_CASE(Leak, PeerAccessOfAnotherPair) {
   EXPECT_THAT(Left(t.Fold()), ElementsAre("peer_access 1"));
 }
 
+CUAUDIT_CASE(Orphaned, PeerAccessEnabledInTheViewOfAGreenContext) {
+  const CaseRow row(Kind::PeerAccess);
+  EXPECT_THAT(Left(EnablesInAView(false).Fold()), ElementsAre("peer_access 1 orphaned"));
+}
+
 // Only the destruction of its context would have ended it, and the program left that context alive.
 CUAUDIT_CASE(Leak, PeerAccessOfAContextThatIsLeftToo) {
   const CaseRow row(Kind::PeerAccess);

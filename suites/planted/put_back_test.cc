@@ -54,6 +54,9 @@ CUAUDIT_CASE(ContextStack, OneMoreThanTheFaultFreeRunLeaves) {
 CUAUDIT_CASE(ContextNotRestored, AnEarlierWayBackWasRefused) {
   ExpectNotPutBack(GivesUpItsWayBack, Rule::ContextNotRestored, InHelper(2, 1), 103);
 }
+CUAUDIT_CASE(ContextNotRestored, NoneAfterItsOwnCouldNotBeDestroyed) {
+  ExpectNotPutBack(CannotDestroyItsOwn<false>, Rule::ContextNotRestored, InHelper(1, 6), 103);
+}
 CUAUDIT_CASE(ContextStack, AFloatingContextKeepsWhatWasPushed) {
   ExpectNotPutBack(SwapsItsContext<Swap::Floats>, Rule::ContextStack, InHelper(2, 1), 0);
 }

@@ -79,6 +79,19 @@ CUAUDIT_CASE(DoubleRelease, OfACountedReferenceNamesTheLastRelease) {
   EXPECT_EQ(ledger.violations[0].other.stack, 4U);
 }
 
+// A reference that the program was told it did not get may be given back, and no second time. A new object under the handle has none.
+CUAUDIT_CASE(DoubleRelease, OfAReferenceThatIsSaidNotToBeThere) {
+  for (const bool anew : {false, true}) {
+    Trace t;
+    t.Call(CallId::MemCreate).Out(0, 0x5).In(1, 0x1000);
+    t.Call(CallId::MemRetainAllocationHandle).Out(0, 0x5).After();
+    if (anew) t.Call(CallId::MemCreate).Out(0, 0x5).In(1, 0x1000);
+    for (int released = 0; released < (anew ? 1 : 2); ++released) t.Call(CallId::MemRelease).In(0, 0x5);
+    t.Call(CallId::MemRelease).In(0, 0x5).Fails(CUDA_ERROR_INVALID_VALUE);
+    EXPECT_THAT(Wrong(t.Fold()), ElementsAre("double_release physical_memory")) << anew;
+  }
+}
+
 CUAUDIT_CASE(UnknownHandle, TheDriverRefusesWhatNobodyMade) {
   Causes(3);  // three calls are wrong
   Trace t;

@@ -154,6 +154,12 @@ CUAUDIT_CASE(Leak, PeerAccessWhosePeerIsDestroyedForTheDriver) {
   EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
 }
 
+CUAUDIT_CASE(Orphaned, PeerAccessThatWasEnabledInTheViewOfAGreenContext) {
+  const CaseRow row(Kind::PeerAccess);
+  EXPECT_THAT(Left(EnablesInAView(true).Fold()), IsEmpty());
+  EXPECT_THAT(Wrong(EnablesInAView(true).Fold()), IsEmpty());
+}
+
 // A reset of the peer ends the access. It may be disabled all the same, or enabled again.
 CUAUDIT_CASE(Orphaned, PeerAccessThatEndedWithAResetOfThePeer) {
   enum class Then { Nothing, IsGone, IsNotEnabled, Again };

@@ -55,6 +55,10 @@ CUAUDIT_CASE(ContextNotRestored, ItsChangeIsAlsoAWayBack) {
 CUAUDIT_CASE(ContextNotRestored, NobodyGoesThereASecondTime) { ExpectSilent(ComesBackOnce, true, "once"); }
 CUAUDIT_CASE(ContextNotRestored, NoneWasThereToPutBack) { ExpectSilent(PutsBackNone, true, "none"); }
 CUAUDIT_CASE(ContextNotRestored, TheFaultFreeRunStaysThereToo) { ExpectSilent(StaysTheSecondTime, true, "the second time"); }
+CUAUDIT_CASE(ContextNotRestored, ItsOwnContextCouldNotBeDestroyed) {
+  ExpectSilent(CannotDestroyItsOwn<false>, true, "own");
+  ExpectSilent(CannotDestroyItsOwn<true>, true, "own, said not to be made");
+}
 CUAUDIT_CASE(ContextNotRestored, TheWayBackIsTriedAgain) { ExpectSilent(SetsItBackTwice, true, "set twice"); }
 
 // What the caller does next belongs to no context.

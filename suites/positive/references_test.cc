@@ -85,6 +85,22 @@ CUAUDIT_CASE(OverReleasedReference, RetainedAndReleasedInSteps) {
   ExpectSilent(t);
 }
 
+// The call answers the handle and says that it failed. The reference may be given back, in one or two attempts, or left.
+CUAUDIT_CASE(DoubleRelease, AReferenceThatIsSaidNotToBeThere) {
+  for (const bool gives_back : {true, false}) {
+    Trace t;
+    t.Call(CallId::MemCreate).Out(0, 0x5).In(1, 0x1000);
+    t.Call(CallId::MemRetainAllocationHandle).Out(0, 0x5).After();
+    t.Call(CallId::MemRelease).In(0, 0x5);
+    if (gives_back) {
+      t.Call(CallId::MemMap).In(0, 0x10000).In(1, 0x1000).In(3, 0x5).Fails(CUDA_ERROR_OUT_OF_MEMORY);
+      t.Call(CallId::MemRelease).In(0, 0x5).Refused(CUDA_ERROR_INVALID_VALUE);
+      t.Call(CallId::MemRelease).In(0, 0x5);
+    }
+    ExpectSilent(t);
+  }
+}
+
 // Handed over: opened by one, closed by another.
 CUAUDIT_CASE(OverReleasedReference, ALibraryIsClosedByAnother) {
   Trace t;

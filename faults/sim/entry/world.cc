@@ -166,6 +166,8 @@ std::size_t ListLive(const World* world, LiveObject* list, std::size_t room) noe
   for (std::size_t slot = 0; slot < locked.handles.used(); ++slot) {
     const Object* const object = locked.handles.At(slot);
     if (object != nullptr && object->counted) all.Add({KindOf(object->tag), object->handle, BytesOf(object), false});
+    if (object == nullptr || object->tag != Tag::Context) continue;
+    for (const std::uint64_t peer : static_cast<const Context*>(object)->peers) all.Add({Kind::PeerAccess, peer, 0, false, object->handle});
   }
   for (const Range* range = locked.ranges.FirstFrom(0); range != nullptr; range = locked.ranges.FirstFrom(range->base + 1)) {
     if (range->kind != Kind::None) all.Add({range->kind, range->base, range->asked, range->freeing});

@@ -140,6 +140,8 @@ std::size_t GoThroughFaults(const CallStates& rehearsal, const PlanOptions& opti
         if (wanted) ++plan->skipped[Reason::NoOutput];
         continue;
       }
+      // What the driver declines by itself cannot be carried out and denied: a stream that is not ready, a registration that is there.
+      if (fault.how == faults::How::After && record.result != CUDA_SUCCESS) continue;
       fault.base = base;
       fault.occurrence = record.occurrence;
       if (by_site) AddressBySite(place, &fault);

@@ -218,7 +218,7 @@ PutBack::Undone PutBack::Expected(const Evidence& trial, const Change& change) c
 
 namespace {
 
-// The contexts that no longer exist, or are no longer the program's.
+// The contexts that no longer exist, are no longer the program's, or would not exist if the plan had not refused their end.
 bool IsGone(const Evidence& run, std::uint64_t context, std::uint64_t when) {
   bool known = false;
   for (const Object& object : run.ledger->objects) {
@@ -227,10 +227,15 @@ bool IsGone(const Evidence& run, std::uint64_t context, std::uint64_t when) {
     if (!is_it || object.acquired.begin > when) continue;
     known = true;
     // What was closed without a call belongs to the harness, or another object took the handle.
-    const bool ended = object.state == State::Released || object.state == State::Orphaned;
+    const bool ended = object.state == State::Released || object.state == State::Orphaned || object.state == State::ReleaseRefused;
     if (!ended || object.released.record_kind != faults::RecordKind::Call || object.released.begin > when) return false;
   }
-  return known;
+  // Of a context that was made under `after` the ledger has no object.
+  return known || std::any_of(run.facts().calls.begin(), run.facts().calls.end(), [&](std::uint32_t index) {
+           const Record& record = run.record(index);
+           return record.begin < when && EffectOfCall(record) == Effect::DestroysContext && record.argument[0] == context &&
+                  OutcomeOf(record) == Outcome::Refused;
+         });
 }
 
 }  // namespace

@@ -133,4 +133,19 @@ inline Trace DisablesTwice(Run run) {
   return t;
 }
 
+// Peer access of the primary context, enabled in the view of a green context, and disabled in the primary context or not at all.
+inline Trace EnablesInAView(bool disables) {
+  constexpr std::uint64_t kGreen = 0x60;
+  constexpr std::uint64_t kView = 0x61;
+  Trace t;
+  t.Retain(kCallers, 0);
+  t.Call(driver::CallId::GreenCtxCreate).Out(0, kGreen).In(2, 0).Context(kCallers);
+  t.Call(driver::CallId::CtxFromGreenCtx).Out(0, kView).In(1, kGreen);
+  EnablePeer(&t, kView, kPeerPrimary);
+  if (disables) DisablePeer(&t, kCallers, kPeerPrimary);
+  t.Call(driver::CallId::GreenCtxDestroy).In(0, kGreen).Context(kCallers);
+  t.ReleasePrimary(0);
+  return t;
+}
+
 }  // namespace cuaudit::testing

@@ -137,6 +137,33 @@ inline Trace GivesUpItsWayBack(Run run) {
   return t;
 }
 
+// Right: a function makes a context of its own, destroys it and makes its caller's current; the destruction is refused, so that its own
+// still was. Wrong: it makes none current afterwards. `Denied`: the trial is told that its own was not made.
+template <bool Denied>
+Trace CannotDestroyItsOwn(Run run) {
+  constexpr std::uint64_t kOwn = 0xb;
+  std::uint64_t current = 0;
+  Trace t;
+  const auto set = [&](std::uint64_t context, std::uint32_t stack) {
+    t.Call(driver::CallId::CtxSetCurrent).In(0, context).Context(current).Stack(stack);
+    current = context;
+  };
+  set(kCallers, 101);
+  Step create = t.Call(driver::CallId::CtxCreate_v2).Out(0, kOwn).Context(kCallers).Stack(InHelper(1, 1));
+  if (Denied && run != Run::FaultFree) create.After();
+  t.Alloc(0x1000).Context(kOwn).Stack(InHelper(1, 2));
+  t.Free(0x1000).Context(kOwn).Stack(InHelper(1, 3));
+  Step destroy = t.Call(driver::CallId::CtxDestroy_v2).In(0, kOwn).Context(kOwn).Stack(InHelper(1, 4));
+  if (run != Run::FaultFree) destroy.Refused();
+  current = run != Run::FaultFree ? kOwn : kCallers;
+  set(kCallers, InHelper(1, 5));
+  if (run == Run::Wrong) set(0, InHelper(1, 6));
+  Step stream = t.CreateStream(0x10).Context(current).Stack(103);
+  if (current == 0) stream.Fails(CUDA_ERROR_INVALID_CONTEXT);
+  if (current != 0) t.DestroyStream(0x10).Context(current).Stack(104);
+  return t;
+}
+
 // A function works in another context and puts its caller's back. Wrong: not when its allocation fails, and the caller goes on. That
 // function's change is also the way back from an earlier one.
 enum class Earlier {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which findings have one cause, and the fingerprint of that.
+// Which findings have one cause.
 #include "harness/defect/defects.h"
 
 #include <gmock/gmock.h>
@@ -321,79 +321,73 @@ TEST(Defects, NoFindingIsLostAndNoneIsTwice) {
   EXPECT_THAT(seen, ElementsAre(1, 1, 1, 1));
 }
 
+// Which of two kinds that are always lost together names the defect.
+std::string FirstOf(Kind one, Kind other) { return Report().Lost(1, one, 1, "a").Lost(1, other, 2, "b").Kinds().front().front(); }
+
+TEST(Defects, AContextOwnsWhatTheDriverMadeAndThatOwnsTheHosts) {
+  for (const Kind context : {Kind::Context, Kind::PrimaryContext, Kind::GreenContext})
+    EXPECT_EQ(FirstOf(Kind::Stream, context), driver::Name(context));
+  for (const Kind last : {Kind::Block, Kind::FileDescriptor}) EXPECT_EQ(FirstOf(last, Kind::Stream), "stream");
+}
+
+// One finding that trials show with these counts: of a thing that one function loses, and of another one.
+std::size_t DefectsOf(const std::vector<std::uint64_t>& one, const std::vector<std::uint64_t>& other, const char* loser) {
+  Report report;
+  std::size_t trial = 0;
+  const auto show = [&](std::uint64_t place, std::uint64_t count, const char* blamed) {
+    Shown shown = At(++trial, Kind::Stream, place);
+    shown.count = count;
+    report.Add(Rule::Leak, shown, blamed, trial != 1);
+  };
+  for (const std::uint64_t count : one) show(1, count, "open");
+  for (const std::uint64_t count : other) show(2, count, loser);
+  return report.Find().size();
+}
+
+TEST(Defects, OneFindingOfWhichTwoFunctionsLoseDifferentNumbersIsTwo) {
+  EXPECT_EQ(DefectsOf({2, 2}, {2}, "run"), 1U);
+  EXPECT_EQ(DefectsOf({2, 1}, {2}, "run"), 2U);
+  EXPECT_EQ(DefectsOf({1, 2}, {1}, "run"), 2U);
+  EXPECT_EQ(DefectsOf({1, 2}, {1}, "open"), 1U) << "one function may lose any number";
+}
+
+TEST(Defects, ACycleThatDoesNotRecoverFollowsOneLossAlone) {
+  Report report;
+  report.Lost(1, Kind::Stream, 1, "a").Lost(2, Kind::Stream, 1, "a").Lost(2, Kind::Event, 2, "b").Lost(3, Kind::Event, 2, "b");
+  EXPECT_THAT(report.Add(Rule::NotRecovered, 2, Kind::None, 0, "step").Find(), SizeIs(2));
+}
+
+TEST(Defects, WhichOfTwoCausesComesAgainNobodyKnows) {
+  Report report;
+  std::size_t trial = 0;
+  for (const char* const blamed : {"refresh", "other", "run"}) {
+    ++trial;
+    Shown shown = At(trial, Kind::Stream, trial);
+    shown.faults = trial == 3 ? 2 : 1;
+    shown.failed_at = 5;
+    shown.acquirer = 8;
+    report.Add(Rule::Leak, shown, blamed);
+  }
+  EXPECT_THAT(report.Find(), SizeIs(3));
+}
+
+TEST(Defects, MutexesThatGrowBecauseTheirMemoryIsFreedAreOne) {
+  report::Run run;
+  for (const Rule rule : {Rule::Growth, Rule::MutexFreed}) {
+    report::Finding& finding = run.findings.emplace_back();
+    finding.rule = rule;
+    finding.kind = "mutex";
+    finding.acquired = {"pthread_mutex_init", {report::Frame{"prog", "make", "prog.c", 1, 1}}};
+    if (rule == Rule::MutexFreed) finding.where_stack = {report::Frame{"prog", "drop", "prog.c", 2, 2}};
+  }
+  FindDefects(&run);
+  EXPECT_THAT(run.defects, SizeIs(1));
+}
+
 TEST(Defects, AReportWithoutFindingsHasNone) {
   report::Run run;
   FindDefects(&run);
   EXPECT_THAT(run.defects, IsEmpty());
-}
-
-using report::Frame;
-
-report::Finding Leak() {
-  report::Finding finding;
-  finding.rule = report::Rule::Leak;
-  finding.kind = "stream";
-  finding.acquired = {"cuStreamCreate", {Frame{"prog", "open", "a.c", 10, 0x100}, Frame{"prog", "main", "a.c", 20, 0x200}}};
-  finding.fault = report::Fault{"cuEventCreate", 1, "refuse", "OUT_OF_MEMORY", "cuEventCreate#1=OUT_OF_MEMORY,refuse", {}};
-  return finding;
-}
-
-std::optional<report::Blame> BlamedAt(const char* function, int line = 1) {
-  return report::Blame{Frame{"prog", function, "a.c", line, static_cast<std::uint64_t>(line)}, report::BlamedBecause::HeldIt};
-}
-
-TEST(DefectFingerprint, SurvivesMovedLinesOtherFaultsAndOtherCounts) {
-  const std::string before = DefectFingerprint(Leak(), BlamedAt("open"));
-  report::Finding moved = Leak();
-  moved.acquired.stack[0].line = 99;
-  moved.acquired.stack[0].offset = 0x999;
-  moved.acquired.stack[1].function = "run";
-  moved.fault->text = "cuEventCreate#7=OUT_OF_MEMORY,refuse";
-  moved.fault->call = "cuMemAlloc";
-  moved.count = 5;
-  moved.trials = 9;
-  EXPECT_EQ(DefectFingerprint(moved, BlamedAt("open", 55)), before);
-  moved.rule = report::Rule::Orphaned;
-  EXPECT_EQ(DefectFingerprint(moved, BlamedAt("open")), before) << "the same loss";
-}
-
-TEST(DefectFingerprint, TellsDefectsApart) {
-  const std::string one = DefectFingerprint(Leak(), BlamedAt("open"));
-  EXPECT_NE(DefectFingerprint(Leak(), BlamedAt("main")), one);
-  report::Finding other = Leak();
-  other.kind = "event";
-  EXPECT_NE(DefectFingerprint(other, BlamedAt("open")), one);
-  other = Leak();
-  other.rule = report::Rule::DoubleRelease;
-  EXPECT_NE(DefectFingerprint(other, BlamedAt("open")), one);
-  other = Leak();
-  other.acquired.stack[0].function = "reopen";
-  EXPECT_NE(DefectFingerprint(other, BlamedAt("open")), one);
-  other = Leak();
-  other.acquired.call = "cuStreamCreateWithPriority";
-  EXPECT_NE(DefectFingerprint(other, BlamedAt("open")), one);
-}
-
-TEST(DefectFingerprint, AFunctionIsItsNameWithoutWhatACompilerAdds) {
-  EXPECT_EQ(PlainName("open"), "open");
-  EXPECT_EQ(PlainName("open.part.0"), "open");
-  EXPECT_EQ(PlainName("open.constprop.1.isra.0"), "open");
-  EXPECT_EQ(PlainName("pool::Open(int, char const*)"), "pool::Open");
-  EXPECT_EQ(PlainName("(anonymous namespace)::Open(int)"), "(anonymous namespace)::Open");
-  EXPECT_EQ(PlainName("pool::(anonymous namespace)::Open()"), "pool::(anonymous namespace)::Open");
-  EXPECT_EQ(PlainName("Call::operator()(int) const"), "Call::operator()");
-  EXPECT_EQ(PlainName("Pool<void (*)(int)>::Open(int)"), "Pool<void (*)(int)>::Open");
-  EXPECT_EQ(PlainName(""), "");
-}
-
-TEST(DefectFingerprint, AWayEndsAtTheBlamedFunction) {
-  report::Acquired place = Leak().acquired;
-  const std::uint64_t way = WayKey(place, BlamedAt("open"));
-  place.stack[1].line = 21;
-  EXPECT_EQ(WayKey(place, BlamedAt("open")), way) << "open was called from another line";
-  EXPECT_NE(WayKey(place, BlamedAt("main")), WayKey(Leak().acquired, BlamedAt("main")));
-  place.stack[0].line = 11;
-  EXPECT_NE(WayKey(place, BlamedAt("open")), way);
 }
 
 }  // namespace

@@ -167,6 +167,17 @@ TEST_F(MakePlanTest, NeverCarriesOutAndDeniesWhatHandsAFunctionOver) {
   EXPECT_THAT(Plan(options).faults, SizeIs(5));
 }
 
+TEST_F(MakePlanTest, NeverCarriesOutAndDeniesWhatTheDriverDeclines) {
+  journal_.Call(CallId::StreamQuery).result = CUDA_ERROR_NOT_READY;
+  journal_.Call(CallId::StreamQuery);
+  PlanOptions options;
+  options.hows = {"refuse", "after"};
+  const PlannedFaults plan = Plan(options);
+  EXPECT_THAT(plan.faults, ElementsAre("cuStreamQuery#1=INVALID_CONTEXT,refuse", "cuStreamQuery#2=INVALID_CONTEXT,refuse",
+                                       "cuStreamQuery#2=INVALID_CONTEXT,after"));
+  EXPECT_EQ(plan.possible, 3U) << "it is no way to fail that was left out";
+}
+
 TEST_F(MakePlanTest, FillsGarbageOnlyWhereACallWritesOutput) {
   journal_.Call(CallId::MemAlloc_v2);
   journal_.Call(CallId::MemFree_v2);

@@ -37,6 +37,17 @@ TEST(Tables, EveryIdLeadsBack) {
   EXPECT_EQ(harness::Name(Missed::NoSpace), "no_space");
 }
 
+// What the other call of a violation is: of a release the place does not tell one violation from another, and it came before the use.
+TEST(Tables, WhatTheOtherCallOfEachRuleIs) {
+  for (std::size_t i = 0; i < harness::kRuleCount; ++i) {
+    const auto rule = static_cast<Rule>(i);
+    const bool twice = rule == Rule::DoubleRelease || rule == Rule::UseAfterRelease;
+    EXPECT_EQ(harness::OtherTellsApart(rule), !twice && rule != Rule::Deficit) << harness::Name(rule);
+    EXPECT_EQ(harness::OtherReleased(rule), twice || rule == Rule::DestroyedUnderUser || rule == Rule::UsedAfterFree)
+        << harness::Name(rule);
+  }
+}
+
 TEST(Tables, EveryRowSaysWhatToDo) {
   for (const harness::RuleRow& row : harness::kRules) EXPECT_FALSE(row.advice.empty()) << row.name;
   for (const harness::VerdictRow& row : harness::kVerdicts) EXPECT_FALSE(row.advice.empty()) << row.name;
