@@ -264,11 +264,11 @@ Status InProcessRunner::KnowGoodByPlace() {
 
 // Misuse of a mutex is a finding without any fault. What a good cycle keeps may be a cache, so only RunCycles judges that.
 Status InProcessRunner::FindFaultFreeHost(std::vector<TrialFindingText>* findings) {
-  if (host_.records() == nullptr || good_kept_.fold.Violations() == 0) return {};
+  if (host_.records() == nullptr || good_kept_.Violations() == 0) return {};
   Status status = KnowGoodByPlace();
   if (!status.ok()) return status;
   std::vector<TrialFinding> found;
-  for (const auto& [key, tally] : good_by_place_->fold.places()) {
+  for (const auto& [key, tally] : good_by_place_->places) {
     if (key.rule != Rule::Leak) found.push_back(HostFinding(key, tally, host_.records()->View()));
   }
   *findings = HostTexts(found);
