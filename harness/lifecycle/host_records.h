@@ -11,6 +11,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -99,11 +100,14 @@ HostPlaces ChangesIn(const Ledger& ledger, std::uint64_t after, std::uint64_t un
 struct MeterFinding {
   Rule rule{};
   Details detail;
-  std::string kind = {};
+  HostMeter meter{};
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
 };
 TrialFindingText TextOf(const MeterFinding& finding);
+// What the meter counts, as a kind and as reports call it. Resident bytes are of no kind.
+driver::Kind KindOf(HostMeter meter);
+std::string_view WordOf(HostMeter meter);
 
 // kTrialMeters are read around each faulted cycle (3 us), kCycleMeters around each cycle of RunCycles (9 us). Heap bytes are read only
 // where blocks are not followed.

@@ -226,14 +226,6 @@ std::vector<Because> InProcessRunner::unmetered() const {
 
 // The part of InProcessRunner that checks what trials keep of the host each time they are repeated.
 
-namespace {
-
-bool IsKind(const MeterFinding& meter, const TrialFinding& place) {
-  return meter.kind == (place.kind == driver::Kind::DlopenReference ? "loaded_object" : driver::Name(place.kind));
-}
-
-}  // namespace
-
 Metering InProcessRunner::MeteringOfRuns() const {
   Metering metering;
   if (!host_.wanted()) return metering;
@@ -332,12 +324,12 @@ Status InProcessRunner::Repeat(TrialResult* trial) {
   Status status = RepeatByMeters(balanced, &meters);
   std::vector<TrialFinding> places;
   if (status.ok() && host_.records() != nullptr && (may_have_places || !meters.empty())) {
-    const auto of_descriptors = [](const MeterFinding& one) { return one.kind == driver::Name(driver::Kind::FileDescriptor); };
+    const auto of_descriptors = [](const MeterFinding& one) { return one.meter == HostMeter::Descriptors; };
     status = RepeatByPlace(blocks, std::any_of(meters.begin(), meters.end(), of_descriptors), &places);
   }
   if (!status.ok()) return status;
   if ((meters.empty() && places.empty()) || !host_.alone()) return {};
-  for (const TrialFinding& place : places) std::erase_if(meters, [&](const MeterFinding& meter) { return IsKind(meter, place); });
+  for (const TrialFinding& place : places) std::erase_if(meters, [&](const MeterFinding& one) { return KindOf(one.meter) == place.kind; });
   std::vector<TrialFindingText> found;
   if (!places.empty()) found = HostTexts(places);
   for (const MeterFinding& meter : meters) found.push_back(TextOf(meter));
