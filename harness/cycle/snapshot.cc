@@ -20,9 +20,10 @@ bool IsHostCall(const Site& site, faults::HostCall call) {
   return site.record_kind == faults::RecordKind::Host && site.call == static_cast<std::uint16_t>(call);
 }
 
-// True for a mutex that was never destroyed and whose memory was freed.
-bool LostWithItsMemory(const Object& object) {
-  return object.kind == driver::Kind::Mutex && IsHostCall(object.released, faults::HostCall::MutexFreed);
+// True for a mutex that was never destroyed: its memory was freed, or initialised again.
+bool NeverDestroyed(const Object& object) {
+  return object.kind == driver::Kind::Mutex &&
+         (object.released.record_kind == faults::RecordKind::Empty || IsHostCall(object.released, faults::HostCall::MutexFreed));
 }
 
 // True for objects whose presence at the end of a cycle is chance: a thread that will detach itself, and a descriptor without recorded open
@@ -42,7 +43,7 @@ bool AliveAt(const Object& object, std::uint64_t until) {
       // A cycle that destroys its own context leaves nothing in it.
       return (!object.own_context && !object.ended_with_peer) || object.released.begin > until;
     case State::Released:
-      return (object.released.begin > until && !GoesByItself(object)) || LostWithItsMemory(object);
+      return (object.released.begin > until && !GoesByItself(object)) || NeverDestroyed(object);
   }
   return false;
 }

@@ -3,7 +3,8 @@
 //
 //   Units     objects, bytes; growth per cycle.
 //
-// An object that ended with its context counts as alive, because the program did not release it. So does a mutex whose memory was freed.
+// An object that ended with its context counts as alive, because the program did not release it. So does a mutex that was never destroyed
+// and whose memory was freed or initialised again.
 #pragma once
 
 #include <cstddef>

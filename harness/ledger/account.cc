@@ -116,7 +116,7 @@ std::int64_t Account::Open(Object object, const faults::Record& record, HandleEn
 
 std::int64_t Account::Acquire(Object object, const faults::Record& record) {
   HandleEntry& entry = Entry(driver::FamilyOf(object.kind), object.handle);
-  while (entry.top >= 0) Close(entry.top, State::Released, Site{});
+  while (entry.top >= 0) Close(entry.top, State::Released, Site{.begin = record.begin});
   entry.graph_references = 0;
   entry.denied = 0;
   return Open(object, record, entry);
@@ -141,7 +141,8 @@ void Account::Unlink(HandleEntry& entry, std::int64_t object) {
 
 void Account::Close(std::int64_t index, State state, const Site& site) {
   Object& object = books_->object(index);
-  if (object.state == State::ReleaseRefused && state == State::Released && site.begin != 0) object.retried = object.released;
+  const bool seen = site.record_kind != faults::RecordKind::Empty;
+  if (object.state == State::ReleaseRefused && state == State::Released && seen) object.retried = object.released;
   if (!ReleasesKind(site, object.kind)) object.retried = Site{};
   object.state = state;
   object.released = site;

@@ -51,7 +51,8 @@ class Account {
   }
   Account& operator=(const Account&) = delete;
 
-  // Adds a new object. An older object under the same handle must have ended without a record, and is closed without a violation.
+  // Adds a new object. An older object under the same handle must have ended without a record by now, and is closed without a
+  // violation.
   std::int64_t Acquire(Object object, const faults::Record& record);
   // Adds one more reference to the handle.
   std::int64_t Retain(Object object, const faults::Record& record);

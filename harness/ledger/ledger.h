@@ -66,8 +66,10 @@ struct Object {
   bool event_or_pipe = false;  // a descriptor that a census found and that is an event or a pipe
   bool driver_owned = false;   // the driver itself took this host resource (harness/verdict/host/driver_owned.h); Fold leaves it false
   Site acquired;
-  Site released;  // the call that released or orphaned it, or whose release was refused
-  Site retried;   // for a released object, the earlier refused release; otherwise record_kind is Empty
+  // The call that released or orphaned it, or whose release was refused. Of an object that ended unseen, because its handle was handed out
+  // again, only the ticket of that.
+  Site released;
+  Site retried;  // for a released object, the earlier refused release; otherwise record_kind is Empty
   // A release under `after`: the object ended, but the program was told that the release failed. A second release or a later use is
   // therefore no violation.
   bool told_alive = false;

@@ -26,30 +26,10 @@ std::atomic<std::uint64_t> audits_under_way{0};
 std::atomic<std::uint64_t> audits_begun{0};
 std::atomic<std::uint64_t> last_crowded{0};  // newest audit that began while another one existed
 
-std::string_view KindOf(HostMeter meter) {
-  switch (meter) {
-    case HostMeter::Descriptors:
-      return "file_descriptor";
-    case HostMeter::Threads:
-      return "thread";
-    case HostMeter::LoadedObjects:
-      return "loaded_object";
-    case HostMeter::HeapBytes:
-      return "host_heap";
-    case HostMeter::ResidentBytes:
-      return "resident_bytes";
-    case HostMeter::MappedBytes:
-    case HostMeter::Mappings:
-      return "host_mapping";
-  }
-  return {};
-}
-
 bool IsBytes(HostMeter meter) { return faults::Row(meter).unit == faults::MeterUnit::Bytes; }
 
 MeterFinding MeterFound(Rule rule, HostMeter meter, std::uint64_t amount, words::DetailPart detail) {
-  MeterFinding finding{rule, {std::move(detail)}};
-  finding.kind = KindOf(meter);
+  MeterFinding finding{rule, {std::move(detail)}, meter};
   (IsBytes(meter) ? finding.bytes : finding.count) = amount;
   if (IsBytes(meter)) finding.count = 1;
   return finding;
@@ -75,10 +55,34 @@ void TakeCachedBlocks(std::vector<std::unique_ptr<char[]>>* taken) {
 
 }  // namespace
 
+driver::Kind KindOf(HostMeter meter) {
+  switch (meter) {
+    case HostMeter::Descriptors:
+      return driver::Kind::FileDescriptor;
+    case HostMeter::Threads:
+      return driver::Kind::Thread;
+    case HostMeter::LoadedObjects:
+      return driver::Kind::DlopenReference;
+    case HostMeter::HeapBytes:
+      return driver::Kind::HostHeap;
+    case HostMeter::MappedBytes:
+    case HostMeter::Mappings:
+      return driver::Kind::HostMapping;
+    case HostMeter::ResidentBytes:
+      break;
+  }
+  return driver::Kind::None;
+}
+
+std::string_view WordOf(HostMeter meter) {
+  if (meter == HostMeter::LoadedObjects) return "loaded_object";
+  return meter == HostMeter::ResidentBytes ? faults::Name(meter) : driver::Name(KindOf(meter));
+}
+
 TrialFindingText TextOf(const MeterFinding& finding) {
   TrialFindingText text;
   text.rule = finding.rule;
-  text.meter = finding.kind;
+  text.meter = WordOf(finding.meter);
   text.count = finding.count;
   text.bytes = finding.bytes;
   text.detail = Words(finding.detail);
@@ -196,7 +200,7 @@ HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_u
       continue;
     }
     if (meter == HostMeter::HeapBytes && genuine) continue;  // see HostAudit::unmetered
-    if (KindOf(meter) == "host_mapping" && __asan_init != nullptr) {
+    if (KindOf(meter) == driver::Kind::HostMapping && __asan_init != nullptr) {
       growth.unmetered.push_back(Words(Reason::AsanKeeps, name));
       continue;
     }

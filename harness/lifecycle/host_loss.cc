@@ -46,16 +46,15 @@ HostKept KeptBy(const HostRecords& records, const HostSpan& span) {
     kept.net.lost = true;
     return kept;
   }
-  if (span.end != span.first) kept.fold.Add(records.View().Part(span.first, span.end - span.first).records());
+  if (span.end != span.first) kept.places = ChangesIn(FoldObjects(records.View().records()), span.first, span.end);
   return kept;
 }
 
 bool HostLoss::MayBe(const HostKept& trial, const HostKept& good, bool blocks) {
   if (trial.net.lost) return false;
   if (blocks && (trial.net.kept > good.net.kept || trial.net.kept_bytes > good.net.kept_bytes)) return true;
-  if (trial.fold.Violations() > good.fold.Violations()) return true;
-  return std::any_of(std::begin(kCounted), std::end(kCounted),
-                     [&](Kind kind) { return trial.fold.Net(kind) > Floor(good.fold.Net(kind)); });
+  if (trial.Violations() > good.Violations()) return true;
+  return std::any_of(std::begin(kCounted), std::end(kCounted), [&](Kind kind) { return trial.Net(kind) > Floor(good.Net(kind)); });
 }
 
 bool HostLoss::IsAsked(Kind kind) const {
@@ -65,12 +64,12 @@ bool HostLoss::IsAsked(Kind kind) const {
 
 void HostLoss::Repeat(const HostKept& trial) {
   HostPlaces kept;
-  for (const auto& [key, tally] : trial.fold.places()) {
+  for (const auto& [key, tally] : trial.places) {
     if (!IsAsked(key.kind)) continue;
-    // Replacing an object from before the run shows no release of it. Then the kind as a whole has not grown, and nothing is reported.
+    // When the run replaced an object of another place, the kind as a whole has not grown, and nothing is reported.
     const bool counted = key.rule == Rule::Leak && key.kind != Kind::HostHeap;
-    if (counted && trial.fold.Net(key.kind) <= Floor(good_.fold.Net(key.kind))) continue;
-    const HostTally good = At(good_.fold.places(), key);
+    if (counted && trial.Net(key.kind) <= Floor(good_.Net(key.kind))) continue;
+    const HostTally good = At(good_.places, key);
     HostTally more = tally;
     more.count -= Floor(good.count);
     more.bytes -= Floor(good.bytes);
@@ -94,8 +93,10 @@ TrialFinding HostFinding(const HostPlaceKey& key, const HostTally& tally, const 
   finding.bytes = static_cast<std::uint64_t>(Floor(tally.bytes));
   finding.acquired = tally.acquired;
   finding.where = tally.where;
+  finding.other = tally.other;
   if (tally.acquired.record_kind != faults::RecordKind::Empty) finding.acquired_key = SiteKey(host, tally.acquired);
   if (tally.where.record_kind != faults::RecordKind::Empty) finding.where_key = SiteKey(host, tally.where);
+  if (tally.other.record_kind != faults::RecordKind::Empty) finding.other_key = SiteKey(host, tally.other);
   return finding;
 }
 
@@ -118,8 +119,8 @@ struct Series {
 };
 
 // Adds one entry after each cycle. A place that was not seen before starts at zero.
-void Append(const HostFold& fold, std::size_t cycle, std::map<HostPlaceKey, Series>* all) {
-  for (const auto& [key, tally] : fold.places()) {
+void Append(const HostPlaces& places, std::size_t cycle, std::map<HostPlaceKey, Series>* all) {
+  for (const auto& [key, tally] : places) {
     Series& series = (*all)[key];
     series.count.resize(cycle);
     series.bytes.resize(cycle);
@@ -147,14 +148,11 @@ bool AllWasSeen(const HostRecords& records, const std::vector<HostSpan>& spans) 
 }
 
 bool MayGrow(const HostRecords& records, const std::vector<HostSpan>& spans, std::uint32_t warm_up) {
-  HostFold fold;
-  for (std::size_t i = 0; i < spans.size(); ++i) {
-    const HostSpan& span = spans[i];
-    if (i >= std::max(warm_up, 1U) && (span.net.kept > 0 || span.net.kept_bytes > 0)) return true;
-    if (span.end != span.first) fold.Add(records.View().Part(span.first, span.end - span.first).records());
+  for (std::size_t i = std::max(warm_up, 1U); i < spans.size(); ++i) {
+    if (spans[i].net.kept > 0 || spans[i].net.kept_bytes > 0) return true;
   }
-  if (fold.Violations() != 0) return true;
-  return std::any_of(fold.places().begin(), fold.places().end(), [](const auto& place) { return place.second.count > 0; });
+  const HostPlaces places = ChangesIn(FoldObjects(records.View().records()), 0, spans.back().end);
+  return std::any_of(places.begin(), places.end(), [](const auto& place) { return place.second.count > 0; });
 }
 
 HostGrown GrownByPlace(const Lifecycle& lifecycle, const CycleOptions& options, bool blocks, HostRecords* records) {
@@ -164,6 +162,7 @@ HostGrown GrownByPlace(const Lifecycle& lifecycle, const CycleOptions& options, 
     grown.why_not = world.status().message();
     return grown;
   }
+  records->Clear();
   const std::size_t cycles = std::size_t{std::max(options.warm_up, 1U)} + options.cycles;
   std::vector<HostSpan> spans;
   spans.reserve(cycles);
@@ -178,12 +177,9 @@ HostGrown GrownByPlace(const Lifecycle& lifecycle, const CycleOptions& options, 
     grown.why_not = Words({trace.first_failed != 0 ? Detail::FailsWithStacks : Detail::MoreThanFollowed});
     return grown;
   }
-  HostFold fold;
+  const Ledger ledger = FoldObjects(grown.host.records());
   std::map<HostPlaceKey, Series> all;
-  for (std::size_t i = 0; i < cycles; ++i) {
-    fold.Add(grown.host.Part(spans[i].first, spans[i].end - spans[i].first).records());
-    Append(fold, i, &all);
-  }
+  for (std::size_t i = 0; i < cycles; ++i) Append(ChangesIn(ledger, 0, spans[i].end), i, &all);
   for (const auto& [key, series] : all) {
     if (key.kind == driver::Kind::HostHeap && !blocks) continue;
     if (key.rule != Rule::Leak) {

@@ -11,6 +11,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -19,7 +20,6 @@
 #include "faults/journal/journal_file.h"
 #include "faults/journal/journal_view.h"
 #include "faults/plan/plan.h"
-#include "harness/ledger/host_deed.h"
 #include "harness/ledger/ledger.h"
 #include "harness/ledger/rules.h"
 #include "harness/lifecycle/trial_evidence.h"
@@ -56,7 +56,7 @@ class HostRecords {
   }
   // A queued function will free the block and what it points to.
   void GiveAway(const void* block) noexcept { calls_->give_away(block); }
-  std::size_t end() noexcept { return journal_.journal()->header().next_record.load(std::memory_order_relaxed); }
+  std::uint64_t clock() noexcept { return journal_.journal()->header().clock.load(std::memory_order_relaxed); }
   faults::JournalView View() const noexcept { return journal_.View(); }
 
  private:
@@ -80,27 +80,13 @@ struct HostTally {
   std::int64_t bytes = 0;
   Site acquired;
   Site where;
+  Site other;
 };
 using HostPlaces = std::map<HostPlaceKey, HostTally>;
 
-// What is held after each part of the records, by place.
-class HostFold {
- public:
-  void Add(std::span<const faults::Record> records);
-  const HostPlaces& places() const { return places_; }
-  // Net: acquisitions minus releases, including releases of objects from before the records. Violations: the number of all violations.
-  std::int64_t Net(driver::Kind kind) const;
-  std::int64_t Violations() const;
-
- private:
-  void AddBlock(const HostDeed& deed, const faults::Record& record);
-  void Hold(driver::Kind kind, const faults::Record& record, std::int64_t bytes);
-  void Release(driver::Kind kind, const faults::Record& record);
-  void Violate(Rule rule, const faults::Record& record);
-  HostPlaces places_;
-  std::map<std::pair<driver::Kind, std::uint64_t>, std::vector<HostPlaceKey>> held_;
-  std::map<driver::Kind, std::int64_t> unseen_;  // releases of objects without a recorded acquisition
-};
+// What changed after ticket `after`, up to `until`: acquisitions minus releases, and violations. A release of what the ledger does not know
+// changes nothing.
+HostPlaces ChangesIn(const Ledger& ledger, std::uint64_t after, std::uint64_t until);
 
 // What the cycles of a lifecycle left of host resources: descriptors, threads, loaded libraries, heap.
 //
@@ -114,11 +100,14 @@ class HostFold {
 struct MeterFinding {
   Rule rule{};
   Details detail;
-  std::string kind = {};
+  HostMeter meter{};
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
 };
 TrialFindingText TextOf(const MeterFinding& finding);
+// What the meter counts, as a kind and as reports call it. Resident bytes are of no kind.
+driver::Kind KindOf(HostMeter meter);
+std::string_view WordOf(HostMeter meter);
 
 // kTrialMeters are read around each faulted cycle (3 us), kCycleMeters around each cycle of RunCycles (9 us). Heap bytes are read only
 // where blocks are not followed.
@@ -201,7 +190,9 @@ HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_u
 // What the first cycle of a run kept.
 struct HostKept {
   HostNet net;
-  HostFold fold;
+  HostPlaces places;
+  std::int64_t Net(driver::Kind kind) const;
+  std::int64_t Violations() const;
 };
 HostKept KeptBy(const HostRecords& records, const HostSpan& span);
 

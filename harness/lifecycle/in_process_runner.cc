@@ -225,14 +225,6 @@ std::vector<Because> InProcessRunner::unmetered() const {
 
 // The part of InProcessRunner that checks what trials keep of the host each time they are repeated.
 
-namespace {
-
-bool IsKind(const MeterFinding& meter, const TrialFinding& place) {
-  return meter.kind == (place.kind == driver::Kind::DlopenReference ? "loaded_object" : driver::Name(place.kind));
-}
-
-}  // namespace
-
 Metering InProcessRunner::MeteringOfRuns() const {
   Metering metering;
   if (!host_.wanted()) return metering;
@@ -263,11 +255,11 @@ Status InProcessRunner::KnowGoodByPlace() {
 
 // Misuse of a mutex is a finding without any fault. What a good cycle keeps may be a cache, so only RunCycles judges that.
 Status InProcessRunner::FindFaultFreeHost(std::vector<TrialFindingText>* findings) {
-  if (host_.records() == nullptr || good_kept_.fold.Violations() == 0) return {};
+  if (host_.records() == nullptr || good_kept_.Violations() == 0) return {};
   Status status = KnowGoodByPlace();
   if (!status.ok()) return status;
   std::vector<TrialFinding> found;
-  for (const auto& [key, tally] : good_by_place_->fold.places()) {
+  for (const auto& [key, tally] : good_by_place_->places) {
     if (key.rule != Rule::Leak) found.push_back(HostFinding(key, tally, host_.records()->View()));
   }
   *findings = HostTexts(found);
@@ -331,12 +323,12 @@ Status InProcessRunner::Repeat(TrialResult* trial) {
   Status status = RepeatByMeters(balanced, &meters);
   std::vector<TrialFinding> places;
   if (status.ok() && host_.records() != nullptr && (may_have_places || !meters.empty())) {
-    const auto of_descriptors = [](const MeterFinding& one) { return one.kind == driver::Name(driver::Kind::FileDescriptor); };
+    const auto of_descriptors = [](const MeterFinding& one) { return one.meter == HostMeter::Descriptors; };
     status = RepeatByPlace(blocks, std::any_of(meters.begin(), meters.end(), of_descriptors), &places);
   }
   if (!status.ok()) return status;
   if ((meters.empty() && places.empty()) || !host_.alone()) return {};
-  for (const TrialFinding& place : places) std::erase_if(meters, [&](const MeterFinding& meter) { return IsKind(meter, place); });
+  for (const TrialFinding& place : places) std::erase_if(meters, [&](const MeterFinding& one) { return KindOf(one.meter) == place.kind; });
   std::vector<TrialFindingText> found;
   if (!places.empty()) found = HostTexts(places);
   for (const MeterFinding& meter : meters) found.push_back(TextOf(meter));

@@ -76,12 +76,10 @@ TrialFindingText GrownText(const Grown& grown, std::uint32_t warm_up) {
 // A loss with a place is not reported again by a meter: a thread that is never joined keeps its stack. Where every block is followed, any
 // other heap growth is in the C library.
 bool IsTold(const MeterFinding& meter, const HostGrown& places, bool placed, bool sees_blocks) {
-  if (meter.kind == driver::Name(driver::Kind::HostHeap)) return placed || sees_blocks;
+  if (meter.meter == HostMeter::HeapBytes) return placed || sees_blocks;
   if (meter.bytes != 0) return placed;
-  return std::any_of(places.findings.begin(), places.findings.end(), [&](const TrialFinding& place) {
-    return place.rule == Rule::Growth &&
-           meter.kind == (place.kind == driver::Kind::DlopenReference ? "loaded_object" : driver::Name(place.kind));
-  });
+  return std::any_of(places.findings.begin(), places.findings.end(),
+                     [&](const TrialFinding& place) { return place.rule == Rule::Growth && place.kind == KindOf(meter.meter); });
 }
 
 // Answers the text about noisy meters that a clean result adds.
@@ -203,9 +201,9 @@ void ConfirmHost(const Lifecycle& lifecycle, const CycleOptions& options, const 
   std::erase_if(found->meters, [&](const MeterFinding& one) {
     const Found* const beside = one.rule != Rule::Growth ? nullptr : one.bytes == 0 ? second.Get() : settled.Get();
     if (beside == nullptr) return false;
-    const auto same = [&](const MeterFinding& other) { return other.kind == one.kind; };
+    const auto same = [&](const MeterFinding& other) { return other.meter == one.meter; };
     if (std::any_of(beside->meters.begin(), beside->meters.end(), same)) return false;
-    Refute(one.kind, audit);
+    Refute(WordOf(one.meter), audit);
     return true;
   });
 }

@@ -29,8 +29,8 @@ namespace cuaudit::harness {
 // What the host drop-in saw of one cycle: heap blocks as numbers, all else as records of its journal.
 struct HostSpan {
   HostNet net;
-  std::size_t first = 0;
-  std::size_t end = 0;  // one past the last
+  std::uint64_t first = 0;  // ticket of that journal at its begin; `end` at its end
+  std::uint64_t end = 0;
   // Requests of the program's own modules, when they are counted.
   std::uint32_t allocations = 0;
   std::uint32_t threads = 0;

@@ -65,7 +65,7 @@ class StepRunner {
     gate_->Mark(faults::MarkKind::CycleBegin, 0);
     HostRecords* const records = metering_.records;
     if (records != nullptr) {
-      trace->seen.first = records->end();
+      trace->seen.first = records->clock();
       records->StartSpan(metering_.stacks);
     }
     std::shared_ptr<void> state;
@@ -102,7 +102,7 @@ class StepRunner {
     if (drained) sim::RunHollow(world);
     if (records != nullptr) {
       trace->seen.net = records->EndSpan();
-      trace->seen.end = records->end();
+      trace->seen.end = records->clock();
       trace->seen.allocations = journal_->header().occurrences[faults::kHostOccurrences].load(std::memory_order_relaxed);
       trace->seen.threads = journal_->header().occurrences[faults::kHostThreadOccurrences].load(std::memory_order_relaxed);
     }
@@ -227,7 +227,7 @@ class GatedTrialWorld : public TrialWorld {
     if (world != nullptr) gate_->Tell({&NoteRefusal, world});
     const Diversion diversion(faults::Driver(&*gate_));
     StepRunner runner(lifecycle, &*gate_, journal_.journal(), stacks_.get(), metering);
-    if (metering.records != nullptr) metering.records->Clear();
+    if (metering.records != nullptr && !metering.stacks) metering.records->Clear();
     trace->prepared = runner.Prepare(&trace->prepare);
     for (std::size_t i = 0; trace->prepared && i < cycles; ++i) {
       CycleTrace beyond;

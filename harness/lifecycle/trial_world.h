@@ -61,8 +61,8 @@ struct Metering {
   HostMeterSet first = {};  // the faulted cycle
   HostMeterSet others = {};
   std::vector<HostChange>* all = nullptr;  // one per cycle; memory is reserved beforehand
-  HostRecords* records = nullptr;          // the host drop-in, if present; its earlier records are dropped
-  bool stacks = false;                     // take stacks of host resources
+  HostRecords* records = nullptr;          // the host drop-in, if present
+  bool stacks = false;                     // take stacks of host resources, and keep its earlier records, which are dropped otherwise
   std::vector<HostSpan>* spans = nullptr;  // one per cycle, like `all`
   bool count_turns = false;                // count refusable host requests of the program's modules
 };

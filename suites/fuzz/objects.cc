@@ -214,7 +214,7 @@ class Comparison {
 
   // User objects end with graphs.
   void CompareDeath(const Name& name, const Object& object) {
-    if (name.first == Kind::UserObject || object.released.begin == 0) return;
+    if (name.first == Kind::UserObject || object.released.record_kind == RecordKind::Empty) return;
     const sim::Fate fate = run_.FateOf(name.second);
     if (object.state == State::Released && fate == sim::Fate::DiedWithContext && !IsToldDead(object))
       Tell(name, "released, but in the simulator it died with its context");

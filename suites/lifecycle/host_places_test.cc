@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest-spi.h>
 #include <pthread.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <clocale>
@@ -49,6 +50,7 @@ Lifecycle WithAnEvent(const std::string& name, Do on_failure, Do always = kNothi
 }
 
 constexpr char kLibrary[] = "libm.so.6";
+pthread_mutex_t in_one_place;
 const std::string kFault = " after cuEventCreate#1=OUT_OF_MEMORY,refuse";
 
 // What a test loses stays reachable, so that a sanitizer's own look for leaks has nothing to say; and nothing but that is allocated.
@@ -108,6 +110,19 @@ std::vector<Loss> Losses() {
        },
        {"mutex_locked mutex 1"},
        {"mutex_locked mutex 11"},
+       "host_places_test.cc"},
+      {"never_destroyed_and_made_anew",
+       [] { pthread_mutex_init(&in_one_place, nullptr); },
+       {"leak mutex 1"},
+       {"growth mutex 10"},
+       "host_places_test.cc"},
+      {"destroyed_twice",
+       [] {
+         pthread_mutex_init(&in_one_place, nullptr);
+         for (int i = 0; i < 2; ++i) pthread_mutex_destroy(&in_one_place);
+       },
+       {"double_release mutex 1"},
+       {"double_release mutex 11"},
        "host_places_test.cc"},
       {"a_library", [] { dlopen(kLibrary, RTLD_NOW); }, {"leak dlopen_reference 1"}, {"growth dlopen_reference 10"}, "host_places_test.cc"},
   };
@@ -276,6 +291,7 @@ std::vector<Silence> Silences() {
              void* const handle = dlopen(kLibrary, RTLD_NOW);
              dlclose(handle);
            }},
+          {"closed_by_a_system_call", [] { syscall(SYS_close, open("/dev/null", O_RDONLY | O_CLOEXEC)); }},
           {"printing",
            [] {
              std::FILE* const file = std::fopen("/dev/null", "w");

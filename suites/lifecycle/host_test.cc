@@ -323,7 +323,7 @@ HostChange Kept(std::int64_t count, HostMeterSet read = kBoth) {
 
 std::vector<std::string> Kinds(const HostChange& trial, const HostChange& good, HostMeterSet asked) {
   std::vector<std::string> kinds;
-  for (const harness::MeterFinding& one : HostExcess(trial, good, asked).Findings()) kinds.push_back(one.kind);
+  for (const harness::MeterFinding& one : HostExcess(trial, good, asked).Findings()) kinds.push_back(TextOf(one).meter);
   return kinds;
 }
 

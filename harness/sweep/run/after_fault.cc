@@ -120,7 +120,8 @@ std::vector<FaultFreeCalls::Release> FaultFreeCalls::HeldAt(std::uint32_t call) 
   const std::uint64_t when = run_.record(calls_[call]).begin;
   std::vector<Release> releases;
   for (const Object& object : run_.ledger->objects) {
-    if (IsHost(object) || object.state != State::Released || object.acquired.begin >= when || object.released.begin < when) continue;
+    const bool was_released = object.state == State::Released && object.released.record_kind != faults::RecordKind::Empty;
+    if (IsHost(object) || !was_released || object.acquired.begin >= when || object.released.begin < when) continue;
     const auto by = by_begin_.find(object.released.begin);
     if (by == by_begin_.end()) continue;
     releases.push_back({by->second, object.kind, SiteKey(*run_.journal, object.acquired)});

@@ -327,7 +327,9 @@ Trace ClosesTwice(Run run) {
   Watch(&t);
   t.Host(faults::HostCall::DescriptorOpen, 8).Stack(107);
   FailsToAllocate(&t, run);
+  t.Host(faults::HostCall::DescriptorOpen, 12).Stack(112);
   if (run != Run::FaultFree) t.Host(faults::HostCall::DescriptorClose, 8).Stack(108);
+  t.Host(faults::HostCall::DescriptorClose, 12).Stack(113);
   if (Reopened) t.Host(faults::HostCall::DescriptorSocket, run == Run::FaultFree ? 9 : 8).Stack(110);
   if (run != Run::Right) {
     Step close = t.Host(faults::HostCall::DescriptorClose, 8).Stack(109);

@@ -333,15 +333,15 @@ TEST(Handles, AskingWhoAStreamIsTakesTwoCallsAndNoCurrentContext) {
   ASSERT_OK(allocator->Identify(0, stream, &again));
   EXPECT_EQ(counting.calls() - before, 2U) << "whether it is captured, and who it is";
   EXPECT_EQ(again.id(), first.id());
-  std::thread without_context([&] {
+  std::thread([&] {  // without a current context
     StreamRef there;
     EXPECT_OK(allocator->Identify(0, stream, &there)) << allocator->LastErrorText();
     EXPECT_EQ(there.id(), first.id());
     CUcontext left = nullptr;
     EXPECT_OK(a.d.CtxGetCurrent(&left));
     EXPECT_EQ(left, nullptr);
-  });
-  without_context.join();
+  })
+      .join();
   EXPECT_OK(allocator->Close());
 }
 
@@ -358,13 +358,13 @@ TEST(Handles, ALegacyStreamIsAskedAboutOnce) {
     ASSERT_OK(allocator->Allocate(device, 4096, nullptr, &x));
     EXPECT_OK(allocator->Free(x));
     const std::uint64_t before = counting.calls();
-    std::thread without_context([&] {
+    std::thread([&] {  // without a current context
       StreamRef again;
       EXPECT_OK(allocator->Identify(device, CU_STREAM_LEGACY, &again));
       EXPECT_EQ(again.id(), first.id());
       EXPECT_EQ(again.device(), device);
-    });
-    without_context.join();
+    })
+        .join();
     ASSERT_OK(allocator->Allocate(device, 4096, nullptr, &x));
     EXPECT_EQ(counting.calls() - before, 0U);
     EXPECT_OK(allocator->Free(x));
@@ -384,13 +384,11 @@ TEST(Handles, TheNullStreamOfAContextThatWasGivenIsAskedAboutEachTime) {
   std::unique_ptr<Allocator> allocator;
   const DeviceConfig config{0, a.contexts[0]};
   ASSERT_OK(Allocator::Create(counting.ref(), &config, 1, {}, &allocator));
-  StreamRef first;
-  ASSERT_OK(allocator->Identify(0, nullptr, &first));
+  StreamRef stream;
+  ASSERT_OK(allocator->Identify(0, nullptr, &stream));
   const std::uint64_t before = counting.calls();
-  StreamRef again;
-  ASSERT_OK(allocator->Identify(0, nullptr, &again));
+  ASSERT_OK(allocator->Identify(0, nullptr, &stream));
   EXPECT_GT(counting.calls(), before);
-  EXPECT_EQ(again.id(), first.id());
   EXPECT_OK(allocator->Close());
 }
 

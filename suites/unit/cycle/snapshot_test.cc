@@ -163,6 +163,27 @@ TEST(Snapshot, DoesNotCountAThreadThatHasYetToDetachItself) {
   EXPECT_EQ(snapshot.live[0].live, 1U) << "the one that is joined later";
 }
 
+// A number that comes back was closed unseen. A mutex that is initialised again was never destroyed.
+TEST(Snapshot, AHandleThatComesBackEndedUnseenUnlessItIsAMutex) {
+  const TemporaryDir dir;
+  JournalBuilder journal(dir.File("journal"));
+  std::vector<std::uint64_t> ends;
+  for (std::uint32_t cycle = 1; cycle <= 3; ++cycle) {
+    journal.Host(faults::HostCall::DescriptorOpen, 0x4);
+    journal.Host(faults::HostCall::MutexInit, 0x9000);
+    ends.push_back(journal.Mark(faults::MarkKind::CycleEnd, cycle).begin);
+  }
+  SiteTexts sites;
+  std::vector<Snapshot> snapshots;
+  for (const std::uint64_t end : ends) snapshots.push_back(TakeSnapshot(journal.Read(), snapshots.size() + 1, end, &sites));
+  const std::vector<LiveRow> rows = LiveRows(snapshots);
+  ASSERT_THAT(rows, SizeIs(2));
+  EXPECT_EQ(rows[0].site.kind, Kind::Mutex);
+  EXPECT_THAT(rows[0].live, ElementsAre(1U, 2U, 3U));
+  EXPECT_EQ(rows[1].site.kind, Kind::FileDescriptor);
+  EXPECT_THAT(rows[1].live, ElementsAre(1U, 1U, 1U));
+}
+
 TEST(Snapshot, BlocksThatArePartOfAnotherResourceAreNotCounted) {
   const TemporaryDir dir;
   JournalBuilder journal(dir.File("journal"));

@@ -139,11 +139,12 @@ TEST(Fold, BlamesTheReferenceOfTheThreadThatReleases) {
 TEST(Fold, AHandleHandedOutAgainClosesTheOldObjectSilently) {
   Trace t;
   t.CreateStream(0x10);
-  t.CreateStream(0x10);
+  const std::uint64_t again = t.CreateStream(0x10).begin();
   const Ledger ledger = t.Fold();
   EXPECT_THAT(Wrong(ledger), IsEmpty());
   EXPECT_THAT(Left(ledger), ElementsAre("stream 1"));
   EXPECT_EQ(ledger.objects[0].released.record_kind, faults::RecordKind::Empty);
+  EXPECT_EQ(ledger.objects[0].released.begin, again);
 }
 
 // A journal of a long run: every tenth allocation stays, everything else goes, handles come back.

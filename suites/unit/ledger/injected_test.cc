@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "harness/ledger/kept_contexts.h"
 #include "suites/support/cases/kind_cases.h"
 #include "suites/support/trace.h"
 
@@ -214,6 +215,43 @@ TEST(InjectedFault, AWaitThatFailedAfterwardsLeavesNothingToDeclineFor) {
   t.Call(CallId::CtxSynchronize).After();
   t.Free(0x1000).Fails(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   EXPECT_THAT(Left(t.Fold()), ElementsAre("device_memory 1"));
+}
+
+// A context that its creator could not destroy would have taken along what was made in it meanwhile.
+TEST(UndestroyedContexts, EndWhatWasMadeInThem) {
+  harness::Ledger ledger;
+  harness::Object& context = ledger.objects.emplace_back();
+  context.kind = driver::Kind::Context;
+  context.state = harness::State::ReleaseRefused;
+  context.pid = 100;
+  context.handle = 0xa;
+  context.acquired.begin = 10;
+  context.released.begin = 50;
+  const harness::UndestroyedContexts contexts(ledger);
+  harness::Object inside;
+  inside.kind = driver::Kind::Stream;
+  inside.pid = 100;
+  inside.context = 0xa;
+  inside.acquired.begin = 20;
+  ASSERT_NE(contexts.EndOf(inside), nullptr);
+  EXPECT_EQ(contexts.EndOf(inside)->begin, 50U);
+  harness::Object other = inside;
+  other.state = harness::State::Orphaned;
+  EXPECT_EQ(contexts.EndOf(other), nullptr) << "it has ended";
+  for (const std::uint64_t begin : {5U, 60U}) {
+    other = inside;
+    other.acquired.begin = begin;
+    EXPECT_EQ(contexts.EndOf(other), nullptr) << "made at " << begin;
+  }
+  other = inside;
+  other.pid = 200;
+  EXPECT_EQ(contexts.EndOf(other), nullptr) << "of another process";
+  other = inside;
+  other.context = 0xb;
+  other.parent = 0xa;
+  EXPECT_EQ(contexts.EndOf(other), nullptr) << "a number that is no context";
+  other.kind = driver::Kind::PeerAccess;
+  EXPECT_NE(contexts.EndOf(other), nullptr) << "the peer is one of its two contexts";
 }
 
 }  // namespace

@@ -3,8 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/verdict/context/function_frames.h"
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "harness/verdict/context/away.h"
+#include "harness/verdict/context/put_back.h"
 #include "harness/verdict/deficit.h"
+#include "harness/verdict/evidence/site_keys.h"
 #include "harness/verdict/how_left.h"
 #include "suites/support/journal_image.h"
 
@@ -43,44 +49,6 @@ TEST(JudgeDetails, HowAnObjectStayedTellsAChildFromTheFirstProcess) {
   EXPECT_FALSE(harness::WasCutOff(object, facts));
   object.pid = 300;
   EXPECT_TRUE(harness::WasCutOff(object, facts));
-}
-
-// A context that its creator could not destroy would have taken along what was made in it meanwhile.
-TEST(UndestroyedContexts, EndWhatWasMadeInThem) {
-  harness::Ledger ledger;
-  harness::Object context;
-  context.kind = driver::Kind::Context;
-  context.state = harness::State::ReleaseRefused;
-  context.pid = 100;
-  context.handle = 0xa;
-  context.acquired.begin = 10;
-  context.released.begin = 50;
-  ledger.objects.push_back(context);
-  const harness::UndestroyedContexts contexts(ledger);
-  harness::Object inside;
-  inside.kind = driver::Kind::Stream;
-  inside.pid = 100;
-  inside.context = 0xa;
-  inside.acquired.begin = 20;
-  ASSERT_NE(contexts.EndOf(inside), nullptr);
-  EXPECT_EQ(contexts.EndOf(inside)->begin, 50U);
-  harness::Object other = inside;
-  other.state = harness::State::Orphaned;
-  EXPECT_EQ(contexts.EndOf(other), nullptr) << "it has ended";
-  for (const std::uint64_t begin : {5U, 60U}) {
-    other = inside;
-    other.acquired.begin = begin;
-    EXPECT_EQ(contexts.EndOf(other), nullptr) << "made at " << begin;
-  }
-  other = inside;
-  other.pid = 200;
-  EXPECT_EQ(contexts.EndOf(other), nullptr) << "of another process";
-  other = inside;
-  other.context = 0xb;
-  other.parent = 0xa;
-  EXPECT_EQ(contexts.EndOf(other), nullptr) << "a number that is no context";
-  other.kind = driver::Kind::PeerAccess;
-  EXPECT_NE(contexts.EndOf(other), nullptr) << "the peer is one of its two contexts";
 }
 
 TEST(JudgeDetails, WhatADeclinedReleaseAnswered) {
@@ -137,6 +105,93 @@ TEST_F(AwayFrames, WhatNobodyKnowsIsFarOutside) {
   EXPECT_EQ(At(3, {kOfInner, {}}), 0U) << "nobody knows of which function";
   EXPECT_EQ(At(3, {kOfOuter}, true), 2U);
   EXPECT_EQ(At(3, {kOfInner}, true), 0U) << "it had a context before";
+}
+
+// main calls at 3 to 5 and calls a helper, which calls at 1 and 2.
+JournalImage WithHelper(const Trace& trace) {
+  JournalImage image(trace);
+  image.Module("/opt/prog");
+  for (const std::uint32_t helpers : {1U, 2U}) image.Stack(helpers, {image.Frame(0, helpers), image.Frame(0, 8), image.Frame(0, 9)});
+  for (const std::uint32_t callers : {3U, 4U, 5U}) image.Stack(callers, {image.Frame(0, callers), image.Frame(0, 9)});
+  return image;
+}
+
+// In one turn the helper goes back to its caller's context. In another turn its caller has left its own context, and goes back for both.
+TEST(PutBack, AHelperThatStaysWhereItsCallerIsAwayOwesNoWayBack) {
+  constexpr std::uint64_t kCallers = 0xe;
+  const auto run = [](const std::vector<std::pair<std::uint64_t, std::uint32_t>>& sets) {
+    Trace t;
+    std::uint64_t current = kCallers;
+    for (const auto& [context, stack] : sets) {
+      t.Call(CallId::CtxSetCurrent).In(0, context).Context(std::exchange(current, context)).Stack(stack);
+    }
+    t.Alloc(0x1000).Context(current).Stack(5);
+    return WithHelper(t);
+  };
+  const JournalImage trial = run({{0xa, 1}});
+  const JournalImage goes_back = run({{0xa, 1}, {kCallers, 2}});
+  const harness::Evidence once = goes_back.Evidence();
+  EXPECT_EQ(harness::PutBack(once).Missing(trial.Evidence()).size(), 1U);
+  const JournalImage stays = run({{0xa, 1}, {kCallers, 2}, {0xb, 3}, {0xa, 1}, {kCallers, 4}});
+  const harness::Evidence twice = stays.Evidence();
+  EXPECT_TRUE(harness::PutBack(twice).Missing(trial.Evidence()).empty());
+}
+
+TEST(PutBack, CapturesThatAHelperLeavesAreOneFindingForEachCallThatMeetsThem) {
+  const auto run = [](bool ends) {
+    Trace t;
+    constexpr std::uint64_t kStreams[] = {0x10, 0x11, 0x12, 0x13};
+    for (const std::uint64_t stream : kStreams) {
+      t.Call(CallId::StreamBeginCapture_v2).In(0, stream).In(1, 2).Stack(1);
+      if (ends) t.Call(CallId::StreamEndCapture).In(0, stream).Out(1, 0x90).Stack(2);
+    }
+    for (const std::uint64_t stream : kStreams) t.Call(CallId::StreamSynchronize).In(0, stream).Stack(stream == 0x13 ? 4 : 5);
+    return WithHelper(t);
+  };
+  const JournalImage good = run(true);
+  const harness::Evidence rehearsal = good.Evidence();
+  const JournalImage trial = run(false);
+  std::vector<std::uint64_t> counts;
+  for (const harness::TrialFinding& one : harness::PutBack(rehearsal).Missing(trial.Evidence())) counts.push_back(one.count);
+  EXPECT_THAT(counts, ::testing::ElementsAre(3U, 1U));
+}
+
+// The context was put back by a way without a record, and an answer says so.
+TEST(PutBack, AnAnswerShowsThatTheContextIsBack) {
+  const auto run = [](bool sets, bool asks) {
+    Trace t;
+    t.Call(CallId::CtxSetCurrent).In(0, 0xa).Context(0xe).Stack(1);
+    if (sets) t.Call(CallId::CtxSetCurrent).In(0, 0xe).Context(0xa).Stack(2);
+    if (asks) t.Call(CallId::CtxGetCurrent).Out(0, 0xe).Stack(4);
+    t.Call(CallId::CtxSynchronize).Stack(5);
+    return WithHelper(t);
+  };
+  const JournalImage good = run(true, false);
+  const harness::Evidence rehearsal = good.Evidence();
+  const harness::PutBack put_back(rehearsal);
+  for (const bool asks : {false, true}) {
+    const JournalImage trial = run(false, asks);
+    EXPECT_EQ(put_back.Missing(trial.Evidence()).size(), asks ? 0U : 1U);
+  }
+}
+
+TEST(CallerDistance, CountsTheFramesUpToTheFirstThatBothHave) {
+  JournalImage image = WithHelper(Trace());
+  image.Stack(6, {image.Frame(0, 6), image.Frame(0, 7)});
+  EXPECT_EQ(harness::CallerDistance(image.view(), 1, 2), 1U);
+  EXPECT_EQ(harness::CallerDistance(image.view(), 1, 3), 2U);
+  EXPECT_EQ(harness::CallerDistance(image.view(), 1, 6), 3U) << "none";
+}
+
+TEST(Evidence, AHitIsTheCallThatMetTheFault) {
+  Trace t;
+  t.CreateStream(0x10);
+  const std::uint64_t refused = t.CreateStream(0).Refused().begin();
+  const JournalImage image(t);
+  const harness::Evidence run = image.Evidence();
+  ASSERT_NE(run.hit(0), nullptr);
+  EXPECT_EQ(run.hit(0)->begin, refused);
+  EXPECT_EQ(run.hit(1), nullptr);
 }
 
 }  // namespace
