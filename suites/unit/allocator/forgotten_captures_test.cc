@@ -302,5 +302,20 @@ TEST_P(RandomCaptures, AreKeptApartFromWhatRunsBesideThem) {
 
 INSTANTIATE_TEST_SUITE_P(All, RandomCaptures, testing::ValuesIn(kSchedules), NameOf);
 
+// A green context's null stream is its own, and can be captured.
+TEST(NullStream, OfAContextThatWasGivenIsAskedAboutEachTime) {
+  Allocating a;
+  RefusingDriver counting(a.d, 0, CUDA_ERROR_UNKNOWN);
+  std::unique_ptr<Allocator> allocator;
+  const DeviceConfig config{0, a.contexts[0]};
+  ASSERT_OK(Allocator::Create(counting.ref(), &config, 1, {}, &allocator));
+  StreamRef stream;
+  ASSERT_OK(allocator->Identify(0, nullptr, &stream));
+  const std::uint64_t before = counting.calls();
+  ASSERT_OK(allocator->Identify(0, nullptr, &stream));
+  EXPECT_GT(counting.calls(), before);
+  EXPECT_OK(allocator->Close());
+}
+
 }  // namespace
 }  // namespace cuaudit::alloc::forgotten_captures_test
