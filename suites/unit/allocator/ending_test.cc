@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Forks, the end of the process, and what a tracer sees.
+// Forks, the end of the process or of the context, and what a tracer sees.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -261,6 +261,28 @@ TEST(OwnedBlocks, FreeThemselves) {
   }
   EXPECT_EQ(a.Stats().allocation[0].current, 0);
   EXPECT_EQ(a->Free(address), CUDA_ERROR_INVALID_VALUE);
+}
+
+// Unsupported (allocator.h, "Contexts"): this is what happens. The cached path asks the driver nothing, so it answers with what is gone.
+TEST(Reset, OfTheDeviceIsNotSeenByTheCachedPath) {
+  Allocating a;
+  ASSERT_OK(a->Close(nullptr));
+  const DeviceConfig config;
+  std::unique_ptr<Allocator> allocator;
+  ASSERT_OK(Allocator::Create(a.d, &config, 1, {}, &allocator));
+  CUdeviceptr x = 0, gone = 0, more = 0;
+  ASSERT_OK(allocator->Allocate(0, 4096, nullptr, &x));
+  ASSERT_OK(allocator->Free(x));
+  ASSERT_OK(a.d.DevicePrimaryCtxReset(0));
+  EXPECT_OK(allocator->Allocate(0, 4096, nullptr, &gone));
+  EXPECT_EQ(gone, x);
+  CUmemorytype type = {};
+  EXPECT_NE(a.d.PointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, gone), CUDA_SUCCESS);
+  EXPECT_OK(allocator->Free(gone));
+  EXPECT_EQ(allocator->Allocate(0, 64 * kMiB, nullptr, &more), CUDA_ERROR_CONTEXT_IS_DESTROYED);  // the driver is asked for new memory
+  EXPECT_EQ(allocator->Close(nullptr), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  allocator.reset();
+  EXPECT_OK(a.d.DevicePrimaryCtxRelease(0));  // its reference, which Close kept
 }
 
 }  // namespace
