@@ -67,8 +67,9 @@ CUresult Requests::Serve(std::size_t bytes, StreamRecord* stream, CUstream live,
 CUresult Requests::LookAtCapture(const Pool* pool, Request* request) noexcept {
   StreamRecord* const stream = request->stream;
   request->may_be_fast = stream->scope == Scope::Stream;
-  if (stream->is_default && !stream->own_thread) return CUDA_SUCCESS;  // the legacy stream is never captured
-  CUstream live = request->live;
+  const bool is_legacy = stream->is_default && !stream->own_thread;
+  if (is_legacy && stream->device->retained) return CUDA_SUCCESS;  // a primary context's is never captured
+  CUstream live = is_legacy ? nullptr : request->live;
   if (!request->can_touch) {  // a thread's default stream, of which only that thread can ask
     if (stream->thread != std::this_thread::get_id()) return CUDA_SUCCESS;
     live = CU_STREAM_PER_THREAD;
@@ -83,8 +84,9 @@ CUresult Requests::LookAtCapture(const Pool* pool, Request* request) noexcept {
     const CUresult left = current.Leave();
     if (result == CUDA_SUCCESS) result = left;
   }
-  if (result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) {  // a use of the block is told so, not its allocation
-    request->may_be_fast = false;
+  if (is_legacy && result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return CUDA_SUCCESS;  // another stream is captured
+  if (result == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) {
+    request->may_be_fast = false;  // a use of the block is told so, not its allocation
     return CUDA_SUCCESS;
   }
   if (result != CUDA_SUCCESS) return result;

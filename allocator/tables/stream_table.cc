@@ -179,6 +179,7 @@ CUresult Identities::Identify(int device, CUstream stream, StreamRef* out) noexc
   if (result != CUDA_SUCCESS) return result;
   Device* const target = devices_.At(device);
   if (target == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "device %d: 0 to %zu are known", device, devices_.size() - 1);
+  if (stream == CU_STREAM_LEGACY) stream = nullptr;  // one handle for it, by which captures are noted
   std::atomic<StreamRecord*>* const memory = MemoryOf(target, stream);
   StreamRecord* found = memory == nullptr ? nullptr : memory->load(std::memory_order_acquire);
   if (found == nullptr || found->retired.load(std::memory_order_relaxed) || (found->handle != stream && !found->is_default)) {
@@ -193,10 +194,11 @@ CUresult Identities::Identify(int device, CUstream stream, StreamRef* out) noexc
 }
 
 // Where the answer for the handle is remembered; nullptr: nowhere. A primary context's legacy stream lives as long as it, and is never
-// captured. In a green context the handle means a stream of its own, which may be (contract question green_stream.standard_captured).
+// captured; the allocator knows that of a context that it retained itself. In a green context the handle means a stream of its own, which
+// may be captured (contract question green_stream.standard_captured). A reset is not supported (allocator.h, "Contexts").
 std::atomic<StreamRecord*>* Identities::MemoryOf(const Device* device, CUstream stream) noexcept {
   if (!device->retained && !env_.options.trust_stream_handles) return nullptr;  // the context was given, and may be such a one
-  if (stream == nullptr || stream == CU_STREAM_LEGACY) return &legacy_[device->index];
+  if (stream == nullptr) return &legacy_[device->index];
   const bool is_trusted = env_.options.trust_stream_handles && stream != CU_STREAM_PER_THREAD;
   return is_trusted ? &by_handle_[StreamTable::HandleBucket(stream)] : nullptr;
 }
@@ -211,12 +213,14 @@ std::atomic<StreamRecord*>* Identities::MemoryOf(const Device* device, CUstream 
   return result == CUDA_SUCCESS ? left : result;
 }
 
-// On a captured stream cuStreamGetId fails and ends the capture. Whether there is one costs less to ask than which. The legacy stream is
-// never captured, and must not be asked during one.
+// On a captured stream cuStreamGetId fails and ends the capture. Whether there is one costs less to ask than which. A primary context's
+// legacy stream is never captured; a green context's may be. Another given one's refuses to tell while a blocking stream is captured, and
+// ends nothing by that (contract question capture.legacy_asked).
 CUresult Identities::Ask(Device* device, CUstream stream, StreamRecord** out) noexcept {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   CUresult result = CUDA_SUCCESS;
-  if (stream != nullptr && stream != CU_STREAM_LEGACY) result = env_.driver.StreamIsCapturing(stream, &status);
+  if (stream != nullptr || !device->retained) result = env_.driver.StreamIsCapturing(stream, &status);
+  if (stream == nullptr && result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) result = CUDA_SUCCESS;
   const bool is_captured = result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
   if (is_captured) [[unlikely]] {
     std::uint64_t capture = 0;
@@ -241,7 +245,7 @@ CUresult Identities::Ask(Device* device, CUstream stream, StreamRecord** out) no
 CUresult Identities::IdentifyCaptured(Device* device, CUstream stream, std::uint64_t capture, StreamRecord** out) noexcept {
   const bool own_thread = stream == CU_STREAM_PER_THREAD;
   CUcontext context = device->context;
-  if (!own_thread) {
+  if (!IsDefaultStream(stream)) {
     const CUresult result = ContextOf(env_.driver, stream, &context);
     if (result != CUDA_SUCCESS) return result;
   }

@@ -302,7 +302,7 @@ TEST_P(RandomCaptures, AreKeptApartFromWhatRunsBesideThem) {
 
 INSTANTIATE_TEST_SUITE_P(All, RandomCaptures, testing::ValuesIn(kSchedules), NameOf);
 
-// A green context's null stream is its own, and can be captured.
+// In a primary context it is never captured, but the allocator cannot know that of one that was given.
 TEST(NullStream, OfAContextThatWasGivenIsAskedAboutEachTime) {
   Allocating a;
   RefusingDriver counting(a.d, 0, CUDA_ERROR_UNKNOWN);
@@ -314,7 +314,67 @@ TEST(NullStream, OfAContextThatWasGivenIsAskedAboutEachTime) {
   const std::uint64_t before = counting.calls();
   ASSERT_OK(allocator->Identify(0, nullptr, &stream));
   EXPECT_GT(counting.calls(), before);
+
+  CUstream blocking = nullptr;
+  CUgraph graph = nullptr;
+  ASSERT_OK(a.d.StreamCreate(&blocking, CU_STREAM_DEFAULT));
+  ASSERT_OK(a.d.StreamBeginCapture(blocking, CU_STREAM_CAPTURE_MODE_RELAXED));
+  CUdeviceptr x = 0;
+  StreamRef beside;
+  EXPECT_OK(allocator->Identify(0, nullptr, &beside));
+  EXPECT_EQ(beside.id(), stream.id());
+  EXPECT_OK(allocator->Allocate(4 * kKiB, beside, &x));
+  EXPECT_OK(allocator->Free(x));
+  EXPECT_OK(a.d.StreamEndCapture(blocking, &graph));  // nothing ended it
+  EXPECT_OK(a.d.GraphDestroy(graph));
+  EXPECT_OK(a.d.StreamDestroy(blocking));
   EXPECT_OK(allocator->Close());
+}
+
+// A green context's null stream is its own, and can be captured (contract question green_stream.standard_captured).
+TEST(NullStream, OfAGreenContextMayBeCaptured) {
+  for (const CUstream null : {CUstream{}, CU_STREAM_LEGACY}) {
+    const CUstream other = null == nullptr ? CU_STREAM_LEGACY : nullptr;  // another name of it
+    Allocating a;
+    CUdevResource all = {};
+    CUdevResourceDesc resources = nullptr;
+    CUgreenCtx green = nullptr;
+    DeviceConfig config;
+    ASSERT_OK(a.d.DeviceGetDevResource(0, &all, CU_DEV_RESOURCE_TYPE_SM));
+    ASSERT_OK(a.d.DevResourceGenerateDesc(&resources, &all, 1));
+    ASSERT_OK(a.d.GreenCtxCreate(&green, resources, 0, CU_GREEN_CTX_DEFAULT_STREAM));
+    ASSERT_OK(a.d.CtxFromGreenCtx(&config.context, green));
+    std::unique_ptr<Allocator> allocator;
+    ASSERT_OK(Allocator::Create(a.d, &config, 1, {}, &allocator));
+    ASSERT_OK(a.d.CtxPushCurrent(config.context));
+    StreamRef outside, inside, after;
+    CUdeviceptr cached = 0, captured = 0;
+    ASSERT_OK(allocator->Identify(0, null, &outside));
+    ASSERT_OK(allocator->Allocate(4 * kKiB, outside, &cached));
+    ASSERT_OK(allocator->Free(cached));
+
+    ASSERT_OK(a.d.StreamBeginCapture(null, CU_STREAM_CAPTURE_MODE_RELAXED));
+    EXPECT_OK(allocator->Identify(0, other, &inside)) << allocator->LastErrorText();
+    EXPECT_NE(inside.id(), outside.id());
+    EXPECT_OK(allocator->Allocate(4 * kKiB, outside, &captured)) << allocator->LastErrorText();  // stands for `inside` by now
+    EXPECT_NE(captured, cached);
+    EXPECT_OK(a.d.MemsetD8Async(captured, 7, 4 * kKiB, null));
+    CUdeviceptr by_handle = 0;
+    EXPECT_OK(allocator->Allocate(0, 4 * kKiB, other, &by_handle));
+    EXPECT_OK(allocator->Free(by_handle));
+    CUgraph graph = nullptr;
+    EXPECT_OK(a.d.StreamEndCapture(null, &graph));
+    EXPECT_OK(a.d.GraphDestroy(graph));
+    EXPECT_OK(allocator->Free(captured));
+
+    EXPECT_OK(allocator->Identify(0, null, &after));
+    EXPECT_EQ(after.id(), outside.id());
+    CUdeviceptr refused = 0;
+    EXPECT_EQ(allocator->Allocate(4 * kKiB, inside, &refused), CUDA_ERROR_ILLEGAL_STATE);
+    EXPECT_OK(allocator->Close());
+    EXPECT_OK(a.d.CtxPopCurrent(&config.context));
+    EXPECT_OK(a.d.GreenCtxDestroy(green));
+  }
 }
 
 }  // namespace
