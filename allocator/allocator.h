@@ -84,7 +84,9 @@ class Allocator final : public Backend {
   // and for the stream itself afterwards; one made in a capture is refused outside.
   // Driver calls: StreamIsCapturing, then StreamGetId, or StreamGetCaptureInfo and StreamGetCtx during a capture. The first call for a
   // stream also makes StreamGetCtx. For a default stream, or when no context is current, CtxGetCurrent and CtxPushCurrent come before and
-  // CtxPopCurrent after.
+  // CtxPopCurrent after. About the legacy stream (0, CU_STREAM_LEGACY) of a primary context that the allocator retained, only the first
+  // call asks, and not whether it is captured; later ones make no driver call until RetireStream. With trust_stream_handles that is so of
+  // the latest stream of each handle, and of given contexts.
   [[nodiscard]] CUresult Identify(int device, CUstream stream, StreamRef* out) noexcept;
 
   // Driver calls, in the order in which they become necessary:

@@ -104,7 +104,8 @@ class StreamTable {
 
 // Which stream a handle means, outside captures and in them, until it is retired.
 //
-//   Owns      the answer for each primary context's legacy stream, and with trust_stream_handles the latest for each handle.
+//   Owns      the answer for the legacy stream of each primary context that the allocator retained, and with trust_stream_handles the
+//             latest for each handle.
 //   Threads   any thread.
 //   Errors, Faults   as Allocator::Identify and Allocator::RetireStream.
 class Identities {
