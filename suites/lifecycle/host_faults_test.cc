@@ -338,5 +338,21 @@ TEST(QueuedFunctions, NoneOfAFinishedCycleIsCalled) {
   EXPECT_EQ(late, 0);
 }
 
+// More blocks than the table holds: nothing is called clean that was not seen.
+TEST(HostPlaces, MoreBlocksAtOnceThanAreFollowed) {
+  const auto lifecycle = WithAnEvent("a_great_many", kNothing, [] {
+    void** newest = nullptr;
+    for (int i = 0; i < 300000; ++i) {
+      auto** const block = static_cast<void**>(std::malloc(16));
+      *block = newest;
+      newest = block;
+    }
+    while (newest != nullptr) std::free(std::exchange(newest, static_cast<void**>(*newest)));
+  });
+  EXPECT_THAT(Sweep(lifecycle, {.depth = 1, .limit = 1}).skipped,
+              Contains(::testing::Pair("places on the host: more at once than are followed", 1U)));
+  EXPECT_THAT(RunCycles(lifecycle, {.cycles = 1}).unmetered, Contains("places on the host: more at once than are followed"));
+}
+
 }  // namespace
 }  // namespace cuaudit::testing::host_faults_test
