@@ -354,5 +354,22 @@ TEST(HostPlaces, MoreBlocksAtOnceThanAreFollowed) {
   EXPECT_THAT(RunCycles(lifecycle, {.cycles = 1}).unmetered, Contains("places on the host: more at once than are followed"));
 }
 
+// Each run fits into the journal, the repeats of one together do not: its loss is not called clean.
+TEST(HostPlaces, MoreRecordsInAllRepeatsThanAreKept) {
+  const auto lifecycle = WithAnEvent("a_great_many_mutexes", [] {
+    static void** newest = nullptr;
+    auto** const block = static_cast<void**>(std::malloc(64));
+    *block = newest;
+    newest = block;
+    pthread_mutex_t mutex;
+    for (int i = 0; i < 150000; ++i) {
+      pthread_mutex_init(&mutex, nullptr);
+      pthread_mutex_destroy(&mutex);
+    }
+  });
+  EXPECT_THAT(Sweep(lifecycle, {.depth = 1, .limit = 1}).skipped,
+              Contains(::testing::Pair("places on the host: more at once than are followed", 1U)));
+}
+
 }  // namespace
 }  // namespace cuaudit::testing::host_faults_test
