@@ -232,8 +232,13 @@ CUAUDIT_EXPORT void* dlmopen(Lmid_t space, const char* file, int flags) {
 }
 
 CUAUDIT_EXPORT int dlclose(void* handle) noexcept {
-  if (Watching()) Write(HostCall::Dlclose, Address(handle), LoadedObjectOf(__builtin_return_address(0)));
-  return NextDlclose(handle);
+  Record* const record = Watching() ? Reserve(HostCall::Dlclose, Address(handle), LoadedObjectOf(__builtin_return_address(0))) : nullptr;
+  const int result = NextDlclose(handle);
+  if (record != nullptr) {
+    record->argument[2] = result == 0 ? 1 : 0;  // the loader refuses what is not open
+    Finish(record);
+  }
+  return result;
 }
 
 CUAUDIT_EXPORT int pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mutexattr_t* attributes) noexcept {
@@ -249,7 +254,9 @@ CUAUDIT_EXPORT int pthread_mutex_destroy(pthread_mutex_t* mutex) noexcept {
   if (Watching()) {
     const bool locked = MutexTable::Locked(Address(mutex));
     if constexpr (kWithHeap) LeaveMutex(Address(mutex));
-    Write(locked ? HostCall::MutexDestroyedLocked : HostCall::MutexDestroy, Address(mutex), 0);
+    Record* const record = Reserve(locked ? HostCall::MutexDestroyedLocked : HostCall::MutexDestroy, Address(mutex), 0);
+    if (record != nullptr) record->argument[2] = MutexTable::Destroyed(Address(mutex)) ? 0 : 1;
+    Finish(record);
   }
   return Next(&next_mutex_destroy, "pthread_mutex_destroy")(mutex);
 }

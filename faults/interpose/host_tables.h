@@ -148,6 +148,11 @@ class MutexTable {
     return __atomic_load_n(&reinterpret_cast<const pthread_mutex_t*>(mutex)->__data.__lock, __ATOMIC_RELAXED) != 0;
   }
 
+  // The C library leaves this mark in the memory of a destroyed mutex, and every initialiser removes it.
+  static bool Destroyed(std::uint64_t mutex) noexcept {
+    return __atomic_load_n(&reinterpret_cast<const pthread_mutex_t*>(mutex)->__data.__kind, __ATOMIC_RELAXED) == -1;
+  }
+
   // Returns false when the table is full; the mutex is then not followed.
   [[nodiscard]] bool Add(std::uint64_t mutex) noexcept {
     Remove(mutex);

@@ -209,7 +209,7 @@ TurnBook WatchTurns() noexcept {
 }
 
 const HostWatchCalls& WatchCalls() noexcept {
-  calls.digest = driver::TableDigest();
+  calls.digest = HostWatchDigest(driver::TableDigest());
   return calls;
 }
 

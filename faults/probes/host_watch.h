@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 
 namespace cuaudit::faults {
 
@@ -46,7 +47,7 @@ struct HostBlind {
 };
 
 struct HostWatchCalls {
-  std::uint64_t digest;  // driver::TableDigest() of the library's build
+  std::uint64_t digest;  // HostWatchDigest of the library's build
   // `journal`: the memory of a journal (journal_file.h). Returns false when the library already works for `cuaudit run`.
   bool (*begin)(void* journal, HostBlind* blind) noexcept;
   void (*end)() noexcept;
@@ -60,6 +61,16 @@ struct HostWatchCalls {
   // The span's block at this address, and what it points to of the span's blocks, will be freed by somebody else: it counts as freed now.
   void (*give_away)(const void* block) noexcept;
 };
+
+// Changes with this file's structures, so that a library of another version is refused. `tables`: driver::TableDigest(). Count kVersion up
+// when the meaning of a member changes and no size does.
+constexpr std::uint64_t HostWatchDigest(std::uint64_t tables) noexcept {
+  constexpr std::uint64_t kVersion = 2;
+  for (const std::uint64_t part : {kVersion, std::uint64_t{sizeof(HostWatchCalls)}, std::uint64_t{sizeof(HostBlind)}}) {
+    tables = (tables ^ part) * 0x100000001b3U;  // FNV-1a
+  }
+  return tables;
+}
 
 // extern "C" const HostWatchCalls* cuaudit_host_watch();
 inline constexpr char kHostWatchName[] = "cuaudit_host_watch";

@@ -297,12 +297,12 @@ void Account::Lend(Kind kind, std::uint64_t handle, const Site& by, bool sure) {
   lent_.try_emplace({family, handle}, Loan{by, sure});
 }
 
-void Account::AcquireUnowned(Family family, std::uint64_t handle, std::uint64_t bytes) {
+void Account::AcquireUnowned(Family family, std::uint64_t handle, std::uint64_t bytes, const faults::Record& record) {
   if (family == Family::None || handle == 0) return;
   HandleEntry& entry = Entry(family, handle);
   entry.borrowed = true;
   if (!lent_.empty()) lent_.erase({family, handle});
-  while (entry.top >= 0) Close(entry.top, State::Released, Site{});
+  while (entry.top >= 0) Close(entry.top, State::Released, Site{.begin = record.begin});
   if (family == Family::Pointer || family == Family::HostPointer || family == Family::Mapping) space_.ForgetDead(handle, bytes);
 }
 

@@ -81,7 +81,7 @@ class Account {
   // declines when it is not `sure`.
   void Lend(driver::Kind kind, std::uint64_t handle, const Site& by, bool sure);
   // The driver made an object but told the caller that the call failed. The handle is valid, may be released, and is never a leak.
-  void AcquireUnowned(driver::Family family, std::uint64_t handle, std::uint64_t bytes);
+  void AcquireUnowned(driver::Family family, std::uint64_t handle, std::uint64_t bytes, const faults::Record& record);
   // Checks a use of `handle`, or of an address inside an allocation.
   void CheckUse(driver::Family family, std::uint64_t handle, const faults::Record& record);
 

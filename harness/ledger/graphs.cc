@@ -297,7 +297,7 @@ void Graphs::Launched(const faults::Record& record) {
     if (count < 0 && entry != nullptr && entry->top >= 0) {
       account_->Release(Kind::StreamOrderedMemory, address, 1, record, OutcomeOf(record));
     } else if (count > 0 && OutcomeOf(record) == Outcome::After) {
-      account_->AcquireUnowned(Family::Pointer, address, bytes);
+      account_->AcquireUnowned(Family::Pointer, address, bytes, record);
     } else if (count > 0) {
       Object object;
       object.kind = Kind::StreamOrderedMemory;

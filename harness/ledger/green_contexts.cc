@@ -19,6 +19,7 @@ void Contexts::ViewGreen(const faults::Record& record) {
 }
 
 faults::Record Contexts::BehindView(const faults::Record& record) const {
+  if (record.context == 0 || driver::EffectOf(BaseOf(record)).kind != Kind::PeerAccess) return record;
   faults::Record behind = record;
   for (const auto& [handle, green] : greens_) {
     const auto primary = green.view == record.context ? primaries_.find(green.device) : primaries_.end();

@@ -11,6 +11,16 @@ using driver::Family;
 using driver::Kind;
 using faults::HostCall;
 
+namespace {
+
+// argument[2] of a MutexDestroy or Dlclose record is 1 when the C library had something to release. Who made it may have left no record: a
+// static initialiser of a mutex, or an opening that was not watched.
+bool CameUnseen(const HandleEntry* entry, const faults::Record& record) {
+  return record.argument[2] == 1 && (entry == nullptr || entry->top < 0);
+}
+
+}  // namespace
+
 // Descriptors, threads and mappings can be reused by calls that leave no record, so a second release proves nothing.
 void ProcessFold::ReleaseHeld(Kind kind, const faults::Record& record) {
   HandleEntry* const entry = account_.Find(driver::FamilyOf(kind), record.argument[0]);
@@ -36,7 +46,7 @@ void ProcessFold::ReleaseLibrary(const faults::Record& record) {
        index = account_.books().beneath[static_cast<std::size_t>(index)]) {
     if (account_.books().object(index).parent == record.argument[1]) return account_.Close(index, State::Released, SiteOf(record));
   }
-  account_.Release(Kind::DlopenReference, record.argument[0], 1, record, Outcome::Succeeded);
+  if (!CameUnseen(entry, record)) account_.Release(Kind::DlopenReference, record.argument[0], 1, record, Outcome::Succeeded);
 }
 
 void ProcessFold::HostMap(Object object, const faults::Record& record) {
@@ -99,7 +109,8 @@ void ProcessFold::Host(const faults::Record& record) {
       if (!injected && record.result == 0) account_.Acquire(object, record);
       break;
     case HostCall::MutexDestroy:
-      if (record.result == 0) account_.Release(Kind::Mutex, handle, 1, record, Outcome::Succeeded);
+      if (record.result != 0 || CameUnseen(account_.Find(Family::Mutex, handle), record)) break;
+      account_.Release(Kind::Mutex, handle, 1, record, Outcome::Succeeded);
       break;
     case HostCall::MutexFreed: {
       const HandleEntry* entry = account_.Find(Family::Mutex, handle);

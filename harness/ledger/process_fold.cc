@@ -48,8 +48,6 @@ void ProcessFold::CheckUses(const faults::Record& record, const EffectRow& row) 
 }
 
 void ProcessFold::Release(const faults::Record& record, const EffectRow& row, Outcome outcome) {
-  if (row.kind == Kind::PeerAccess && contexts_.BehindView(record).context != record.context)
-    return Release(contexts_.BehindView(record), row, outcome);
   if (row.kind == Kind::PeerAccess && SettleDeclinedPeerAccess(record, outcome)) return;
   const std::uint64_t handle = ObjectHandle(record, row);
   const std::int64_t capture = row.kind == Kind::StreamOrderedMemory ? graphs_.CaptureOf(record) : -1;
@@ -89,7 +87,7 @@ void ProcessFold::Enter(const faults::Record& record, const Graphs::Addresses& a
     case Effect::Releases:
     case Effect::ReleasesCounted:
     case Effect::ReleasesPointee:
-      Release(record, row, outcome);
+      Release(contexts_.BehindView(record), row, outcome);
       break;
     case Effect::ReleasesRange:
       account_.ReleaseMappings(ArgumentAt(record, row.object), ArgumentAt(record, row.bytes), record, outcome);
@@ -176,7 +174,7 @@ void ProcessFold::AcquireUnowned(const faults::Record& record, const EffectRow& 
   if (row.effect == Effect::Retains && row.kind != Kind::Context && handle != 0)
     ++account_.Entry(driver::FamilyOf(row.kind), handle).denied;
   if (handle == 0 || std::find(std::begin(kMakes), std::end(kMakes), row.effect) == std::end(kMakes)) return;
-  account_.AcquireUnowned(driver::FamilyOf(row.kind), handle, row.effect == Effect::AcquiresCounted ? 0 : BytesOf(record, row));
+  account_.AcquireUnowned(driver::FamilyOf(row.kind), handle, row.effect == Effect::AcquiresCounted ? 0 : BytesOf(record, row), record);
   if (row.kind == Kind::Graph) graphs_.Begin(handle);
   if (row.kind == Kind::ExecutableGraph) graphs_.DestroyExecutable(handle);
   if (row.kind == Kind::Stream) graphs_.ForgetStream(handle);
@@ -212,15 +210,13 @@ void ProcessFold::Acquire(const faults::Record& record, const EffectRow& row) {
 
 void ProcessFold::Return(const faults::Record& record, const Graphs::Addresses& addresses, Told told) {
   const bool needs = !told.empty() && (told.front()->flags & faults::kStandsOn) != 0;
-  Carry(record, needs ? WithCode(record, addresses, told) : addresses);
+  Carry(contexts_.BehindView(record), needs ? WithCode(record, addresses, told) : addresses);
   FollowFoundations(record, told);
 }
 
 void ProcessFold::Carry(const faults::Record& record, const Graphs::Addresses& addresses) {
   const EffectRow& row = driver::EffectOf(BaseOf(record));
   const Outcome outcome = OutcomeOf(record);
-  if (row.kind == Kind::PeerAccess && contexts_.BehindView(record).context != record.context)
-    return Carry(contexts_.BehindView(record), addresses);
   graphs_.ForgetCaptured(record.begin);
   if (row.effect == Effect::ReleasesPrimary) contexts_.ReleasePrimary(record, outcome);
   if (row.base == driver::BaseId::GreenCtxDestroy) contexts_.DestroyGreen(record, outcome);
@@ -340,7 +336,7 @@ void ProcessFold::NodeContent(const faults::Record& record, const faults::Record
   }
   if ((record.flags & faults::kMovedGraph) != 0) {
     graphs_.NameMoved(record.context, record.argument[0]);
-    account_.AcquireUnowned(Family::Graph, record.argument[0], 0);  // the parent's from here on; the handle stays good
+    account_.AcquireUnowned(Family::Graph, record.argument[0], 0, call);  // the parent's from here on; the handle stays good
     if (OutcomeOf(call) == Outcome::Succeeded) account_.Lend(Kind::Graph, record.argument[0], SiteOf(call), true);
   }
   if ((record.flags & faults::kCopiedGraph) != 0) graphs_.NameCopied(record.context, record.argument[0]);

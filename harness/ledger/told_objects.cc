@@ -95,7 +95,7 @@ void ProcessFold::FollowFoundations(const Record& record, Told told) {
 void ProcessFold::TakeDescriptors(const Record& record, const Record& told) {
   if (!looked_at_) return;
   const std::uint64_t made = told.argument[0];
-  if (made != 0 && OutcomeOf(record) == Outcome::After) account_.AcquireUnowned(Family::FileDescriptor, made, 0);
+  if (made != 0 && OutcomeOf(record) == Outcome::After) account_.AcquireUnowned(Family::FileDescriptor, made, 0, record);
   if (made != 0 && OutcomeOf(record) == Outcome::Succeeded) {
     Object object;
     object.kind = Kind::FileDescriptor;

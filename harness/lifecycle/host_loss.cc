@@ -151,6 +151,7 @@ bool MayGrow(const HostRecords& records, const std::vector<HostSpan>& spans, std
   for (std::size_t i = std::max(warm_up, 1U); i < spans.size(); ++i) {
     if (spans[i].net.kept > 0 || spans[i].net.kept_bytes > 0) return true;
   }
+  if (spans.empty()) return false;
   const HostPlaces places = ChangesIn(FoldObjects(records.View().records()), 0, spans.back().end);
   return std::any_of(places.begin(), places.end(), [](const auto& place) { return place.second.count > 0; });
 }
@@ -179,7 +180,14 @@ HostGrown GrownByPlace(const Lifecycle& lifecycle, const CycleOptions& options, 
   }
   const Ledger ledger = FoldObjects(grown.host.records());
   std::map<HostPlaceKey, Series> all;
-  for (std::size_t i = 0; i < cycles; ++i) Append(ChangesIn(ledger, 0, spans[i].end), i, &all);
+  std::vector<std::uint64_t> ends = {0};
+  for (const HostSpan& span : spans) ends.push_back(span.end);
+  HostPlaces alive;
+  const std::vector<HostPlaces> changes = ChangesBetween(ledger, ends);
+  for (std::size_t i = 0; i < cycles; ++i) {
+    for (const auto& [key, change] : changes[i]) Add(change, &alive[key]);
+    Append(alive, i, &all);
+  }
   for (const auto& [key, series] : all) {
     if (key.kind == driver::Kind::HostHeap && !blocks) continue;
     if (key.rule != Rule::Leak) {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "harness/lifecycle/host_records.h"
 
+#include <algorithm>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "faults/driver/call_id.h"
 #include "harness/sweep/run/site_text.h"
@@ -31,31 +34,45 @@ HostRecords* HostRecords::Begin(Detail* why) {
   return nullptr;
 }
 
+void Add(const HostTally& change, HostTally* tally) {
+  HostTally sum = change;
+  sum.count += tally->count;
+  sum.bytes += tally->bytes;
+  if (change.acquired.record_kind == faults::RecordKind::Empty) sum.acquired = tally->acquired;
+  *tally = sum;
+}
+
 // Mappings are left out, because the simulated driver's are among them. A mutex that was initialised again without being destroyed stays
 // counted.
-HostPlaces ChangesIn(const Ledger& ledger, std::uint64_t after, std::uint64_t until) {
-  HostPlaces places;
-  const auto is_in = [&](const Site& site) { return site.begin > after && site.begin <= until; };
+std::vector<HostPlaces> ChangesBetween(const Ledger& ledger, std::span<const std::uint64_t> tickets) {
+  std::vector<HostPlaces> places(tickets.size() - 1);
+  const auto in = [&](const Site& site) {
+    const auto until = std::lower_bound(tickets.begin(), tickets.end(), site.begin);
+    return until == tickets.begin() || until == tickets.end() ? nullptr : &places[static_cast<std::size_t>(until - tickets.begin()) - 1];
+  };
   for (const Object& object : ledger.objects) {
-    const bool came = is_in(object.acquired);
+    if (object.kind == Kind::HostMapping || object.library_kept || object.part_of_other) continue;
+    const HostPlaceKey key = {Rule::Leak, object.kind, object.acquired.call, object.acquired.stack};
+    const auto change = [&](HostPlaces* where, std::int64_t count) {
+      if (where != nullptr) Add({count, count * static_cast<std::int64_t>(object.bytes), object.acquired, {}, {}}, &(*where)[key]);
+    };
+    change(in(object.acquired), 1);
     const bool made_anew = object.kind == Kind::Mutex && object.released.record_kind == faults::RecordKind::Empty;
-    const bool went = object.state == State::Released && is_in(object.released) && !made_anew;
-    if ((!came && !went) || object.kind == Kind::HostMapping || object.library_kept || object.part_of_other) continue;
-    HostTally& tally = places[{Rule::Leak, object.kind, object.acquired.call, object.acquired.stack}];
-    const std::int64_t change = (came ? 1 : 0) - (went ? 1 : 0);
-    tally.count += change;
-    tally.bytes += change * static_cast<std::int64_t>(object.bytes);
-    tally.acquired = object.acquired;
+    if (object.state == State::Released && !made_anew) change(in(object.released), -1);
   }
   for (const Violation& violation : ledger.violations) {
-    if (!is_in(violation.where)) continue;
-    HostTally& tally = places[{violation.rule, violation.kind, violation.where.call, violation.where.stack}];
-    ++tally.count;
-    tally.where = violation.where;
-    tally.other = violation.other;
-    if (violation.object >= 0) tally.acquired = ledger.objects[static_cast<std::size_t>(violation.object)].acquired;
+    HostPlaces* const where = in(violation.where);
+    if (where == nullptr) continue;
+    const Site acquired = violation.object >= 0 ? ledger.objects[static_cast<std::size_t>(violation.object)].acquired : Site{};
+    const HostPlaceKey key = {violation.rule, violation.kind, violation.where.call, violation.where.stack};
+    Add({1, 0, acquired, violation.where, violation.other}, &(*where)[key]);
   }
   return places;
+}
+
+HostPlaces ChangesIn(const Ledger& ledger, std::uint64_t after, std::uint64_t until) {
+  const std::uint64_t tickets[] = {after, until};
+  return ChangesBetween(ledger, tickets).front();
 }
 
 std::int64_t HostKept::Net(Kind kind) const {

@@ -65,7 +65,7 @@ class HostRecords {
   faults::MemoryJournal journal_;
 };
 
-// One place where one rule is broken: something is kept, or a mutex is freed or locked.
+// One place where one rule is broken: something is kept or released twice, or a mutex is freed or locked.
 struct HostPlaceKey {
   Rule rule = Rule::Leak;
   driver::Kind kind{};
@@ -87,6 +87,9 @@ using HostPlaces = std::map<HostPlaceKey, HostTally>;
 // What changed after ticket `after`, up to `until`: acquisitions minus releases, and violations. A release of what the ledger does not know
 // changes nothing.
 HostPlaces ChangesIn(const Ledger& ledger, std::uint64_t after, std::uint64_t until);
+// The same between each of `tickets`, which rise, and the next one, in one pass.
+std::vector<HostPlaces> ChangesBetween(const Ledger& ledger, std::span<const std::uint64_t> tickets);
+void Add(const HostTally& change, HostTally* tally);
 
 // What the cycles of a lifecycle left of host resources: descriptors, threads, loaded libraries, heap.
 //
@@ -223,7 +226,7 @@ class HostLoss {
 std::vector<TrialFindingText> HostTexts(const std::vector<TrialFinding>& findings, const faults::JournalView& host, SiteTexts* sites,
                                         std::size_t* of_googletest);
 
-// The finding for a place in the host drop-in's journal: "leak", "mutex_freed" or "mutex_locked".
+// The finding for a place in the host drop-in's journal: "leak", "double_release", "mutex_freed" or "mutex_locked".
 TrialFinding HostFinding(const HostPlaceKey& key, const HostTally& tally, const faults::JournalView& host);
 
 // Finds the places where clean cycles keep more and more host resources, with the host drop-in.

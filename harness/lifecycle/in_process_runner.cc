@@ -258,6 +258,7 @@ Status InProcessRunner::FindFaultFreeHost(std::vector<TrialFindingText>* finding
   if (host_.records() == nullptr || good_kept_.Violations() == 0) return {};
   Status status = KnowGoodByPlace();
   if (!status.ok()) return status;
+  if (good_by_place_->net.lost) Count(Reason::PlacesBeyond, 1, &skipped_);
   std::vector<TrialFinding> found;
   for (const auto& [key, tally] : good_by_place_->places) {
     if (key.rule != Rule::Leak) found.push_back(HostFinding(key, tally, host_.records()->View()));
@@ -286,20 +287,25 @@ Status InProcessRunner::RepeatByMeters(bool balanced, std::vector<MeterFinding>*
   return {};
 }
 
-Status InProcessRunner::RepeatByPlace(bool blocks, bool descriptors, std::vector<TrialFinding>* places) {
+Status InProcessRunner::RepeatByPlace(bool blocks, bool descriptors, TrialResult* trial, std::vector<TrialFinding>* places) {
   Status status = KnowGoodByPlace();
   host_stacks_ = true;
   Result<Ending> ending = Ending();
   if (status.ok()) ending = Execute(plan_, Stacks::None);
   HostLoss loss(good_by_place_.value_or(HostKept()), blocks, descriptors);
-  for (std::size_t i = 0; status.ok() && ending.ok() && i < HostLoss::kRepeats && !loss.empty(); ++i) {
+  bool lost = good_by_place_.has_value() && good_by_place_->net.lost;  // all these runs share one journal
+  for (std::size_t i = 0; status.ok() && ending.ok() && !lost && i < HostLoss::kRepeats && !loss.empty(); ++i) {
     ending = Execute(plan_, i + 1 == HostLoss::kRepeats ? Stacks::All : Stacks::None);
-    if (ending.ok()) loss.Repeat(KeptBy(*host_.records(), trace_.cycle[0].seen));
+    if (!ending.ok()) break;
+    const HostKept kept = KeptBy(*host_.records(), trace_.cycle[0].seen);
+    lost = kept.net.lost;
+    if (!lost) loss.Repeat(kept);
   }
   host_stacks_ = false;
   if (!status.ok()) return status;
   if (!ending.ok()) return ending.status();
-  if (!loss.empty()) *places = loss.Findings(host_.records()->View());
+  if (lost) trial->skipped.push_back(Reason::PlacesBeyond);
+  if (!lost && !loss.empty()) *places = loss.Findings(host_.records()->View());
   return {};
 }
 
@@ -324,7 +330,7 @@ Status InProcessRunner::Repeat(TrialResult* trial) {
   std::vector<TrialFinding> places;
   if (status.ok() && host_.records() != nullptr && (may_have_places || !meters.empty())) {
     const auto of_descriptors = [](const MeterFinding& one) { return one.meter == HostMeter::Descriptors; };
-    status = RepeatByPlace(blocks, std::any_of(meters.begin(), meters.end(), of_descriptors), &places);
+    status = RepeatByPlace(blocks, std::any_of(meters.begin(), meters.end(), of_descriptors), trial, &places);
   }
   if (!status.ok()) return status;
   if ((meters.empty() && places.empty()) || !host_.alone()) return {};

@@ -64,7 +64,7 @@ class InProcessRunner final : public Runner {
   Status FindFaultFreeHost(std::vector<TrialFindingText>* findings);
   Status RepeatByMeters(bool balanced, std::vector<MeterFinding>* meters);
   std::vector<TrialFindingText> HostTexts(const std::vector<TrialFinding>& places);
-  Status RepeatByPlace(bool blocks, bool descriptors, std::vector<TrialFinding>* places);
+  Status RepeatByPlace(bool blocks, bool descriptors, TrialResult* trial, std::vector<TrialFinding>* places);
 
   const Lifecycle& lifecycle_;
   const cuaudit::SweepOptions& options_;

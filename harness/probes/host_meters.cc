@@ -40,11 +40,11 @@ HostChange CycleMeters::End() noexcept {
   return Change(before_, after_);
 }
 
-const HostWatchCalls* FindHostWatch(std::uint64_t digest) noexcept {
+const HostWatchCalls* FindHostWatch(std::uint64_t tables) noexcept {
   using Ask = const HostWatchCalls* (*)();
   const auto ask = reinterpret_cast<Ask>(dlsym(RTLD_DEFAULT, faults::kHostWatchName));
   const HostWatchCalls* const calls = ask == nullptr ? nullptr : ask();
-  return calls != nullptr && calls->digest == digest ? calls : nullptr;
+  return calls != nullptr && calls->digest == faults::HostWatchDigest(tables) ? calls : nullptr;
 }
 
 }  // namespace cuaudit::harness

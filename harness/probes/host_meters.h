@@ -72,7 +72,7 @@ using faults::HostNet;
 using faults::HostUnseen;
 using faults::HostWatchCalls;
 
-// `digest` is driver::TableDigest() of this build.
-const HostWatchCalls* FindHostWatch(std::uint64_t digest) noexcept;
+// `tables` is driver::TableDigest() of this build.
+const HostWatchCalls* FindHostWatch(std::uint64_t tables) noexcept;
 
 }  // namespace cuaudit::harness

@@ -156,6 +156,7 @@ std::vector<TrialFinding> GivenBackByRetry(const Evidence& trial) {
   for (const Object& object : trial.ledger->objects) {
     const bool told = object.retried.record_kind != RecordKind::Empty;
     if (told || object.cycle != 1 || !IsOwed(object) || object.state != State::Released || object.released.begin < second.begin) continue;
+    if (object.released.record_kind == RecordKind::Empty) continue;                          // nobody released it
     if (object.kind == driver::Kind::ContextStackEntry && !Pops(object.released)) continue;  // it went with its context
     TrialFinding finding;
     finding.rule = Rule::RetainedForRetry;

@@ -3,7 +3,9 @@
 // cuEventCreate#1=OUT_OF_MEMORY,refuse"), and lifecycles that several of them audit.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cuaudit/lifecycle.h"
@@ -22,6 +24,21 @@ inline std::vector<std::string> Texts(const Audit& audit) {
   for (const Finding& finding : audit.findings) texts.push_back(Text(finding));
   if (audit.outcome != AuditOutcome::Findings && audit.outcome != AuditOutcome::Clean) texts.push_back(audit.message);
   return texts;
+}
+
+using Do = std::function<void()>;
+inline const Do kNothing = [] {};
+
+// An event is made and released; `on_failure` runs when making it failed, `always` in every cycle.
+inline Lifecycle WithAnEvent(const std::string& name, Do on_failure, Do always = kNothing) {
+  return Lifecycle(name).WithCurrentContext().Init([on_failure = std::move(on_failure), always = std::move(always)](DriverRef driver) {
+    always();
+    CUevent event = nullptr;
+    const CUresult code = driver.EventCreate(&event, 0);
+    if (code == CUDA_SUCCESS) return driver.EventDestroy(event);
+    on_failure();
+    return code;
+  });
 }
 
 // Retains and releases the primary context itself: the last release of it is part of the audit.

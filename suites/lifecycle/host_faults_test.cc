@@ -338,5 +338,38 @@ TEST(QueuedFunctions, NoneOfAFinishedCycleIsCalled) {
   EXPECT_EQ(late, 0);
 }
 
+// More blocks than the table holds: nothing is called clean that was not seen.
+TEST(HostPlaces, MoreBlocksAtOnceThanAreFollowed) {
+  const auto lifecycle = WithAnEvent("a_great_many", kNothing, [] {
+    void** newest = nullptr;
+    for (int i = 0; i < 300000; ++i) {
+      auto** const block = static_cast<void**>(std::malloc(16));
+      *block = newest;
+      newest = block;
+    }
+    while (newest != nullptr) std::free(std::exchange(newest, static_cast<void**>(*newest)));
+  });
+  EXPECT_THAT(Sweep(lifecycle, {.depth = 1, .limit = 1}).skipped,
+              Contains(::testing::Pair("places on the host: more at once than are followed", 1U)));
+  EXPECT_THAT(RunCycles(lifecycle, {.cycles = 1}).unmetered, Contains("places on the host: more at once than are followed"));
+}
+
+// Each run fits into the journal, the repeats of one together do not: its loss is not called clean.
+TEST(HostPlaces, MoreRecordsInAllRepeatsThanAreKept) {
+  const auto lifecycle = WithAnEvent("a_great_many_mutexes", [] {
+    static void** newest = nullptr;
+    auto** const block = static_cast<void**>(std::malloc(64));
+    *block = newest;
+    newest = block;
+    pthread_mutex_t mutex;
+    for (int i = 0; i < 150000; ++i) {
+      pthread_mutex_init(&mutex, nullptr);
+      pthread_mutex_destroy(&mutex);
+    }
+  });
+  EXPECT_THAT(Sweep(lifecycle, {.depth = 1, .limit = 1}).skipped,
+              Contains(::testing::Pair("places on the host: more at once than are followed", 1U)));
+}
+
 }  // namespace
 }  // namespace cuaudit::testing::host_faults_test

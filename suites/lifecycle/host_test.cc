@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -31,21 +30,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
-
-// An event is made and released; `on_failure` runs when making it failed, `always` in every cycle.
-Lifecycle WithAnEvent(
-    const std::string& name, std::function<void()> on_failure, std::function<void()> always = [] {}) {
-  return Lifecycle(name).WithCurrentContext().Init([on_failure = std::move(on_failure), always = std::move(always)](DriverRef driver) {
-    always();
-    CUevent event = nullptr;
-    const CUresult code = driver.EventCreate(&event, 0);
-    if (code != CUDA_SUCCESS) {
-      on_failure();
-      return code;
-    }
-    return driver.EventDestroy(event);
-  });
-}
 
 // Threads that stay until the test is over.
 class Sleepers {

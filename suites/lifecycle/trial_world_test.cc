@@ -87,6 +87,21 @@ TEST(ChangesIn, ARunGivesBackWhatAnotherTook) {
   EXPECT_THAT(Changes(t, until), ElementsAre("leak host_heap at 1: 0, 16", "leak file_descriptor at 2: -1, 0"));
 }
 
+TEST(ChangesIn, EachOfManyWindowsHasItsOwn) {
+  Trace t;
+  std::vector<std::uint64_t> ends = {0};
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    t.Host(HostCall::Allocate, i * 0x1000, 64).Stack(1);
+    ends.push_back(t.Host(HostCall::Deallocate, (i - 1) * 0x1000).Stack(1).begin());
+  }
+  const std::vector<harness::HostPlaces> changes = harness::ChangesBetween(t.Fold(), ends);
+  ASSERT_EQ(changes.size(), 3U);
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    ASSERT_EQ(changes[i].size(), 1U);
+    EXPECT_EQ(changes[i].begin()->second.count, i == 0 ? 1 : 0);
+  }
+}
+
 TEST(ChangesIn, AViolationHasItsCallsAndItsObject) {
   Trace t;
   t.Host(HostCall::MutexInit, 0x9).Stack(1);

@@ -85,6 +85,18 @@ CUAUDIT_CASE(OverReleasedReference, RetainedAndReleasedInSteps) {
   ExpectSilent(t);
 }
 
+// Opened, or initialised by PTHREAD_MUTEX_INITIALIZER, where nobody saw it: the C library had something to release.
+CUAUDIT_CASE(DoubleRelease, WhatCameBackUnseen) {
+  Trace t;
+  t.Host(HostCall::Dlopen, 0x7);
+  t.Host(HostCall::Dlclose, 0x7).In(2, 1);
+  t.Host(HostCall::Dlclose, 0x7).In(2, 1);
+  t.Host(HostCall::MutexInit, 0x5010);
+  t.Host(HostCall::MutexDestroy, 0x5010).In(2, 1);
+  t.Host(HostCall::MutexDestroy, 0x5010).In(2, 1);
+  ExpectSilent(t);
+}
+
 // The call answers the handle and says that it failed. The reference may be given back, in one or two attempts, or left.
 CUAUDIT_CASE(DoubleRelease, AReferenceThatIsSaidNotToBeThere) {
   for (const bool gives_back : {true, false}) {

@@ -21,6 +21,16 @@ TEST(ContextStack, APopThatFailedTakesNothing) {
   EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
 }
 
+// A green context that nobody has viewed has no context to be current.
+TEST(PeerAccess, WithoutAContextIsNotTheGreenContexts) {
+  Trace t;
+  t.Retain(0xa, 0);
+  t.Call(CallId::GreenCtxCreate).Out(0, 0x60).In(2, 0).Context(0xa);
+  t.Call(CallId::CtxEnablePeerAccess).In(0, 0xb).Context(0);
+  EXPECT_EQ(t.Fold().objects.back().kind, driver::Kind::PeerAccess);
+  EXPECT_EQ(t.Fold().objects.back().context, 0U);
+}
+
 // A thread meant the context that the plan refused, until it chooses or makes another one, or none, or until the next cycle.
 TEST(PeerAccess, IsMeantInTheContextThatThePlanRefused) {
   enum class Then { Nothing, IsRefused, Set, SetNone, Push, Create, Cycle, AnotherThread };

@@ -158,6 +158,16 @@ TEST(InjectedFault, WhatFailedAfterwardsMayBeReleasedAtAReusedHandle) {
   }
 }
 
+TEST(InjectedFault, WhatFailedAfterwardsEndsTheOwnerOfItsHandleThere) {
+  Trace t;
+  t.CreateStream(0x10);
+  const std::uint64_t at = t.CreateStream(0x10).After().begin();
+  const Ledger ledger = t.Fold();
+  ASSERT_EQ(ledger.objects.size(), 1U);
+  EXPECT_EQ(ledger.objects[0].released.record_kind, faults::RecordKind::Empty);
+  EXPECT_EQ(ledger.objects[0].released.begin, at);
+}
+
 TEST(InjectedFault, MemoryThatFailedAfterwardsIsNotItsFormerOwners) {
   Trace t;
   t.Alloc(0x10000, 0x1000);

@@ -23,6 +23,21 @@ constexpr HostMeterSet kAll = [] {
   return all;
 }();
 
+}  // namespace
+
+constinit faults::HostWatchCalls offered{};
+
+namespace {
+
+TEST(HostWatch, ALibraryOfAnotherVersionIsRefused) {
+  constexpr std::uint64_t kTables = 77;
+  offered.digest = kTables;  // as libraries before HostWatchDigest
+  EXPECT_EQ(FindHostWatch(kTables), nullptr);
+  offered.digest = faults::HostWatchDigest(kTables);
+  EXPECT_EQ(FindHostWatch(kTables), &offered);
+  EXPECT_EQ(FindHostWatch(kTables + 1), nullptr);
+}
+
 TEST(HostMeters, EveryMeterIsThere) {
   const HostReading reading = ReadHost(kAll);
   EXPECT_EQ(reading.read, kAll);
@@ -135,3 +150,7 @@ TEST(HostMeters, PagesFollowAMapping) {
 
 }  // namespace
 }  // namespace cuaudit::harness::host_meters_test
+
+extern "C" __attribute__((visibility("default"))) const cuaudit::faults::HostWatchCalls* cuaudit_host_watch() {
+  return &cuaudit::harness::host_meters_test::offered;
+}

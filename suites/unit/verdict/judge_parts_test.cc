@@ -12,6 +12,7 @@
 #include "harness/verdict/deficit.h"
 #include "harness/verdict/evidence/site_keys.h"
 #include "harness/verdict/how_left.h"
+#include "harness/verdict/steps.h"
 #include "suites/support/journal_image.h"
 
 namespace cuaudit::testing::judge_parts_test {
@@ -181,6 +182,22 @@ TEST(CallerDistance, CountsTheFramesUpToTheFirstThatBothHave) {
   EXPECT_EQ(harness::CallerDistance(image.view(), 1, 2), 1U);
   EXPECT_EQ(harness::CallerDistance(image.view(), 1, 3), 2U);
   EXPECT_EQ(harness::CallerDistance(image.view(), 1, 6), 3U) << "none";
+}
+
+// A handle that comes back in the second tear-down ends its owner, which that tear-down did not release.
+TEST(GivenBackByRetry, NamesOnlyWhatWasReleased) {
+  for (const bool released : {true, false}) {
+    Trace t;
+    t.CreateStream(0x10).Cycle(1);
+    harness::CycleSteps steps;
+    harness::StepTrace& second = steps.at(harness::StepName::SecondTeardown);
+    second.ran = true;
+    second.begin = released ? t.DestroyStream(0x10).Cycle(1).begin() : t.CreateStream(0x10).Cycle(2).begin();
+    const JournalImage image(t);
+    harness::Evidence trial = image.Evidence();
+    trial.steps = &steps;
+    EXPECT_EQ(harness::GivenBackByRetry(trial).size(), released ? 1U : 0U);
+  }
 }
 
 TEST(Evidence, AHitIsTheCallThatMetTheFault) {
