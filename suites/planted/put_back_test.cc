@@ -57,6 +57,9 @@ CUAUDIT_CASE(ContextNotRestored, AnEarlierWayBackWasRefused) {
 CUAUDIT_CASE(ContextNotRestored, NoneAfterItsOwnCouldNotBeDestroyed) {
   ExpectNotPutBack(CannotDestroyItsOwn<false>, Rule::ContextNotRestored, InHelper(1, 6), 103);
 }
+CUAUDIT_CASE(ContextNotRestored, TheCallerKeepsWhatItCouldNotDestroy) {
+  ExpectNotPutBack(KeepsWhatItCouldNotDestroy, Rule::ContextNotRestored, InHelper(1, 1), 106);
+}
 CUAUDIT_CASE(ContextStack, AFloatingContextKeepsWhatWasPushed) {
   ExpectNotPutBack(SwapsItsContext<Swap::Floats>, Rule::ContextStack, InHelper(2, 1), 0);
 }

@@ -59,6 +59,7 @@ CUAUDIT_CASE(ContextNotRestored, ItsOwnContextCouldNotBeDestroyed) {
   ExpectSilent(CannotDestroyItsOwn<false>, true, "own");
   ExpectSilent(CannotDestroyItsOwn<true>, true, "own, said not to be made");
 }
+CUAUDIT_CASE(ContextNotRestored, WhatCouldNotBeDestroyedIsPutBack) { ExpectSilent(KeepsWhatItCouldNotDestroy, true, "kept"); }
 CUAUDIT_CASE(ContextNotRestored, TheWayBackIsTriedAgain) { ExpectSilent(SetsItBackTwice, true, "set twice"); }
 
 // What the caller does next belongs to no context.

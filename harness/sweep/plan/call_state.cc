@@ -66,6 +66,7 @@ std::vector<CallState> CallsInOrder(const Evidence& run) {
     const Record& record = run.record(index);
     CallState& call = calls.emplace_back();
     call.record = &record;
+    call.declined = record.result != CUDA_SUCCESS;
     call.site = record.stack == 0 && dropped ? 0 : keys.Of(SiteOf(record));
   }
   if (run.facts().threaded) {
@@ -130,9 +131,9 @@ std::vector<Turn> TurnsOf(const Ledger& ledger, const std::vector<bool>& without
 constexpr std::uint32_t kRounds = 3;
 
 struct Visits {
-  std::uint32_t least = 0;    // in any run
-  std::uint32_t most = 0;     // in the runs looked at so far
-  std::uint32_t threads = 0;  // threads that come here, in the run with the most of them
+  std::uint32_t least = 0;             // in any run
+  std::uint32_t threads = 0;           // threads that come here, in the run with the most of them
+  std::vector<std::size_t> rows = {};  // of the turns in the runs looked at so far
 };
 
 using VisitsBySite = std::unordered_map<std::uint64_t, Visits>;
@@ -216,8 +217,12 @@ CallStates SitedCalls(std::span<const CallStates> runs) {
     for (const CallState& call : runs[run].calls) {
       if (call.site == 0 && run != 0) continue;
       Visits& known = visits.at(call.site);
-      if (call.turn <= known.most) continue;
-      known.most = call.turn;
+      if (call.turn <= known.rows.size()) {
+        bool& declined = sited.calls[known.rows[call.turn - 1]].declined;
+        declined = declined && call.declined;
+        continue;
+      }
+      known.rows.push_back(sited.calls.size());
       CallState& one = sited.calls.emplace_back(call);
       const std::uint32_t sure = std::max<std::uint32_t>(known.least, 1);
       one.unsure = call.site != 0 && call.turn > sure;

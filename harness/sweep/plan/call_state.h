@@ -38,6 +38,7 @@ struct CallState {
   bool again = false;       // with several threads: one of many turns, which earlier turns stand for
   // An interpreter or generated code is in the call stack, so the stack stands for many lines of the program.
   bool interpreted = false;
+  bool declined = false;  // the driver itself does not carry it out, in any fault-free run that comes here
 };
 
 struct CallStates {

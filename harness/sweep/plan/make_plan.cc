@@ -117,6 +117,7 @@ std::size_t GoThroughFaults(const CallStates& rehearsal, const PlanOptions& opti
   std::size_t tried = 0;
   const std::set<std::string, std::less<>> chosen(options.calls.begin(), options.calls.end());
   std::unordered_set<std::uint64_t> known;
+  std::unordered_set<std::uint64_t> carried_out;  // states and places in which `after` is tried
   std::vector<faults::Fault> hows;
   for (const std::string& how : options.hows) {
     faults::Fault fault;
@@ -134,14 +135,25 @@ std::size_t GoThroughFaults(const CallStates& rehearsal, const PlanOptions& opti
     if (!wanted) ++plan->skipped[Reason::NotChosen];
     const bool comparable = options.prune == Prune::All && place.state != 0 && !place.interpreted;
     const bool stood_for = options.prune != Prune::None && place.again;
-    const bool same = stood_for || (comparable && !known.insert(place.state).second);
+    const bool same_refused = stood_for || (comparable && !known.insert(place.state).second);
+    // Only what the driver carries out stands for others under `after`.
+    bool same_after = stood_for && carried_out.count(place.site) != 0;
+    if (!place.declined) {
+      same_after = same_after || (comparable && !carried_out.insert(place.state).second);
+      if (!place.unsure) carried_out.insert(place.site);
+    }
     for (faults::Fault fault : hows) {
       if (fault.how == faults::How::RefuseGarbage && !WritesOutput(call)) {
         if (wanted) ++plan->skipped[Reason::NoOutput];
         continue;
       }
+      const bool is_after = fault.how == faults::How::After;
       // What the driver declines by itself cannot be carried out and denied: a stream that is not ready, a registration that is there.
-      if (fault.how == faults::How::After && record.result != CUDA_SUCCESS) continue;
+      if (is_after && place.declined && !HandsOverAFunction(base)) {
+        if (wanted) ++plan->skipped[Reason::Declined];
+        continue;
+      }
+      const bool same = is_after ? same_after : same_refused;
       fault.base = base;
       fault.occurrence = record.occurrence;
       if (by_site) AddressBySite(place, &fault);

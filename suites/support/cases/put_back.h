@@ -164,6 +164,35 @@ Trace CannotDestroyItsOwn(Run run) {
   return t;
 }
 
+// Right: the caller cannot destroy its context and goes on working there; a function that it calls works in another one and puts the
+// caller's back. Wrong: it does not.
+inline Trace KeepsWhatItCouldNotDestroy(Run run) {
+  std::uint64_t current = kCallers;
+  Trace t;
+  const auto set = [&](std::uint64_t context, std::uint32_t stack) {
+    t.Call(driver::CallId::CtxSetCurrent).In(0, context).Context(current).Stack(stack);
+    current = context;
+  };
+  t.Call(driver::CallId::CtxCreate_v2).Out(0, kCallers).Context(0).Stack(101);
+  Step destroy = t.Call(driver::CallId::CtxDestroy_v2).In(0, kCallers).Context(kCallers).Stack(102);
+  if (run != Run::FaultFree) destroy.Refused();
+  if (run == Run::FaultFree) {
+    t.Call(driver::CallId::CtxCreate_v2).Out(0, 0xd).Context(0).Stack(103);
+    current = 0xd;
+  }
+  const std::uint64_t callers = current;
+  t.Alloc(0x2000).Context(current).Stack(104);
+  t.Free(0x2000).Context(current).Stack(105);
+  set(0xb, InHelper(1, 1));
+  t.Alloc(0x1000).Context(0xb).Stack(InHelper(1, 2));
+  t.Free(0x1000).Context(0xb).Stack(InHelper(1, 3));
+  if (run != Run::Wrong) set(callers, InHelper(1, 4));
+  t.CreateStream(0x10).Context(current).Stack(106);
+  t.DestroyStream(0x10).Context(current).Stack(107);
+  if (run == Run::FaultFree) t.Call(driver::CallId::CtxDestroy_v2).In(0, 0xd).Context(current).Stack(108);
+  return t;
+}
+
 // A function works in another context and puts its caller's back. Wrong: not when its allocation fails, and the caller goes on. That
 // function's change is also the way back from an earlier one.
 enum class Earlier {

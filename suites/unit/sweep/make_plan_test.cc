@@ -176,6 +176,23 @@ TEST_F(MakePlanTest, NeverCarriesOutAndDeniesWhatTheDriverDeclines) {
   EXPECT_THAT(plan.faults, ElementsAre("cuStreamQuery#1=INVALID_CONTEXT,refuse", "cuStreamQuery#2=INVALID_CONTEXT,refuse",
                                        "cuStreamQuery#2=INVALID_CONTEXT,after"));
   EXPECT_EQ(plan.possible, 3U) << "it is no way to fail that was left out";
+  EXPECT_EQ(plan.skipped.at(Reason::Declined), 1U);
+}
+
+TEST_F(MakePlanTest, WhatTheDriverDeclinesStandsForNothingUnderAfter) {
+  journal_.StackIn(1, "/program");
+  for (const CUresult result : {CUDA_ERROR_NOT_READY, CUDA_SUCCESS, CUDA_SUCCESS}) {
+    faults::Record& call = journal_.Call(CallId::StreamQuery);
+    call.stack = 1;
+    call.result = result;
+  }
+  PlanOptions options;
+  options.hows = {"refuse", "after"};
+  options.prune = Prune::All;
+  const PlannedFaults plan = Plan(options);
+  EXPECT_THAT(plan.faults, ElementsAre("cuStreamQuery#1=INVALID_CONTEXT,refuse", "cuStreamQuery#2=INVALID_CONTEXT,after"));
+  EXPECT_EQ(plan.skipped.at(Reason::Declined), 1U);
+  EXPECT_EQ(plan.pruned.at(Reason::FirstSameState), 3U);
 }
 
 TEST_F(MakePlanTest, FillsGarbageOnlyWhereACallWritesOutput) {
@@ -309,6 +326,28 @@ TEST_F(SitedCallsTest, OfManyTurnsTheFirstAndTheLastStandForTheRest) {
   PlanOptions all;
   all.prune = Prune::None;
   EXPECT_THAT(MakePlan(Sited(), all, true).faults, SizeIs(10));
+}
+
+// The turns that would stand for the rest are declined: the first one that is not does.
+TEST_F(SitedCallsTest, ATurnThatTheDriverDeclinesStandsForNothingUnderAfter) {
+  const auto polls = [&](int declined) {
+    JournalBuilder journal(dir_.File("run-" + std::to_string(runs_.size())));
+    for (int turn = 0; turn < 12; ++turn) {
+      faults::Record& call = journal.Call(CallId::StreamQuery);
+      call.tid = turn % 2 == 0 ? 1 : 2;
+      if (turn < declined) call.result = CUDA_ERROR_NOT_READY;
+    }
+    runs_.push_back(journal.Read());
+  };
+  PlanOptions options;
+  options.hows = {"after"};
+  polls(9);
+  const PlannedFaults plan = MakePlan(Sited(), options, true);
+  EXPECT_THAT(plan.faults, ElementsAre(HasSubstr("#10="), HasSubstr("#12=")));
+  EXPECT_EQ(plan.skipped.at(Reason::Declined), 9U);
+  EXPECT_EQ(plan.pruned.at(Reason::LaterTurn), 1U);
+  polls(1);
+  EXPECT_EQ(MakePlan(Sited(), options, true).skipped.at(Reason::Declined), 1U) << "another run got an answer there";
 }
 
 PlanFile Sample() {
