@@ -216,46 +216,6 @@ PutBack::Undone PutBack::Expected(const Evidence& trial, const Change& change) c
   return expected;
 }
 
-namespace {
-
-// True when the last that the process did with the context until then was the refused attempt to end it: the one with ticket `refused`, or
-// a destruction. A process that goes back to the context, works in it or makes it anew has one that is to be put back.
-bool IsGivenUp(const Evidence& run, std::uint32_t pid, std::uint64_t context, std::uint64_t refused, std::uint64_t when) {
-  const std::vector<std::uint32_t>& calls = run.facts().calls;
-  auto call = std::partition_point(calls.begin(), calls.end(), [&](std::uint32_t index) { return run.record(index).begin < when; });
-  while (call != calls.begin()) {
-    const Record& record = run.record(*--call);
-    if (record.begin <= refused) return true;
-    if (record.pid != pid) continue;
-    const Effect effect = EffectOfCall(record);
-    const bool names = effect == Effect::SetsContext || effect == Effect::PushesContext || effect == Effect::DestroysContext;
-    if (names && record.argument[0] == context) return effect == Effect::DestroysContext && OutcomeOf(record) == Outcome::Refused;
-    const bool makes = effect == Effect::CreatesContext && record.argument[0] == context;
-    if (makes || (record.context == context && NeedsCurrent(record, effect))) return false;
-  }
-  return false;
-}
-
-// The contexts that no longer exist, are no longer the program's, or would not exist if the plan had not refused their end.
-bool IsGone(const Evidence& run, std::uint32_t pid, std::uint64_t context, std::uint64_t when) {
-  bool known = false;
-  std::uint64_t refused = 0;
-  for (const Object& object : run.ledger->objects) {
-    const bool is_it =
-        (object.kind == Kind::Context && object.handle == context) || (object.kind == Kind::PrimaryContext && object.context == context);
-    if (!is_it || object.pid != pid || object.acquired.begin > when) continue;
-    known = true;
-    // What was closed without a call belongs to the harness, or another object took the handle.
-    const bool ended = object.state == State::Released || object.state == State::Orphaned || object.state == State::ReleaseRefused;
-    if (!ended || object.released.record_kind != faults::RecordKind::Call || object.released.begin > when) return false;
-    if (object.state == State::ReleaseRefused) refused = std::max(refused, object.released.begin);
-  }
-  // Of a context that was made under `after` the ledger has no object.
-  return (known && refused == 0) || IsGivenUp(run, pid, context, refused, when);
-}
-
-}  // namespace
-
 // Where the trial shows that the change outlived its function: the first call of the thread after the function had returned that does more
 // than look, unless the marked cycle ends before it, and the end of that cycle. Both are null when it does not show.
 PutBack::Outlived PutBack::OutlivedAt(const Evidence& trial, const Change& change, const Undone& undone) {

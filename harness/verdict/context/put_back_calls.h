@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// put_back_calls.h: what one call changes or needs of the current context of its thread and of the capture of a stream (put_back.h).
+// put_back_calls.h: what one call changes or needs of the current context of its thread and of the capture of a stream (put_back.h), and
+// which contexts a process no longer has.
 #pragma once
 
 #include <cstdint>
 
 #include "faults/driver/effects.h"
 #include "faults/journal/record.h"
+#include "harness/verdict/evidence/evidence.h"
 
 namespace cuaudit::harness {
 
@@ -17,5 +19,8 @@ namespace cuaudit::harness {
 [[nodiscard]] bool OnlyLooks(const faults::Record& record, driver::Effect effect);
 [[nodiscard]] bool NeedsCurrent(const faults::Record& record, driver::Effect effect);
 void Follow(const faults::Record& record, driver::Effect effect, int* above);
+
+// The contexts that no longer exist, are no longer the program's, or would not exist if the plan had not refused their end.
+[[nodiscard]] bool IsGone(const Evidence& run, std::uint32_t pid, std::uint64_t context, std::uint64_t when);
 
 }  // namespace cuaudit::harness
