@@ -28,9 +28,9 @@
 //             handle does, outside or in another capture; until then `streams_in_capture` counts it.
 //             Memory from outside that a graph uses must live as long as the graph: nothing tells the allocator when that runs.
 //   Contexts  MUST live, unreset, until Close has returned. cuDevicePrimaryCtxReset and cudaDeviceReset while an allocator is open, and a
-//             context that a fault of the device has spoilt, are NOT SUPPORTED: what is cached is gone with the context, and the cached
-//             path asks the driver nothing, so it goes on to answer SUCCESS with addresses that are nobody's. Only what asks the driver
-//             fails. Close then answers the driver's error and may keep its reference to the context. Close before a reset.
+//             context lost to a sticky error, are NOT SUPPORTED: the cached memory is gone with the context, but the cached path makes
+//             no driver call, so it still answers SUCCESS, with addresses that are no longer valid. Calls that reach the driver fail.
+//             Close then answers the driver's error and may keep its reference to the context. Close before a reset.
 //   Units     bytes.
 //   Errors    CUresult as the driver gave it, or INVALID_VALUE (argument), INVALID_CONTEXT (stream of another context), OUT_OF_MEMORY,
 //             ILLEGAL_STATE (order of calls; a capture not announced), NOT_INITIALIZED (a forked child: it never reaches the driver),

@@ -213,9 +213,9 @@ std::atomic<StreamRecord*>* Identities::MemoryOf(const Device* device, CUstream 
   return result == CUDA_SUCCESS ? left : result;
 }
 
-// On a captured stream cuStreamGetId fails and ends the capture. Whether there is one costs less to ask than which. A primary context's
-// legacy stream is never captured; a green context's may be. Another given one's refuses to tell while a blocking stream is captured, and
-// ends nothing by that (contract question capture.legacy_asked).
+// On a captured stream cuStreamGetId fails and ends the capture, so cuStreamIsCapturing is asked first; it costs less than asking for the
+// capture itself. A primary context's legacy stream is never captured; a green context's may be. The legacy stream of any other context
+// that was given refuses to tell while a blocking stream is captured, and that ends no capture (contract question capture.legacy_asked).
 CUresult Identities::Ask(Device* device, CUstream stream, StreamRecord** out) noexcept {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   CUresult result = CUDA_SUCCESS;

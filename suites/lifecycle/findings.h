@@ -29,7 +29,7 @@ inline std::vector<std::string> Texts(const Audit& audit) {
 using Do = std::function<void()>;
 inline const Do kNothing = [] {};
 
-// An event is made and released; `on_failure` runs when making it failed, `always` in every cycle.
+// A lifecycle that creates and destroys an event. `always` runs in every cycle, `on_failure` when cuEventCreate fails.
 inline Lifecycle WithAnEvent(const std::string& name, Do on_failure, Do always = kNothing) {
   return Lifecycle(name).WithCurrentContext().Init([on_failure = std::move(on_failure), always = std::move(always)](DriverRef driver) {
     always();
