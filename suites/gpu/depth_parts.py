@@ -172,6 +172,6 @@ def lifecycle(check, programs, bound):
                 part.unlink()
             results.write_text(json.dumps({"testsuites": [], "test_by_test": said}, indent=1) + "\n")
         count = Counter(said.values())
+        check.tests[name] = said
         check.note(f"lifecycle {name}", count["failed"] == 0 and count["passed"] > 0, seconds=round(time.monotonic() - started, 1), alone=alone,
                    tests={key: count[key] for key in ("passed", "failed", "skipped")}, texts=texts)
-        check.tests[name] = said

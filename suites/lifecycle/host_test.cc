@@ -286,7 +286,9 @@ TEST(Host, WhatAQueuedFunctionWillFreeIsNoLoss) {
     return code != CUDA_SUCCESS ? code : destroyed;
   });
   EXPECT_UNWINDS_CLEANLY(lifecycle);
-  EXPECT_TRUE(std::any_of(blocks.begin(), blocks.end(), [](const void* block) { return block != nullptr; })) << "no call was left out";
+  // The simulated driver leaves out what a refused wait would have waited for; a genuine one has run it by now.
+  const bool left_out = std::any_of(blocks.begin(), blocks.end(), [](const void* block) { return block != nullptr; });
+  EXPECT_TRUE(left_out || GenuineDriverIsChosen()) << "no call was left out";
   for (void* const block : blocks) std::free(block);
 }
 

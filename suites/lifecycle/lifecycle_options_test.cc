@@ -220,6 +220,7 @@ Lifecycle Signalled(int number, bool hangs = false) {
 }
 
 TEST_F(LifecycleOptions, ASignalLeavesTheReportOfTheTrialsSoFar) {
+  CUAUDIT_SKIP_ON_GENUINE_DRIVER("it does not survive fork");
   ::testing::GTEST_FLAG(death_test_style) = "fast";
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     const std::string file = Path("cut" + std::to_string(number) + ".json");
@@ -253,6 +254,7 @@ TEST_F(LifecycleOptions, AProgramsOwnHandlerGetsTheSignalAfterTheReport) {
 }
 
 TEST_F(LifecycleOptions, WithoutAReportASignalEndsTheProcessAtOnce) {
+  CUAUDIT_SKIP_ON_GENUINE_DRIVER("it does not survive fork");
   EXPECT_EXIT(
       {
         (void)Sweep(Signalled(SIGTERM), {.depth = 1});
