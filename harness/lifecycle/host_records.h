@@ -87,8 +87,10 @@ using HostPlaces = std::map<HostPlaceKey, HostTally>;
 // What changed after ticket `after`, up to `until`: acquisitions minus releases, and violations. A release of what the ledger does not know
 // changes nothing.
 HostPlaces ChangesIn(const Ledger& ledger, std::uint64_t after, std::uint64_t until);
-// The same between each of `tickets`, which rise, and the next one, in one pass.
-std::vector<HostPlaces> ChangesBetween(const Ledger& ledger, std::span<const std::uint64_t> tickets);
+// The same between each of `tickets`, which rise, and the next one, in one pass. A mutex that was never destroyed stays when it was
+// initialised again; when its memory was freed a trial breaks a rule, and cycles also count it, as those of programs do.
+enum class FreedMutex : std::uint8_t { Gone, Stays };
+std::vector<HostPlaces> ChangesBetween(const Ledger& ledger, std::span<const std::uint64_t> tickets, FreedMutex freed);
 void Add(const HostTally& change, HostTally* tally);
 
 // What the cycles of a lifecycle left of host resources: descriptors, threads, loaded libraries, heap.
