@@ -193,7 +193,7 @@ std::string LookedFor::WhyNot(const KnownDefect& defect) const {
 // trial was left out. What the base left out for the program's sake could not show the defect there either.
 Details LookedFor::WhyPairsNotTried(const KnownDefect& defect) const {
   const words::DetailPart needs = {Detail::NeedsFaults, {std::to_string(defect.shown_by.faults)}};
-  const auto left_out = [&needs](Reason why) { return Details{needs, {Detail::TrialsLeftOut}, {Detail::LeftOutBecause, {Words(why)}}}; };
+  const auto left_out = [&needs](Reason why) { return Details{needs, {Detail::TrialsLeftOut}, {Detail::Namely, {Words(why)}}}; };
   for (const Reason why : kChoices) {
     if (CountOf(*run_, why) != 0) return left_out(why);
   }

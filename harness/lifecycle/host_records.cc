@@ -13,7 +13,7 @@ namespace cuaudit::harness {
 
 using driver::Kind;
 
-HostRecords* HostRecords::Begin(Detail* why) {
+HostRecords* HostRecords::Begin(std::optional<Detail>* why) {
   // Never destroyed, because a thread of the program may be writing a record.
   static HostRecords* const records = [] {
     auto made = std::make_unique<HostRecords>();
@@ -72,7 +72,7 @@ std::vector<HostPlaces> ChangesBetween(const Ledger& ledger, std::span<const std
 
 HostPlaces ChangesIn(const Ledger& ledger, std::uint64_t after, std::uint64_t until) {
   const std::uint64_t tickets[] = {after, until};
-  return ChangesBetween(ledger, tickets).front();
+  return ChangesBetween(ledger, tickets, FreedMutex::Gone).front();
 }
 
 std::int64_t HostKept::Net(Kind kind) const {

@@ -42,7 +42,7 @@ namespace cuaudit::harness {
 class HostRecords {
  public:
   // Null when the drop-in is not in this process or already writes to another journal; `why` says which.
-  static HostRecords* Begin(Detail* why);
+  static HostRecords* Begin(std::optional<Detail>* why);
   void End() noexcept { calls_->end(); }
 
   const HostBlind& blind() const noexcept { return blind_; }
@@ -141,7 +141,7 @@ class HostAudit {
   bool wanted_;
   bool genuine_;
   HostRecords* records_ = nullptr;
-  Detail why_no_records_{};
+  std::optional<Detail> why_no_records_;  // also empty beside another audit
   std::uint64_t entered_ = 0;
   std::vector<std::unique_ptr<char[]>> taken_;  // TakeCachedBlocks
 };
@@ -181,7 +181,7 @@ class HostExcess {
 struct HostGrowth {
   std::vector<MeterFinding> findings;
   std::vector<std::string> unmetered;  // "heap_bytes: why"
-  std::string certificate;             // leak sizes that the noisy meters would have detected; empty: unknown
+  Details certificate;                 // leaks that the noisy meters would have detected; empty: unknown
 };
 HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_up, bool noisy, bool genuine);
 
