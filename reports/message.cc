@@ -110,7 +110,7 @@ std::string WhyInPart(const Message& message) {
         " (--coverage-at-least)");
   }
   if (message.bad_end) {
-    add("the program " + message.bad_end->how + ", expected exit status " + std::to_string(message.bad_end->expected) + " (--expect-exit)");
+    add(words::Words({words::Detail::EndedOtherwise, {message.bad_end->how, std::to_string(message.bad_end->expected)}}));
   }
   return Joined(parts, "; ");
 }

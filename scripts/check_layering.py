@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks the picture of the house: which folder includes which, that every source is built, how long files are, and that the table of files
-in a README has the files that are there.
+"""Checks the picture of the house: which folder includes which, that no files include each other in a circle, that every source is built, how long
+files are, and that the table of files in a README has the files that are there.
 
     check_layering.py --root DIR [--compile-commands FILE]
     check_layering.py --root DIR --rows                      print the rows that the tree would need, without judgement
 
 scripts/layers.txt has a row for each folder with the folders and files that it includes. Each entry must be used by some file, every
-include of another folder must have its entry, a row sees only rows above it, and no folders include each other in a circle.
+include of another folder must have its entry, a row sees only rows above it, and no folders include each other in a circle. Neither do files, where
+a header and the source file of the same name are one.
 """
 import argparse
 import fnmatch
@@ -77,13 +78,19 @@ def folder_of(name):
     return name.rpartition("/")[0]
 
 
+def stem_of(name):
+    return name.rpartition(".")[0]
+
+
 class Tree:
-    """What the files of the tree include: edges[folder] is a set of (file, included file)."""
+    """What the files of the tree include: edges[folder] is a set of (file, included file of another folder), pairs[stem] the stems of all that a header
+    and its source file include."""
 
     def __init__(self, root):
         files = {os.path.relpath(os.path.join(folder, name), root) for top in TOPS for folder, _, names in os.walk(root / top) for name in names}
         self.sources = sorted(name for name in files if name.endswith(SUFFIXES))
         self.edges = {}
+        self.pairs = {}
         self.foreign = []
         self.problems = []
         for name in self.sources:
@@ -96,14 +103,19 @@ class Tree:
                     self.problems.append(f"{name}: includes {own}, which is not there")
                 elif target is None:
                     self.foreign.append((name, own or foreign))
-                elif folder_of(target) != folder:
-                    edges.add((name, target))
+                else:
+                    self.pairs.setdefault(stem_of(name), set()).add(stem_of(target))
+                    if folder_of(target) != folder:
+                        edges.add((name, target))
             lines = text.count("\n")
             if lines > LIMIT and not name.endswith(".def"):
                 self.problems.append(f"{name}: {lines} lines, at most {LIMIT}")
 
     def seen_by(self, folder):
-        return {folder_of(target) for _, target in self.edges[folder]}
+        return {folder_of(target) for _, target in self.edges.get(folder, ())}
+
+    def included_by(self, stem):
+        return self.pairs.get(stem, set()) - {stem}
 
 
 def check_rows(tree, rows):
@@ -128,15 +140,15 @@ def check_rows(tree, rows):
     return problems
 
 
-def circles(tree):
-    """Each folder that reaches itself, with the shortest way round, once for each circle."""
+def circles(starts, seen_by):
+    """Each start that reaches itself, with the shortest way round, once for each circle."""
     problems = []
     told = set()
-    for start in sorted(tree.edges):
+    for start in sorted(starts):
         ways = [[start]]
         reached = set()
         for way in ways:
-            for after in sorted(tree.seen_by(way[-1]) if way[-1] in tree.edges else ()):
+            for after in sorted(seen_by(way[-1])):
                 if after == start and start not in told:
                     told.update(way)
                     problems.append(f"circle: {' -> '.join([*way, start])}")
@@ -199,8 +211,8 @@ def check_readmes(root):
 
 def check(root, commands):
     tree = Tree(root)
-    problems = (tree.problems + check_rows(tree, read_rows(root / "scripts/layers.txt")) + circles(tree) + check_foreign(tree)
-                + check_readmes(root))
+    problems = (tree.problems + check_rows(tree, read_rows(root / "scripts/layers.txt")) + circles(tree.edges, tree.seen_by)
+                + circles(tree.pairs, tree.included_by) + check_foreign(tree) + check_readmes(root))
     if commands:
         built = compiled(commands)
         problems += [f"{name}: in no target, so never compiled"

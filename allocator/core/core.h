@@ -7,6 +7,7 @@
 #include "allocator/requests/synchronizer.h"
 #include "allocator/snapshot.h"
 #include "allocator/statistics.h"
+#include "allocator/tables/identities.h"
 #include "allocator/tables/pool_table.h"
 #include "allocator/tables/stream_table.h"
 #include "allocator/tables/thread_cache.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "allocator/tables/device.h"
-#include "allocator/tables/pool_table.h"
 
 namespace cuaudit::alloc {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// arena.h: the segments of one (device, pool, stream): splitting, merging, and who may have what.
+// arena.h: a pool, and the segments of one (device, pool, stream): splitting, merging, and who may have what.
 //
 //   Owns      its segments' place in the books; their memory belongs to who talks to the driver (segment_source.h).
 //   Threads   `lock` guards everything but the atomics; methods that say so are called with it held. Return takes no lock.
@@ -12,16 +12,16 @@
 
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
 #include "allocator/blocks/block.h"
+#include "allocator/blocks/capture.h"
 #include "allocator/blocks/free_bins.h"
-#include "allocator/options.h"
+#include "allocator/pool.h"
+#include "allocator/tables/environment.h"
 #include "allocator/trace.h"
-#include "allocator/uses/stamps.h"
 
 namespace cuaudit::alloc {
-
-struct Pool;
 
 // What an allocation is looking for.
 struct Request {
@@ -40,21 +40,27 @@ struct Request {
   void* stack = nullptr;
 };
 
-// What the arenas of one allocator share; it has no way to the driver.
-struct ArenaEnvironment {
-  explicit ArenaEnvironment(const Options& the_options) noexcept : options(the_options) {}
-  const Options options;
-  const bool notes_ages = options.garbage_collection_threshold > 0.0;
-  const bool moves_pages = options.remap_budget > 0.0;
-  Tracer tracer;
-  std::atomic<std::uint64_t> captured_streams{0};  // records of another scope than Stream
-  AddressMap map;
-  alignas(64) BlockStore store;  // written often, unlike what is above
-  StampCounts stamp_counts;
+struct Arena;
 
-  bool IsOversize(std::size_t size) const noexcept { return options.max_split_size != 0 && size >= options.max_split_size; }
-  bool Traced() const noexcept { return tracer.record != nullptr; }
-  void* CaptureStack() const noexcept { return tracer.capture == nullptr ? nullptr : tracer.capture(tracer.self); }
+struct Pool {
+  std::atomic<std::uint64_t> number{0};  // the second half of its identity
+  std::atomic<const PoolOptions*> known{&kPlainOptions};
+  std::atomic<int> users{1};   // from 0 only under PoolTable::lock_
+  std::atomic<int> routes{0};  // under PoolTable::lock_
+  std::atomic<Arena*> arenas{nullptr};
+  Pool* next = nullptr;
+  bool is_private = false;
+  std::vector<Capture*> captures;  // that used its blocks while it was routed: references; under PoolTable::lock_
+
+  PoolId id() const noexcept { return {0, number.load(std::memory_order_relaxed)}; }
+  const PoolOptions& options() const noexcept { return *known.load(std::memory_order_acquire); }
+
+  void ForgetCaptures() noexcept {
+    for (Capture* const capture : captures) capture->Drop();
+    captures.clear();
+  }
+
+  static constexpr PoolOptions kPlainOptions{};
 };
 
 struct alignas(64) Arena {

@@ -11,10 +11,31 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "allocator/tables/arena.h"
+#include "allocator/blocks/block.h"
+#include "allocator/blocks/free_bins.h"
+#include "allocator/options.h"
+#include "allocator/trace.h"
+#include "allocator/uses/stamps.h"
 #include "faults/driver/driver_ref.h"
 
 namespace cuaudit::alloc {
+
+// What the arenas of one allocator share; it has no way to the driver.
+struct ArenaEnvironment {
+  explicit ArenaEnvironment(const Options& the_options) noexcept : options(the_options) {}
+  const Options options;
+  const bool notes_ages = options.garbage_collection_threshold > 0.0;
+  const bool moves_pages = options.remap_budget > 0.0;
+  Tracer tracer;
+  std::atomic<std::uint64_t> captured_streams{0};  // records of another scope than Stream
+  AddressMap map;
+  alignas(64) BlockStore store;  // written often, unlike what is above
+  StampCounts stamp_counts;
+
+  bool IsOversize(std::size_t size) const noexcept { return options.max_split_size != 0 && size >= options.max_split_size; }
+  bool Traced() const noexcept { return tracer.record != nullptr; }
+  void* CaptureStack() const noexcept { return tracer.capture == nullptr ? nullptr : tracer.capture(tracer.self); }
+};
 
 struct Environment : ArenaEnvironment {
   Environment(driver::DriverRef the_driver, const Options& the_options) noexcept : ArenaEnvironment(the_options), driver(the_driver) {}

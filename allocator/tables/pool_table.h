@@ -22,27 +22,6 @@ struct KnownOptions {
   KnownOptions* next = nullptr;
 };
 
-struct Pool {
-  std::atomic<std::uint64_t> number{0};  // the second half of its identity
-  std::atomic<const PoolOptions*> known{&kPlainOptions};
-  std::atomic<int> users{1};   // from 0 only under PoolTable::lock_
-  std::atomic<int> routes{0};  // under PoolTable::lock_
-  std::atomic<Arena*> arenas{nullptr};
-  Pool* next = nullptr;
-  bool is_private = false;
-  std::vector<Capture*> captures;  // that used its blocks while it was routed: references; under PoolTable::lock_
-
-  PoolId id() const noexcept { return {0, number.load(std::memory_order_relaxed)}; }
-  const PoolOptions& options() const noexcept { return *known.load(std::memory_order_acquire); }
-
-  void ForgetCaptures() noexcept {
-    for (Capture* const capture : captures) capture->Drop();
-    captures.clear();
-  }
-
-  static constexpr PoolOptions kPlainOptions{};
-};
-
 // The pools of one allocator, and which of them a stream's allocations go to.
 //
 //   Owns      the records of pools and all options they ever had, kept until it is destroyed. A record without users and without memory

@@ -8,7 +8,6 @@
 
 #include "allocator/driver_scope.h"
 #include "allocator/errors.h"
-#include "allocator/tables/pool_table.h"
 
 namespace cuaudit::alloc {
 namespace {
@@ -171,129 +170,6 @@ void StreamTable::NoteRetired(StreamRecord* record, CUstream handle) noexcept {
       other->retired_as.store(record->index < other->index ? record : other, std::memory_order_release);
     return false;
   });
-}
-
-CUresult Identities::Identify(int device, CUstream stream, StreamRef* out) noexcept {
-  *out = StreamRef();
-  CUresult result = env_.Usable("Identify");
-  if (result != CUDA_SUCCESS) return result;
-  Device* const target = devices_.At(device);
-  if (target == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "device %d: 0 to %zu are known", device, devices_.size() - 1);
-  if (stream == CU_STREAM_LEGACY) stream = nullptr;  // one handle for it, by which captures are noted
-  std::atomic<StreamRecord*>* const memory = MemoryOf(target, stream);
-  StreamRecord* found = memory == nullptr ? nullptr : memory->load(std::memory_order_acquire);
-  if (found == nullptr || found->retired.load(std::memory_order_relaxed) || (found->handle != stream && !found->is_default)) {
-    // A stream of its own tells its context. So whether one is current is asked only where the driver wants one.
-    result = IsDefaultStream(stream) ? CUDA_ERROR_INVALID_CONTEXT : Ask(target, stream, &found);
-    if (result == CUDA_ERROR_INVALID_CONTEXT) result = AskInContext(target, stream, &found);
-    if (result != CUDA_SUCCESS) return env_.Note(result);
-    if (memory != nullptr && found->scope == Scope::Stream) memory->store(found, std::memory_order_release);
-  }
-  *out = StreamRef(found);
-  return CUDA_SUCCESS;
-}
-
-// Where the answer for the handle is remembered; nullptr: nowhere. A primary context's legacy stream lives as long as it, and is never
-// captured; the allocator knows that of a context that it retained itself. In a green context the handle means a stream of its own, which
-// may be captured (contract question green_stream.standard_captured). A reset is not supported (allocator.h, "Contexts").
-std::atomic<StreamRecord*>* Identities::MemoryOf(const Device* device, CUstream stream) noexcept {
-  if (!device->retained && !env_.options.trust_stream_handles) return nullptr;  // the context was given, and may be such a one
-  if (stream == nullptr) return &legacy_[device->index];
-  const bool is_trusted = env_.options.trust_stream_handles && stream != CU_STREAM_PER_THREAD;
-  return is_trusted ? &by_handle_[StreamTable::HandleBucket(stream)] : nullptr;
-}
-
-[[gnu::noinline]] CUresult Identities::AskInContext(Device* device, CUstream stream, StreamRecord** out) noexcept {
-  const bool is_default = IsDefaultStream(stream);
-  CurrentContext current(env_.driver, device->context, !is_default);
-  if (current.result() != CUDA_SUCCESS) return current.result();
-  CUresult result = CUDA_ERROR_INVALID_CONTEXT;
-  if (is_default || current.has_pushed()) result = Ask(device, stream, out);
-  const CUresult left = current.Leave();
-  return result == CUDA_SUCCESS ? left : result;
-}
-
-// On a captured stream cuStreamGetId fails and ends the capture, so cuStreamIsCapturing is asked first; it costs less than asking for the
-// capture itself. A primary context's legacy stream is never captured; a green context's may be. The legacy stream of any other context
-// that was given refuses to tell while a blocking stream is captured, and that ends no capture (contract question capture.legacy_asked).
-CUresult Identities::Ask(Device* device, CUstream stream, StreamRecord** out) noexcept {
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  CUresult result = CUDA_SUCCESS;
-  if (stream != nullptr || !device->retained) result = env_.driver.StreamIsCapturing(stream, &status);
-  if (stream == nullptr && result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) result = CUDA_SUCCESS;
-  const bool is_captured = result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
-  if (is_captured) [[unlikely]] {
-    std::uint64_t capture = 0;
-    result = CaptureOf(env_.driver, stream, &status, &capture);
-    if (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_INVALIDATED)
-      return Refuse(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "stream %p: its capture has been invalidated", static_cast<void*>(stream));
-    if (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE) return IdentifyCaptured(device, stream, capture, out);
-  }
-  unsigned long long id = 0;
-  if (result == CUDA_SUCCESS) result = env_.driver.StreamGetId(stream, &id);
-  if (result != CUDA_SUCCESS) return Refuse(result, "stream %p: the driver does not know it", static_cast<void*>(stream));
-  *out = streams_.Find(id);
-  if (streams_.captures_noted() != 0) streams_.EndCapturesOf(stream, device->context, *out);
-  if (*out != nullptr) return CUDA_SUCCESS;
-  CUcontext context = device->context;
-  if (!IsDefaultStream(stream) && (result = ContextOf(env_.driver, stream, &context)) != CUDA_SUCCESS) return result;
-  return streams_.Make(id, stream, context, out);
-}
-
-// The handle may have been another stream's when it was last seen outside, so no identity from there is used: what that stream freed may
-// still be in use. Captures that share a private pool promise to be replayed one after the other, so there the handle stays itself.
-CUresult Identities::IdentifyCaptured(Device* device, CUstream stream, std::uint64_t capture, StreamRecord** out) noexcept {
-  const bool own_thread = stream == CU_STREAM_PER_THREAD;
-  CUcontext context = device->context;
-  if (!IsDefaultStream(stream)) {
-    const CUresult result = ContextOf(env_.driver, stream, &context);
-    if (result != CUDA_SUCCESS) return result;
-  }
-  Scope scope = Scope::Capture;
-  std::uint64_t scope_id = capture;
-  for (const std::unique_ptr<Device>& each : devices_) {
-    if (own_thread || each->context != context || each->routed.load(std::memory_order_acquire) == 0) continue;
-    StreamRecord asked;
-    asked.handle = stream;
-    asked.context = context;
-    asked.device = each.get();
-    if (const Pool* const pool = pools_.RouteOf(each.get(), &asked); pool != &pools_.shared) {
-      scope = Scope::Pool;
-      scope_id = pool->id().second;
-    }
-  }
-  streams_.NoteCaptured(stream, context, capture);
-  const CUresult result = streams_.MakeCaptured(stream, context, scope, scope_id, out);
-  if (result == CUDA_SUCCESS) (*out)->capture.store(capture, std::memory_order_release);
-  return result;
-}
-
-CUresult Identities::RetireStream(int device, CUstream stream) noexcept {
-  StreamRef ref;
-  CUresult result = Identify(device, stream, &ref);
-  if (result != CUDA_SUCCESS) return result;
-  StreamRecord* const record = ref.record();
-  if (record->device == nullptr || record->retired.load(std::memory_order_acquire)) return CUDA_SUCCESS;
-  CurrentContext current(env_.driver, record->context);
-  result = current.result();
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  if (result == CUDA_SUCCESS) result = env_.driver.StreamIsCapturing(stream, &status);
-  if (result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE)
-    result = Refuse(CUDA_ERROR_ILLEGAL_STATE, "RetireStream: the stream is being captured: end the capture first");
-  std::uint64_t sequence = 0;
-  if (result == CUDA_SUCCESS) result = record->Record(env_.driver, stream, &sequence);
-  // Whoever is told of an error goes on using the stream: so nothing that may fail comes after this.
-  const CUresult left = current.Leave();
-  if (result == CUDA_SUCCESS) result = left;
-  if (result != CUDA_SUCCESS) return env_.Note(result);
-  record->retired.store(true, std::memory_order_release);
-  record->ForgetWaits();
-  streams_.NoteRetired(record, stream);
-  // Whoever took it for sure to live, and is about to record on it, is through.
-  if (env_.moves_pages) {
-    const Held releasing(record->device->releasing);
-  }
-  return CUDA_SUCCESS;
 }
 
 namespace {

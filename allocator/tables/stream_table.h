@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// stream_table.h: the streams that an allocator has seen, which of them a handle means, and the words that they write.
+// stream_table.h: the streams that an allocator has seen, and the words that they write.
 #pragma once
 
 #include "allocator/blocks/capture.h"
@@ -10,8 +10,6 @@
 #include "allocator/uses/stamps.h"
 
 namespace cuaudit::alloc {
-
-class PoolTable;
 
 // Mapped host memory that streams write their sequence numbers to, with Completion::StreamWrites.
 //
@@ -100,32 +98,6 @@ class StreamTable {
   std::atomic<StreamRecord*> bucket_[kBuckets] = {};       // by identity
   std::atomic<StreamRecord*> with_handle_[kBuckets] = {};  // by handle
   Lock lock_{LockRank::Streams};
-};
-
-// Which stream a handle means, outside captures and in them, until it is retired.
-//
-//   Owns      the answer for the legacy stream of each primary context that the allocator retained, and with trust_stream_handles the
-//             latest for each handle.
-//   Threads   any thread.
-//   Errors, Faults   as Allocator::Identify and Allocator::RetireStream.
-class Identities {
- public:
-  Identities(Environment& environment, Devices& devices, StreamTable& streams, PoolTable& pools) noexcept
-      : env_(environment), devices_(devices), streams_(streams), pools_(pools) {}
-  CUresult Identify(int device, CUstream stream, StreamRef* out) noexcept;
-  CUresult RetireStream(int device, CUstream stream) noexcept;
-
- private:
-  std::atomic<StreamRecord*>* MemoryOf(const Device* device, CUstream stream) noexcept;
-  CUresult Ask(Device* device, CUstream stream, StreamRecord** out) noexcept;
-  CUresult AskInContext(Device* device, CUstream stream, StreamRecord** out) noexcept;
-  CUresult IdentifyCaptured(Device* device, CUstream stream, std::uint64_t capture, StreamRecord** out) noexcept;
-  Environment& env_;
-  Devices& devices_;
-  StreamTable& streams_;
-  PoolTable& pools_;
-  std::atomic<StreamRecord*> by_handle_[StreamTable::kBuckets] = {};
-  std::atomic<StreamRecord*> legacy_[kMaxDevices] = {};  // the legacy stream of each device
 };
 
 }  // namespace cuaudit::alloc

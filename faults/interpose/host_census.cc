@@ -17,7 +17,6 @@
 
 #include <atomic>
 
-#include "faults/interpose/host_watch.h"
 #include "faults/journal/record.h"
 
 namespace cuaudit::faults {

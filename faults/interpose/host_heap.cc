@@ -198,5 +198,3 @@ CUAUDIT_EXPORT void free(void* block) noexcept {
   __libc_free(block);
   Finish(record);
 }
-
-CUAUDIT_EXPORT const HostWatchCalls* cuaudit_host_watch() { return &WatchCalls(); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // host_objects.h: dlopen and dlmopen on behalf of another object, with the search path of that object; records of dlopen references and
-// mutexes.
+// mutexes; threads.
 //
 // glibc searches the DT_RUNPATH or DT_RPATH of the object that called dlopen. With a wrapper that object would be the drop-in, so the
 // wrapper searches itself, in glibc's order: objects loaded under that name, DT_RPATH if there is no DT_RUNPATH, LD_LIBRARY_PATH,
@@ -24,6 +24,10 @@ void* OpenAsCaller(std::int64_t space, const char* file, int flags, const void* 
 bool IsTheProgram(void* handle) noexcept;
 
 int NextDlclose(void* handle) noexcept;
+
+// Waits for threads that are about to detach, so that the journal has their records before the process ends.
+void AwaitDetaching() noexcept;
+void ForgetThreads() noexcept;  // called in a forked child
 
 // Start address of the loaded object that contains `caller`; 0 when there is none.
 std::uint64_t LoadedObjectOf(const void* caller) noexcept;

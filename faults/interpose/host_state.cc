@@ -13,13 +13,8 @@
 
 #include <atomic>
 
-#include "faults/interpose/host_census.h"
-#include "faults/interpose/host_objects.h"
-#include "faults/interpose/host_owner.h"
-#include "faults/interpose/host_watch.h"
 #include "faults/interpose/options.h"
 #include "faults/journal/stack_table.h"
-#include "faults/probes/host_reading.h"
 
 extern "C" {
 __attribute__((weak)) void __asan_init();
@@ -40,6 +35,8 @@ constinit Journal journal;
 constinit InterposeOptions options;
 constinit StackTable stacks;
 constinit std::atomic<bool> active{false};
+constinit std::atomic<bool> in_process{false};
+constinit std::atomic<bool> in_span{false};
 constinit std::atomic<pid_t> process{0};
 thread_local bool inside = false;
 
@@ -80,80 +77,9 @@ Record* Begin(HostCall call, uint64_t object, uint64_t detail) noexcept {
   return record;
 }
 
-[[maybe_unused]] void WriteReading() noexcept {
-  static_assert(kHostMeterCount < kRecordArguments);
-  const HostReading reading = ReadHost();
-  Record* record = Begin(HostCall::Reading, 0, 0);
-  if (record == nullptr) return;
-  for (size_t i = 0; i < kHostMeterCount; ++i) {
-    if (!reading.read.Has(static_cast<HostMeter>(i))) continue;
-    record->argument[0] |= uint64_t{1} << i;
-    record->argument[1 + i] = reading.value[i];
-  }
-  Finish(record);
-}
-
-// Records the meters and takes a census at the end of a cycle or of the process.
-void TakeStock(bool at_the_end) noexcept {
-  if (!Watching() || InProcess() || InBorrowedMemory()) return;
-  if (at_the_end) AwaitDetaching();
-  TakeCensus(at_the_end);
-  if constexpr (kWithHeap) WriteReading();
-}
-
-void AfterFork() noexcept {
-  process.store(getpid(), std::memory_order_relaxed);
-  ForgetCallsUnderWay();
-  ForgetThreads();
-  if (InProcess()) {
-    active.store(false, std::memory_order_relaxed);
-    ForgetWatch();
-  } else {
-    stacks.AfterFork();
-  }
-}
-
 // Wrapped blocks come from the C library, so its malloc_usable_size is needed. That of another allocator in the program does not know
 // them.
 size_t (*usable_bytes)(void*) noexcept = &malloc_usable_size;
-
-void FindUsableBytes() noexcept {
-  if (HeapIsASanitizers()) return;
-  void* const library = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-  void* const found = library == nullptr ? nullptr : dlsym(library, "malloc_usable_size");
-  if (found != nullptr) usable_bytes = reinterpret_cast<size_t (*)(void*) noexcept>(found);
-}
-
-__attribute__((constructor)) void OnLoad() {
-  Quiet quiet;
-  RememberLibraryPath();
-  FindUsableBytes();
-  const char* text = getenv("CUAUDIT_OPTIONS");
-  if (text == nullptr) return;
-  char message[512];
-  // The driver drop-in reports a bad option. This library then merely does not watch.
-  if (ParseOptions(text, &options, message, sizeof(message)) != nullptr || options.journal[0] == '\0') return;
-  // Both host libraries may be in the process, because a program that audits its own lifecycles links the one with the heap.
-  if (options.host != (kWithHeap ? HostChoice::Heap : HostChoice::Basic)) return;
-  if (journal.Open(options.journal) != nullptr) return;
-  stacks.Attach(&journal, true);
-  FindCodeRanges();
-  process.store(getpid(), std::memory_order_relaxed);
-  RememberOpenDescriptors();
-  pthread_atfork(nullptr, nullptr, &AfterFork);
-  std::uint32_t flags = kHostProbesActive;
-  if constexpr (kWithHeap) {
-    if (!HeapIsASanitizers() && !HeapIsTheCLibrarys()) flags |= kHeapNotSeen;
-    if (!HeapIsSeen()) flags |= kHostProbesSkipped;
-  } else {
-    flags |= kHeapLeftOut;
-  }
-  journal.header().flags.fetch_or(flags, std::memory_order_relaxed);
-  active.store(true, std::memory_order_release);
-  Finish(Begin(HostCall::Looking, 0, 0));
-}
-
-__attribute__((destructor)) void OnUnload() { TakeStock(true); }
 
 }  // namespace
 
@@ -181,24 +107,51 @@ bool HeapIsSeen() noexcept {
 
 size_t UsableBytes(void* block) noexcept { return usable_bytes(block); }
 
-bool WatchInto(void* memory) noexcept {
-  static bool prepared = false;
-  if (options.journal[0] != '\0') return false;
-  Quiet quiet;
-  if (!prepared) {
-    journal.Adopt(memory);
-    stacks.Attach(&journal, true);
-    FindCodeRanges();
-    pthread_atfork(nullptr, nullptr, &AfterFork);
-    prepared = true;
-  }
-  RememberReplaceable();
-  process.store(getpid(), std::memory_order_relaxed);
-  active.store(true, std::memory_order_release);
+void FindUsableBytes() noexcept {
+  if (HeapIsASanitizers()) return;
+  void* const library = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+  void* const found = library == nullptr ? nullptr : dlsym(library, "malloc_usable_size");
+  if (found != nullptr) usable_bytes = reinterpret_cast<size_t (*)(void*) noexcept>(found);
+}
+
+bool OpenJournal(const char* orders) noexcept {
+  char message[512];
+  // The driver drop-in reports a bad option. This library then merely does not watch.
+  if (ParseOptions(orders, &options, message, sizeof(message)) != nullptr || options.journal[0] == '\0') return false;
+  // Both host libraries may be in the process, because a program that audits its own lifecycles links the one with the heap.
+  if (options.host != (kWithHeap ? HostChoice::Heap : HostChoice::Basic)) return false;
+  if (journal.Open(options.journal) != nullptr) return false;
+  stacks.Attach(&journal, true);
+  ClaimMemory();
   return true;
 }
 
+bool AdoptJournal(void* memory) noexcept {
+  static bool adopted = false;
+  if (options.journal[0] != '\0') return false;
+  Quiet quiet;
+  if (!adopted) {
+    journal.Adopt(memory);
+    stacks.Attach(&journal, true);
+    adopted = true;
+  }
+  ClaimMemory();
+  return true;
+}
+
+void ClaimMemory() noexcept { process.store(getpid(), std::memory_order_relaxed); }
+
+void StartWatching() noexcept { active.store(true, std::memory_order_release); }
+
 void StopWatching() noexcept { active.store(false, std::memory_order_release); }
+
+bool InProcess() noexcept { return in_process.load(std::memory_order_relaxed); }
+
+bool InSpan() noexcept { return in_span.load(std::memory_order_relaxed); }
+
+void SetInProcess(bool now) noexcept { in_process.store(now, std::memory_order_release); }
+
+void SetInSpan(bool now) noexcept { in_span.store(now, std::memory_order_release); }
 
 StackTable& HostStacks() noexcept { return stacks; }
 
@@ -238,20 +191,4 @@ extern "C" __attribute__((visibility("default"))) void cuaudit_host_continue(voi
   process.store(getpid(), std::memory_order_relaxed);
   known_as.store(as, std::memory_order_relaxed);
   own_id.store(self, std::memory_order_relaxed);
-}
-
-// Called by the driver drop-in when a call has made a descriptor for the program, or the driver has taken one over from it.
-extern "C" __attribute__((visibility("default"))) void cuaudit_host_descriptor(int descriptor, bool taken_over) noexcept {
-  const int saved = errno;
-  cuaudit::faults::ToldOfDescriptor(descriptor, taken_over);
-  errno = saved;
-}
-
-// Called before the driver drop-in's function of the same name, so that records written here count for the cycle that ends.
-extern "C" __attribute__((visibility("default"))) void cuaudit_mark(int what, int value) {
-  using namespace cuaudit::faults;
-  static void (*next)(int, int) = nullptr;
-  constexpr int kCycleEnd = static_cast<int>(MarkKind::CycleEnd);
-  if (what == kCycleEnd) TakeStock(false);
-  if (auto* mark = Next(&next, "cuaudit_mark")) mark(what, value);
 }

@@ -2,7 +2,7 @@
 // host_state.h: state that the wrappers of the host drop-in share: the journal, whether the library watches, and how a record is
 // written.
 //
-// The library has one journal and one stack table per process (host_state.cc). All functions are thread-safe and do not call malloc. A
+// The library has one journal and one stack table per process. All functions are thread-safe and do not call malloc. A
 // per-thread flag keeps the library's own work from being recorded. A full journal drops records and says so; the program goes on.
 #pragma once
 
@@ -39,18 +39,30 @@ class Quiet {
 // True when there is a journal or an audit in this process (host_watch.h), and the thread is not doing the library's own work.
 bool Watching() noexcept;
 
-// Starts watching for an audit in this process, with `journal` in memory. Returns false when there is a journal already.
-bool WatchInto(void* journal) noexcept;
+// Opens the journal that these orders (CUAUDIT_OPTIONS) name for this library. False: they name none, or it cannot be opened.
+bool OpenJournal(const char* orders) noexcept;
+// Takes a journal in memory, for an audit in this process. False when there is a journal already.
+bool AdoptJournal(void* memory) noexcept;
+void StartWatching() noexcept;
 void StopWatching() noexcept;
+
+// True while an audit runs in this process (host_watch.h), and between the begin and the end of one of its spans.
+bool InProcess() noexcept;
+bool InSpan() noexcept;
+void SetInProcess(bool now) noexcept;
+void SetInSpan(bool now) noexcept;
+
 StackTable& HostStacks() noexcept;
 // True when the library sees heap blocks, by wrapping malloc or by a sanitizer's hooks.
 bool HeapIsSeen() noexcept;
-// Usable size of a block that the wrappers returned.
+// Usable size of a block that the wrappers returned. FindUsableBytes is called once, while the library is loaded.
+void FindUsableBytes() noexcept;
 size_t UsableBytes(void* block) noexcept;
 bool HeapIsASanitizers() noexcept;
 
 // True in the child of a vfork, which runs in its parent's memory; what it does must not be recorded for the parent.
 bool InBorrowedMemory() noexcept;
+void ClaimMemory() noexcept;  // this process owns its memory from now on
 
 Journal& HostJournal() noexcept;
 const Plan& HostPlan() noexcept;
@@ -80,9 +92,5 @@ Function* Next(Function** known, const char* name) noexcept {
 void FollowMutex(uint64_t mutex) noexcept;
 void LeaveMutex(uint64_t mutex) noexcept;
 void ForgetMutexes() noexcept;  // mutexes of an earlier audit may have been destroyed unseen
-
-// In host_objects.cc: waits for threads that are about to detach, so that the journal has their records before the process ends.
-void AwaitDetaching() noexcept;
-void ForgetThreads() noexcept;  // called in a forked child
 
 }  // namespace cuaudit::faults

@@ -9,6 +9,7 @@
 #include <atomic>
 
 #include "faults/driver/call_id.h"
+#include "faults/interpose/host_census.h"
 #include "faults/interpose/host_owner.h"
 #include "faults/interpose/host_state.h"
 #include "faults/probes/host_watch.h"
@@ -16,7 +17,6 @@
 namespace cuaudit::faults {
 namespace {
 
-constinit std::atomic<bool> in_process{false};
 constinit std::atomic<std::uint32_t> span{0};  // the current span, counted from 1; 0: none
 constinit std::uint32_t last_span = 0;
 constinit std::atomic<bool> with_stacks{false};
@@ -50,20 +50,25 @@ HostUnseen IsUnseen(const char* name) noexcept {
 }
 
 bool BeginWatch(void* journal, HostBlind* blind) noexcept {
-  if (!WatchInto(journal)) return false;
+  if (!AdoptJournal(journal)) return false;
+  {
+    const Quiet quiet;
+    RememberReplaceable();
+  }
+  StartWatching();
   blind->heap = HeapIsSeen() ? IsUnseen("malloc") : HostUnseen::NoHooks;
   blind->mutexes = IsUnseen("pthread_mutex_init");
   blind->libraries = IsUnseen("dlopen");
   // Blocks of an earlier audit may have been freed unseen.
   blocks.Clear();
   if constexpr (kWithHeap) ForgetMutexes();
-  in_process.store(true, std::memory_order_release);
+  SetInProcess(true);
   return true;
 }
 
 void EndWatch() noexcept {
   StopWatching();
-  in_process.store(false, std::memory_order_release);
+  SetInProcess(false);
 }
 
 void StartSpan(bool stacks) noexcept {
@@ -74,6 +79,7 @@ void StartSpan(bool stacks) noexcept {
   with_stacks.store(stacks, std::memory_order_relaxed);
   HostJournal().header().stack_depth.store(stacks ? kMaxFrames : 0, std::memory_order_relaxed);
   span.store(++last_span, std::memory_order_release);
+  SetInSpan(true);
 }
 
 void WriteBlockRecord(HostCall call, const Block& block) noexcept {
@@ -89,6 +95,7 @@ void WriteBlockRecord(HostCall call, const Block& block) noexcept {
 }
 
 HostNet EndSpan() noexcept {
+  SetInSpan(false);
   const std::uint32_t ended = span.exchange(0, std::memory_order_acq_rel);
   HostNet net;
   net.kept = counts.kept.load(std::memory_order_relaxed);
@@ -149,14 +156,11 @@ constinit HostWatchCalls calls = {0, &BeginWatch, &EndWatch, &StartSpan, &EndSpa
 
 }  // namespace
 
-bool InProcess() noexcept { return in_process.load(std::memory_order_relaxed); }
-
-bool InSpan() noexcept { return span.load(std::memory_order_relaxed) != 0; }
-
 void ForgetWatch() noexcept {
   span.store(0, std::memory_order_relaxed);
+  SetInSpan(false);
   turns.store(false, std::memory_order_relaxed);
-  in_process.store(false, std::memory_order_relaxed);
+  SetInProcess(false);
 }
 
 void BlockCame(const void* address, std::size_t bytes, const void* caller) noexcept {

@@ -17,10 +17,6 @@
 
 namespace cuaudit::faults {
 
-// True while an audit runs in this process.
-bool InProcess() noexcept;
-// True between the begin and the end of a span of that audit.
-bool InSpan() noexcept;
 // Called in a forked child: the audit stays with the parent.
 void ForgetWatch() noexcept;
 

@@ -8,7 +8,6 @@
 #include "faults/driver/call_id.h"
 #include "faults/driver/call_shape.h"
 #include "faults/driver/proc_address.h"
-#include "faults/interpose/process.h"
 
 namespace cuaudit::faults {
 namespace {
@@ -126,15 +125,5 @@ extern "C" __attribute__((visibility("default"))) int cuaudit_divert(const void*
   cuaudit::driver::DriverRef& next = room[++used % 2];
   next = {static_cast<const cuaudit::driver::DriverTable*>(table), self};
   diversion.store(&next, std::memory_order_release);
-  return 1;
-}
-
-// Returns the process's own gate, to which calls go without a diversion. Opens the driver. Returns as cuaudit_divert.
-extern "C" __attribute__((visibility("default"))) int cuaudit_undiverted(const void** table, void** self, std::uint64_t digest) {
-  using namespace cuaudit::faults;
-  if (digest != cuaudit::driver::TableDigest()) return 0;
-  const cuaudit::driver::DriverRef own = Driver(&ProcessGate());
-  *table = own.table;
-  *self = own.self;
   return 1;
 }

@@ -57,7 +57,7 @@ enum class ProcessEvent : std::uint16_t {
   Running = 4,  // right before Exit, once for each other thread that still runs; argument[0] = its thread id
 };
 
-// Host events that the host drop-in of faults/interpose records.
+// Host events that the host drop-in of faults/interpose records; host_calls.def says what their arguments are.
 enum class HostCall : std::uint16_t {
 #define CUAUDIT_HOST_CALL(name, text, counts) name,
 #include "faults/journal/host_calls.def"

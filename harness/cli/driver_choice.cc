@@ -86,6 +86,13 @@ Result<ChosenDriver> ChooseDriver(const std::string& wish, const Machine& machin
   return ChosenDriver{DriverChoice::Simulated, missing};
 }
 
+Status CheckNoAuditHere() {
+  const char* const given = std::getenv("CUAUDIT_OPTIONS");
+  const std::string orders = ";" + std::string(given == nullptr ? "" : given);
+  if (orders.find(";journal=") == std::string::npos) return {};
+  return {Exit::Usage, "an audit is under way here: CUAUDIT_OPTIONS has its orders, and other ones would end it unseen"};
+}
+
 namespace {
 
 constexpr std::uint32_t kMostGroups = 1024;

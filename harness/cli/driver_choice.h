@@ -37,6 +37,9 @@ struct ChosenDriver {
 };
 Result<ChosenDriver> ChooseDriver(const std::string& wish, const Machine& machine);
 
+// An error when the orders of an audit are in this environment: other orders would end it unseen.
+Status CheckNoAuditHere();
+
 // The GPUs that CTest has reserved for this test (RESOURCE_GROUPS and ctest --resource-spec-file).
 //
 //   Errors    one line that names the variable.

@@ -147,7 +147,8 @@ void AddHeader(const faults::JournalView& journal, Page* page) {
   const auto text = [](const char* field, std::size_t size) { return std::string_view(field, strnlen(field, size)); };
   const int version = header.driver_version.load();
   const std::uint32_t flags = header.flags.load();
-  page->Line("driver    {}, CUDA {}.{}", DriverName(header.driver_kind.load()), version / 1000, version % 1000 / 10);
+  const std::string of = version == 0 ? std::string() : fmt::format(", CUDA {}.{}", version / 1000, version % 1000 / 10);
+  page->Line("driver    {}{}", DriverName(header.driver_kind.load()), of);
   if (header.driver_path[0] != '\0') page->Line("path      {}", text(header.driver_path, sizeof(header.driver_path)));
   if (header.device_name[0] != '\0') page->Line("device    {}", text(header.device_name, sizeof(header.device_name)));
   if (header.world[0] != '\0') page->Line("world     {}", text(header.world, sizeof(header.world)));

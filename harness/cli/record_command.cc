@@ -186,9 +186,8 @@ Status MakeOrKeep(const Wish& wish) {
 Exit PrintEnvironment(const Options& options, const Wish& wish) {
   const Result<std::string> world = WorldText(options);
   if (!world.ok()) return Refuse(world.status());
-  const std::string orders = ";" + std::string(std::getenv("CUAUDIT_OPTIONS") == nullptr ? "" : std::getenv("CUAUDIT_OPTIONS"));
-  if (orders.find(";journal=") != std::string::npos)
-    return Refuse({Exit::Usage, "an audit is under way here: CUAUDIT_OPTIONS has its orders, and other ones would end it unseen"});
+  const Status alone = CheckNoAuditHere();
+  if (!alone.ok()) return Refuse(alone);
   const Result<Machine> machine = LookAround(options.real_driver);
   if (!machine.ok()) return Refuse(machine.status());
   if (!machine->drop_in)

@@ -111,7 +111,7 @@ Exit RunCommand(const Options& options) {
   FindDefects(&run);
   run.live = LiveTable(seen->ledger);
   if (!as_expected) {
-    if (const std::string failed = LastFailure(*seen); !failed.empty()) how_it_ended += " (" + failed + ")";
+    if (const Details failed = LastFailure(*seen); !failed.empty()) how_it_ended += " (" + Words(failed) + ")";
     run.message.bad_end = {how_it_ended, subject.expected_exit};
   }
   run.outcome = OutcomeOf(run, as_expected);

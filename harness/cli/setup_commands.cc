@@ -188,9 +188,8 @@ Exit RunWith(const std::vector<Variable>& variables, const std::vector<std::stri
 Exit EnvCommand(const Options& options) {
   const Result<std::string> world = WorldText(options);
   if (!world.ok()) return Refuse(world.status());
-  const std::string orders = ";" + Current("CUAUDIT_OPTIONS").value_or("");
-  if (orders.find(";journal=") != std::string::npos)
-    return Refuse({Exit::Usage, "an audit is under way here: CUAUDIT_OPTIONS has its orders, and other ones would end it unseen"});
+  const Status alone = CheckNoAuditHere();
+  if (!alone.ok()) return Refuse(alone);
   const Result<Machine> machine = LookAround("");
   if (!machine.ok()) return Refuse(machine.status());
   const Result<ChosenDriver> chosen = ChooseDriver(options.off ? "sim" : options.driver, *machine);
@@ -226,7 +225,7 @@ std::vector<HostSeen> HostOf(const Ledger& ledger) {
 
 ProgramSeen WhatWasSeen(const Rehearsal& rehearsal, const Session& session, std::uint64_t run_ms) {
   ProgramSeen seen;
-  seen.driver = std::string(Name(session.subject().launch.driver));
+  seen.driver = session.subject().launch.driver;
   if (session.options().driver == "auto") seen.why = session.why_driver();
   const Evidence run = rehearsal.run.evidence();
   std::set<std::uint32_t> threads;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "faults/plan/fault.h"
 #include "harness/defect/blame.h"
 #include "harness/defect/defects.h"
 #include "reports/audit_defects.h"
@@ -72,11 +73,8 @@ bool IsDriverCall(std::string_view call) { return call.size() > 2 && call.starts
 
 // True when the text of a fault, "cuMemAlloc#2=OUT_OF_MEMORY,refuse", makes the call fail in this way.
 bool IsFault(std::string_view text, const FailingWay& way) {
-  if (text.substr(0, text.find_first_of("#@=")) != way.call) return false;
-  const std::size_t equals = text.rfind('=');
-  if (equals == std::string_view::npos) return false;
-  const std::string_view answer = text.substr(equals + 1);
-  return answer == way.code + "," + way.how || answer == way.code;  // the latter for malloc
+  const faults::FaultWords fault = faults::WordsOf(text);
+  return fault.call == way.call && fault.code == way.code && (fault.how == way.how || fault.how.empty());  // the latter for malloc
 }
 
 // The innermost function of the program, as Tried::function has it. Empty: unknown.
@@ -195,7 +193,7 @@ std::string LookedFor::WhyNot(const KnownDefect& defect) const {
 // trial was left out. What the base left out for the program's sake could not show the defect there either.
 Details LookedFor::WhyPairsNotTried(const KnownDefect& defect) const {
   const words::DetailPart needs = {Detail::NeedsFaults, {std::to_string(defect.shown_by.faults)}};
-  const auto left_out = [&needs](Reason why) { return Details{needs, {Detail::TrialsLeftOut}, {Detail::LeftOutBecause, {Words(why)}}}; };
+  const auto left_out = [&needs](Reason why) { return Details{needs, {Detail::TrialsLeftOut}, {Detail::Namely, {Words(why)}}}; };
   for (const Reason why : kChoices) {
     if (CountOf(*run_, why) != 0) return left_out(why);
   }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
-#include <unordered_map>
 
 #include "harness/cycle/growth.h"
 #include "harness/ledger/kept_contexts.h"
@@ -18,12 +17,6 @@ namespace {
 
 bool IsHostCall(const Site& site, faults::HostCall call) {
   return site.record_kind == faults::RecordKind::Host && site.call == static_cast<std::uint16_t>(call);
-}
-
-// True for a mutex that was never destroyed: its memory was freed, or initialised again.
-bool NeverDestroyed(const Object& object) {
-  return object.kind == driver::Kind::Mutex &&
-         (object.released.record_kind == faults::RecordKind::Empty || IsHostCall(object.released, faults::HostCall::MutexFreed));
 }
 
 // True for objects whose presence at the end of a cycle is chance: a thread that will detach itself, and a descriptor without recorded open
@@ -56,23 +49,6 @@ std::map<std::uint32_t, std::uint64_t> HeldByContexts(const Observation& run, st
   for (const KeptContexts& one : KeptContextsOf(run.ledger, kept)) held[one.pid] = DescriptorsOf(run.journal.header(), one.count);
   return held;
 }
-
-// Caches the site keys of one journal.
-class Keys {
- public:
-  explicit Keys(const faults::JournalView& journal) : journal_(journal) {}
-  std::uint64_t Of(const Site& site) {
-    const std::uint64_t packed =
-        (std::uint64_t{site.stack} << 24U) | (std::uint64_t{site.call} << 8U) | static_cast<std::uint64_t>(site.record_kind);
-    const auto known = known_.find(packed);
-    if (known != known_.end()) return known->second;
-    return known_.emplace(packed, SiteKey(journal_, site)).first->second;
-  }
-
- private:
-  const faults::JournalView& journal_;
-  std::unordered_map<std::uint64_t, std::uint64_t> known_;
-};
 
 using ViolationKey = std::tuple<Rule, driver::Kind, std::uint64_t, std::uint64_t, std::uint64_t>;
 
@@ -143,7 +119,7 @@ report::Finding MakeFinding(Rule rule, driver::Kind kind, const report::Acquired
 Snapshot TakeSnapshot(const Observation& run, std::uint64_t cycles, std::uint64_t until, SiteTexts* sites) {
   Snapshot snapshot;
   snapshot.cycles = cycles;
-  Keys keys(run.journal);
+  SiteKeys keys(run.journal);
   std::map<std::pair<driver::Kind, std::uint64_t>, std::size_t> index;
   std::map<std::uint32_t, std::uint64_t> held = HeldByContexts(run, until);
   for (const Object& object : run.ledger.objects) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// address_space.h: which allocation an address lies in, or last lay in.
+// address_space.h: which allocation an address lies in, or last lay in; and which memory mapping of the process.
 //
 //   Owns      disjoint intervals. The numbers in its answers are indices into Ledger::objects.
 //   Units     bytes.
@@ -10,6 +10,8 @@
 
 #include <cstdint>
 #include <map>
+#include <unordered_map>
+#include <vector>
 
 namespace cuaudit::harness {
 
@@ -50,6 +52,26 @@ class AddressSpace {
 
   Pieces pieces_;
   std::uint64_t deaths_ = 0;
+};
+
+// Which memory mapping of the process each address belongs to, also after parts were unmapped or mapped over.
+//
+//   Units     bytes.
+//   Errors    unmapping an unknown range has no effect.
+//   Source    mmap(2): a fixed mapping replaces what it covers; munmap may take a part of a mapping, or parts of several.
+class HostMappings {
+ public:
+  // Both functions answer the objects that have no addresses left afterwards.
+  std::vector<std::int64_t> Map(std::uint64_t start, std::uint64_t bytes, std::int64_t object);
+  std::vector<std::int64_t> Unmap(std::uint64_t start, std::uint64_t bytes);
+
+ private:
+  struct Piece {
+    std::uint64_t end = 0;
+    std::int64_t object = -1;
+  };
+  std::map<std::uint64_t, Piece> pieces_;  // by start, without overlaps
+  std::unordered_map<std::int64_t, std::uint64_t> left_;
 };
 
 }  // namespace cuaudit::harness

@@ -85,6 +85,13 @@ struct Object {
 // True for heap blocks, descriptors, threads and other resources of the host.
 [[nodiscard]] inline bool IsHost(const Object& object) { return object.acquired.record_kind == faults::RecordKind::Host; }
 
+// True for a released mutex that was never destroyed: it was initialised again, or its memory was freed.
+[[nodiscard]] inline bool NeverDestroyed(const Object& object) {
+  const bool was_freed = object.released.record_kind == faults::RecordKind::Host &&
+                         object.released.call == static_cast<std::uint16_t>(faults::HostCall::MutexFreed);
+  return object.kind == driver::Kind::Mutex && (was_freed || object.released.record_kind == faults::RecordKind::Empty);
+}
+
 // True for a kind of object that is acquired several times under one handle and must be released as often: the ledger has an object for
 // each reference. User objects are left out, because one call takes or gives back several of their references.
 [[nodiscard]] constexpr bool IsReferenceCounted(driver::Kind kind) {

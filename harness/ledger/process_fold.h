@@ -11,9 +11,9 @@
 #include <span>
 
 #include "harness/ledger/account.h"
+#include "harness/ledger/address_space.h"
 #include "harness/ledger/contexts.h"
 #include "harness/ledger/graphs.h"
-#include "harness/ledger/host_mappings.h"
 
 namespace cuaudit::harness {
 

@@ -129,9 +129,9 @@ Fuzzer::Fuzzer(Lifecycle lifecycle, FuzzOptions options) : parts_(std::make_uniq
   parts_->world = std::move(*world);
   const std::string& name = parts_->lifecycle.name();
   if (!parts_->Run(faults::Plan())) {
-    parts_->broken = name + ": preparing the case failed, or the simulated driver got no address space\n";
+    parts_->broken = name + ": " + Words({parts_->trace.opened ? Detail::NotPrepared : Detail::NoAddressSpace}) + "\n";
   } else if (parts_->trace.first_failed != 0) {
-    parts_->broken = name + ": without any fault " + Words(parts_->trace.failed.FirstFailure()) + "\n";
+    parts_->broken = name + ": " + Words(FailedWithoutFault(parts_->trace, {})) + "\n";
   } else if (BalanceOf(parts_->world->Journal(), parts_->trace) != Balance::Spotless) {
     parts_->broken = name + ": the run without faults leaves something or breaks a rule: mend that first (EXPECT_ALLOCATION_NEUTRAL)\n";
   }

@@ -108,7 +108,8 @@ HostAudit::~HostAudit() {
 std::vector<Because> HostAudit::unmetered() const {
   std::vector<Because> reasons;
   if (records_ == nullptr) {
-    reasons.push_back({Reason::NotByPlace, Words({genuine_ ? Detail::GenuineAmongThem : why_no_records_})});
+    const std::optional<Detail> why = genuine_ ? Detail::GenuineAmongThem : why_no_records_;
+    if (why) reasons.push_back({Reason::NotByPlace, Words({*why})});
   } else {
     const HostBlind& blind = records_->blind();
     const auto stands_in_for = [](const char* name) { return Words({Detail::StandsInFor, {name}}); };
@@ -222,7 +223,7 @@ HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_u
     } else {
       const std::uint64_t seen =
           meter == HostMeter::HeapBytes ? std::max<std::uint64_t>(judged.detectable, kLargestKept + 1) : judged.detectable;
-      growth.certificate.append(growth.certificate.empty() ? "" : ", ").append(std::to_string(seen) + " of " + name);
+      growth.certificate.push_back({Detail::WouldBeSeen, {std::to_string(seen), name}});
     }
   }
   return growth;

@@ -183,7 +183,7 @@ HostGrown GrownByPlace(const Lifecycle& lifecycle, const CycleOptions& options, 
   std::vector<std::uint64_t> ends = {0};
   for (const HostSpan& span : spans) ends.push_back(span.end);
   HostPlaces alive;
-  const std::vector<HostPlaces> changes = ChangesBetween(ledger, ends);
+  const std::vector<HostPlaces> changes = ChangesBetween(ledger, ends, FreedMutex::Stays);
   for (std::size_t i = 0; i < cycles; ++i) {
     for (const auto& [key, change] : changes[i]) Add(change, &alive[key]);
     Append(alive, i, &all);

@@ -13,7 +13,7 @@ namespace cuaudit::harness {
 
 using driver::Kind;
 
-HostRecords* HostRecords::Begin(Detail* why) {
+HostRecords* HostRecords::Begin(std::optional<Detail>* why) {
   // Never destroyed, because a thread of the program may be writing a record.
   static HostRecords* const records = [] {
     auto made = std::make_unique<HostRecords>();
@@ -42,9 +42,8 @@ void Add(const HostTally& change, HostTally* tally) {
   *tally = sum;
 }
 
-// Mappings are left out, because the simulated driver's are among them. A mutex that was initialised again without being destroyed stays
-// counted.
-std::vector<HostPlaces> ChangesBetween(const Ledger& ledger, std::span<const std::uint64_t> tickets) {
+// Mappings are left out, because the simulated driver's are among them.
+std::vector<HostPlaces> ChangesBetween(const Ledger& ledger, std::span<const std::uint64_t> tickets, FreedMutex freed) {
   std::vector<HostPlaces> places(tickets.size() - 1);
   const auto in = [&](const Site& site) {
     const auto until = std::lower_bound(tickets.begin(), tickets.end(), site.begin);
@@ -57,8 +56,9 @@ std::vector<HostPlaces> ChangesBetween(const Ledger& ledger, std::span<const std
       if (where != nullptr) Add({count, count * static_cast<std::int64_t>(object.bytes), object.acquired, {}, {}}, &(*where)[key]);
     };
     change(in(object.acquired), 1);
-    const bool made_anew = object.kind == Kind::Mutex && object.released.record_kind == faults::RecordKind::Empty;
-    if (object.state == State::Released && !made_anew) change(in(object.released), -1);
+    const bool was_freed = object.released.record_kind != faults::RecordKind::Empty;
+    const bool stays = NeverDestroyed(object) && (!was_freed || freed == FreedMutex::Stays);
+    if (object.state == State::Released && !stays) change(in(object.released), -1);
   }
   for (const Violation& violation : ledger.violations) {
     HostPlaces* const where = in(violation.where);
@@ -72,7 +72,7 @@ std::vector<HostPlaces> ChangesBetween(const Ledger& ledger, std::span<const std
 
 HostPlaces ChangesIn(const Ledger& ledger, std::uint64_t after, std::uint64_t until) {
   const std::uint64_t tickets[] = {after, until};
-  return ChangesBetween(ledger, tickets).front();
+  return ChangesBetween(ledger, tickets, FreedMutex::Gone).front();
 }
 
 std::int64_t HostKept::Net(Kind kind) const {

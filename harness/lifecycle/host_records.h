@@ -42,7 +42,7 @@ namespace cuaudit::harness {
 class HostRecords {
  public:
   // Null when the drop-in is not in this process or already writes to another journal; `why` says which.
-  static HostRecords* Begin(Detail* why);
+  static HostRecords* Begin(std::optional<Detail>* why);
   void End() noexcept { calls_->end(); }
 
   const HostBlind& blind() const noexcept { return blind_; }
@@ -87,8 +87,10 @@ using HostPlaces = std::map<HostPlaceKey, HostTally>;
 // What changed after ticket `after`, up to `until`: acquisitions minus releases, and violations. A release of what the ledger does not know
 // changes nothing.
 HostPlaces ChangesIn(const Ledger& ledger, std::uint64_t after, std::uint64_t until);
-// The same between each of `tickets`, which rise, and the next one, in one pass.
-std::vector<HostPlaces> ChangesBetween(const Ledger& ledger, std::span<const std::uint64_t> tickets);
+// The same between each of `tickets`, which rise, and the next one, in one pass. A mutex that was never destroyed stays when it was
+// initialised again; when its memory was freed a trial breaks a rule, and cycles also count it, as those of programs do.
+enum class FreedMutex : std::uint8_t { Gone, Stays };
+std::vector<HostPlaces> ChangesBetween(const Ledger& ledger, std::span<const std::uint64_t> tickets, FreedMutex freed);
 void Add(const HostTally& change, HostTally* tally);
 
 // What the cycles of a lifecycle left of host resources: descriptors, threads, loaded libraries, heap.
@@ -139,7 +141,7 @@ class HostAudit {
   bool wanted_;
   bool genuine_;
   HostRecords* records_ = nullptr;
-  Detail why_no_records_{};
+  std::optional<Detail> why_no_records_;  // also empty beside another audit
   std::uint64_t entered_ = 0;
   std::vector<std::unique_ptr<char[]>> taken_;  // TakeCachedBlocks
 };
@@ -179,7 +181,7 @@ class HostExcess {
 struct HostGrowth {
   std::vector<MeterFinding> findings;
   std::vector<std::string> unmetered;  // "heap_bytes: why"
-  std::string certificate;             // leak sizes that the noisy meters would have detected; empty: unknown
+  Details certificate;                 // leaks that the noisy meters would have detected; empty: unknown
 };
 HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_up, bool noisy, bool genuine);
 

@@ -51,17 +51,20 @@ Result<Observation> InProcessRunner::RunFaultFree(TrialWorld* world, bool first)
   Metering metering = MeteringOfRuns();
   metering.others = metering.first;
   world->Run(lifecycle_, faults::Plan(), Stacks::FaultedCycle, kMostCycles, metering, &trace);
-  if (!trace.opened) return Status(Exit::Environment, "the simulated driver got no address space (limit on virtual memory?)");
-  if (!trace.prepared)
-    return Status(Exit::Environment, "preparing the case failed" + (trace.prepare.has_code ? ": " + ErrorText(trace.prepare.code) : ""));
-  if (trace.first_failed != 0) {
-    const char* const second_cycle = trace.first_failed == 1 ? "" : " in a second cycle";
-    return Status(Exit::Environment, "without any fault " + Words(trace.failed.FirstFailure()) + second_cycle);
+  if (!trace.opened) return Status(Exit::Environment, Words({Detail::NoAddressSpace}));
+  if (!trace.prepared) {
+    Details why = {{Detail::NotPrepared}};
+    if (trace.prepare.has_code) why.push_back({Detail::Namely, {ErrorText(trace.prepare.code)}});
+    return Status(Exit::Environment, Words(why));
   }
-  if (trace.lost != CUDA_SUCCESS) return Status(Exit::Environment, "without any fault the context is lost: " + ErrorText(trace.lost));
+  if (trace.first_failed != 0) {
+    const Details where = trace.first_failed == 1 ? Details() : Details{{Detail::InSecondCycle}};
+    return Status(Exit::Environment, Words(FailedWithoutFault(trace, where)));
+  }
+  if (trace.lost != CUDA_SUCCESS)
+    return Status(Exit::Environment, Words(Details{{Detail::WithoutFault}, {Detail::ContextLost, {ErrorText(trace.lost)}}}));
   const faults::JournalView journal = world->Journal();
-  if ((journal.header().flags.load() & faults::kRecordsDropped) != 0)
-    return Status(Exit::Failure, "one cycle makes more driver calls than the journal has room for");
+  if ((journal.header().flags.load() & faults::kRecordsDropped) != 0) return Status(Exit::Failure, Words({Detail::CycleTooLong}));
   if (first) {
     spotless_ = BalanceOf(journal, trace) == Balance::Spotless;
     if (!spotless_) grown_ = MoreHeld(FoldObjects(journal.records()), trace.cycle[0].end, trace.cycle[1].end);
@@ -237,7 +240,7 @@ Metering InProcessRunner::MeteringOfRuns() const {
 
 Status InProcessRunner::CheckHostFaults() const {
   if (!host_faults_ || host_.records() != nullptr) return {};
-  const std::string why = !host_.wanted() ? "SweepOptions::host without isolate" : Words(host_.unmetered().front());
+  const std::string why = !host_.wanted() ? "SweepOptions::host without isolate" : Words(unmetered().front());
   return {Exit::Usage, "faults of the host: expected cuaudit's host drop-in at work: " + why};
 }
 

@@ -82,9 +82,9 @@ bool IsTold(const MeterFinding& meter, const HostGrown& places, bool placed, boo
                      [&](const TrialFinding& place) { return place.rule == Rule::Growth && place.kind == KindOf(meter.meter); });
 }
 
-// Answers the text about noisy meters that a clean result adds.
-std::string AddHost(const HostAudit& host, const std::vector<HostChange>& changes, const HostGrown& places, const CycleOptions& options,
-                    Found* found, Audit* audit) {
+// Answers what a clean result adds about noisy meters.
+Details AddHost(const HostAudit& host, const std::vector<HostChange>& changes, const HostGrown& places, const CycleOptions& options,
+                Found* found, Audit* audit) {
   if (!host.wanted() || !host.alone()) {
     audit->unmetered.push_back(Words(host.wanted() ? Reason::HostNotAlone : Reason::HostAsAsked));
     return {};
@@ -234,16 +234,16 @@ void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit*
   if (host.wanted()) metering = {kCycleMeters, kCycleMeters, &changes, host.records(), false, &spans, false};
   (*world)->Run(lifecycle, faults::Plan(), Stacks::All, cycles, metering, &trace);
   if (!trace.opened || !trace.prepared) {
-    audit->message = trace.opened ? "preparing the case failed" : "the simulated driver got no address space (limit on virtual memory?)";
+    audit->message = Words({trace.opened ? Detail::NotPrepared : Detail::NoAddressSpace});
     return;
   }
   if (trace.first_failed != 0) {
-    audit->message = "without any fault " + Words(trace.failed.FirstFailure()) + " in cycle " + std::to_string(trace.first_failed);
+    audit->message = Words(FailedWithoutFault(trace, {{Detail::InCycle, {std::to_string(trace.first_failed)}}}));
     return;
   }
   const faults::JournalView journal = (*world)->Journal();
   if ((journal.header().flags.load() & faults::kRecordsDropped) != 0) {
-    audit->message = "the cycles make more driver calls than the journal has room for";
+    audit->message = Words({Detail::CyclesTooLong});
     return;
   }
   Observation run = Observed(journal);
@@ -259,7 +259,7 @@ void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit*
   } else if (host.records() != nullptr && MayGrow(*host.records(), spans, options.warm_up)) {
     places = GrownByPlace(lifecycle, options, host.sees_blocks() && found.open.empty(), host.records());
   }
-  const std::string certificate = AddHost(host, changes, places, options, &found, audit);
+  const Details certificate = AddHost(host, changes, places, options, &found, audit);
   ConfirmHost(lifecycle, options, host, &found, audit);
   SiteTexts* const sites = SitesOfThread();
   std::vector<TrialFindingText> texts = Texts(CompareViolations(nullptr, run.evidence()), journal, sites);
@@ -285,7 +285,7 @@ void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit*
   } else if (audit->findings.empty()) {
     audit->outcome = AuditOutcome::Clean;
     audit->message = Words({Detail::NothingGrew, {std::to_string(cycles)}});
-    if (!certificate.empty()) words::Add({Detail::WouldBeSeen, {certificate}}, &audit->message);
+    for (const words::DetailPart& part : certificate) words::Add(part, &audit->message);
   } else {
     audit->outcome = AuditOutcome::Findings;
   }

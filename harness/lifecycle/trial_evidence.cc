@@ -33,6 +33,13 @@ Recovery RecoveryOf(const Lifecycle& lifecycle, std::span<const faults::Fault> f
 
 }  // namespace
 
+Details FailedWithoutFault(const TrialTrace& trace, const Details& where) {
+  Details why = {{Detail::WithoutFault}};
+  for (words::DetailPart& part : trace.failed.FirstFailure()) why.push_back(std::move(part));
+  why.insert(why.end(), where.begin(), where.end());
+  return why;
+}
+
 Observation ObserveCycle(const faults::JournalView& journal, const TrialTrace& trace, const Ending& ending) {
   const CycleTrace& cycle = trace.cycle[0];
   // For a process that died the last calls are evidence, whichever cycle they belong to.
@@ -53,7 +60,7 @@ Observation Observe(const Lifecycle& lifecycle, std::span<const faults::Fault> f
   const bool second = trace.cycle[0].finished;
   if (DeathOf(ending) != Verdict::Pass) {
     seen.ending.step = trace.cycle[second ? 1 : 0].RunningAt(~std::uint64_t{0});
-    if (second) seen.ending.step += " of the clean cycle afterwards";
+    if (second) seen.ending.step = Words({Detail::OfCleanCycle, {seen.ending.step}});
     seen.steps = trace.cycle[0];
     return seen;
   }

@@ -63,6 +63,9 @@ struct TrialTrace {
   CycleTrace failed;              // the trace of that cycle
 };
 
+// Why a lifecycle whose steps fail without any fault is not audited. `where` names the cycle, unless that is clear.
+Details FailedWithoutFault(const TrialTrace& trace, const Details& where);
+
 // Makes evidence for the judge from one trial of a lifecycle, or settles the trial at once when nothing is wrong.
 //
 // Most trials unwind cleanly, and a call stack costs several times the call. So a trial runs without stacks first. It is settled when

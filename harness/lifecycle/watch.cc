@@ -63,6 +63,8 @@ struct Standing {
   friend bool operator==(const Standing&, const Standing&) = default;
 };
 
+words::DetailPart TooMany(const std::string& who, std::size_t room) { return {harness::Detail::MoreThanRoom, {who, std::to_string(room)}}; }
+
 }  // namespace
 
 struct Watch::Impl {
@@ -224,12 +226,12 @@ Audit Watch::End(const std::string& name) {
   impl_->Judge(ended, before, *after, &audit);
   impl_->HandDown(std::move(records), name, before, *after);
 
-  const std::string room = " made more records of driver calls than there is room for (" + std::to_string(impl_->most_records) + "): ";
   if (ended.dropped != 0) {
     impl_->spans.back().overrun = name;
-    audit.message = "it" + room + std::to_string(ended.dropped) + " were dropped, and what it leaves cannot be told";
+    audit.message = harness::Words(
+        harness::Details{TooMany("it", impl_->most_records), {harness::Detail::DroppedUntold, {std::to_string(ended.dropped)}}});
   } else if (!ended.overrun.empty() && !audit.findings.empty()) {
-    audit.message = ended.overrun + room + "what is left outside of it cannot be told";
+    audit.message = harness::Words(harness::Details{TooMany(ended.overrun, impl_->most_records), {harness::Detail::OutsideUntold}});
   }
   if (!audit.message.empty()) {
     audit.outcome = AuditOutcome::Error;

@@ -46,6 +46,8 @@ class [[nodiscard]] Status {
   Exit exit() const noexcept { return exit_; }
   const std::string& message() const noexcept { return message_; }
   const std::string& flag() const noexcept { return flag_; }  // empty: the error is not about one option
+  // The message behind the flag.
+  std::string_view text() const noexcept { return std::string_view(message_).substr(flag_.empty() ? 0 : flag_.size() + 2); }
   // Lines for the terminal after the message, such as output of the program. Empty, or each line ends in a line feed.
   const std::string& detail() const noexcept { return detail_; }
   Status With(std::string detail) const {

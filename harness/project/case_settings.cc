@@ -252,7 +252,7 @@ Status AtItsPlace(const ProjectCase& one, const Status& status) {
     return {status.exit(), one.place + ": case " + one.name + ": " + status.message()};
   }
   const std::string& from = one.from.at(row->Key());
-  return {status.exit(), from + ": " + row->Key() + status.message().substr(status.flag().size())};
+  return {status.exit(), from + ": " + row->Key() + ": " + std::string(status.text())};
 }
 
 std::string CountsOf(const ProjectCase& one) {

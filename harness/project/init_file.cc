@@ -21,7 +21,8 @@ std::string Of(std::uint64_t count, const char* word, const char* plural) {
 }
 
 std::string WhatWasSeen(const ProgramSeen& seen) {
-  std::string text = Seen("driver", (seen.driver == "sim" ? "simulated" : "genuine") + (seen.why.empty() ? "" : ": " + seen.why));
+  std::string text = Seen(
+      "driver", std::string(seen.driver == DriverChoice::Simulated ? "simulated" : "genuine") + (seen.why.empty() ? "" : ": " + seen.why));
   text += Seen("calls", Of(seen.calls, "driver call", "driver calls") + " by " + Of(seen.threads, "thread", "threads") + " of " +
                             Of(seen.processes, "process", "processes"));
   text += Seen("order",
@@ -79,7 +80,7 @@ std::string InitFile(const ProjectCase& one, const ProgramSeen& seen, const std:
       Line("command = [" + command + "]", "");
   const std::string directory = DirectoryOf(one, folder, here);
   if (!directory.empty()) text += Line("directory = " + TomlString(directory), "");
-  text += Line("driver = " + TomlString(seen.driver), "auto: the genuine driver where there is a GPU");
+  text += Line("driver = " + TomlString(Name(seen.driver)), "auto: the genuine driver where there is a GPU");
   const bool takes_count = TakesCount(one.options.program);
   const bool cycles_given = one.from.contains("cycles");
   if (!cycles_given && (takes_count || seen.cycles > 1)) {

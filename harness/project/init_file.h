@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/process/program.h"
 #include "harness/project/case_settings.h"
 
 namespace cuaudit::harness {
@@ -21,8 +22,8 @@ struct HostSeen {
 
 // What the runs showed.
 struct ProgramSeen {
-  std::string driver;  // "sim" or "real"
-  std::string why;     // why this one, when nobody chose it
+  DriverChoice driver = DriverChoice::Simulated;
+  std::string why;  // why this one, when nobody chose it
   std::uint64_t calls = 0;
   std::uint64_t threads = 0;    // that call the driver
   std::uint64_t processes = 0;  // the same

@@ -71,19 +71,15 @@ enum class Reason : std::uint8_t {
 };
 
 enum class Change : std::uint8_t {
-#define CUAUDIT_TAKEN(...)
 #define CUAUDIT_CHANGE(name, ...) name,
 #include "reports/words/comparison.def"
 #undef CUAUDIT_CHANGE
-#undef CUAUDIT_TAKEN
 };
 
 enum class Taken : std::uint8_t {
-#define CUAUDIT_CHANGE(...)
 #define CUAUDIT_TAKEN(name, ...) name,
-#include "reports/words/comparison.def"
+#include "reports/words/taken.def"
 #undef CUAUDIT_TAKEN
-#undef CUAUDIT_CHANGE
 };
 
 // What a trial ran in. Unknown: its runner has one way only.
@@ -162,22 +158,18 @@ struct ChangeRow {
   std::string_view name, title, explanation, advice;
 };
 inline constexpr ChangeRow kChanges[] = {
-#define CUAUDIT_TAKEN(...)
 #define CUAUDIT_CHANGE(name, id, title, explanation, advice) {id, title, explanation, advice},
 #include "reports/words/comparison.def"
 #undef CUAUDIT_CHANGE
-#undef CUAUDIT_TAKEN
 };
 
 struct TakenRow {
   std::string_view name, title;
 };
 inline constexpr TakenRow kTaken[] = {
-#define CUAUDIT_CHANGE(...)
 #define CUAUDIT_TAKEN(name, id, title) {id, title},
-#include "reports/words/comparison.def"
+#include "reports/words/taken.def"
 #undef CUAUDIT_TAKEN
-#undef CUAUDIT_CHANGE
 };
 
 struct NameRow {

@@ -22,15 +22,16 @@ struct Loss {
   const char* cycles;
 };
 
-constexpr Loss kLosses[] = {{"nothing", "", ""},
-                            {"block", " leak/host_heap/1", " growth/host_heap/10"},
-                            {"new", " leak/host_heap/1", " growth/host_heap/10"},
-                            {"library", " leak/dlopen_reference/1", " growth/dlopen_reference/10"},
-                            {"descriptor", " leak/file_descriptor/1", " growth/file_descriptor/10"},
-                            {"mutex", " leak/host_heap/1 leak/mutex/1", " growth/host_heap/10 growth/mutex/10"},
-                            {"freed", " mutex_freed/mutex/1", " mutex_freed/mutex/11"},
-                            {"locked", " mutex_freed/mutex/1 mutex_locked/mutex/1", " mutex_freed/mutex/11 mutex_locked/mutex/11"},
-                            {"thread", " leak/thread/1", " growth/thread/10"}};
+constexpr Loss kLosses[] = {
+    {"nothing", "", ""},
+    {"block", " leak/host_heap/1", " growth/host_heap/10"},
+    {"new", " leak/host_heap/1", " growth/host_heap/10"},
+    {"library", " leak/dlopen_reference/1", " growth/dlopen_reference/10"},
+    {"descriptor", " leak/file_descriptor/1", " growth/file_descriptor/10"},
+    {"mutex", " leak/host_heap/1 leak/mutex/1", " growth/host_heap/10 growth/mutex/10"},
+    {"freed", " mutex_freed/mutex/1", " growth/mutex/10 mutex_freed/mutex/11"},
+    {"locked", " mutex_freed/mutex/1 mutex_locked/mutex/1", " growth/mutex/10 mutex_freed/mutex/11 mutex_locked/mutex/11"},
+    {"thread", " leak/thread/1", " growth/thread/10"}};
 
 std::string Sorted(const std::string& line) {
   std::vector<std::string> words;

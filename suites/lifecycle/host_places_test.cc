@@ -82,11 +82,15 @@ std::vector<Loss> Losses() {
   return {
       {"sixteen_bytes", [] { TheLost().Block(16); }, {"leak host_heap 1"}, {"growth host_heap 10"}, "Block"},
       {"a_mutex", [] { TheLost().Mutex(); }, {"leak mutex 1"}, {"growth mutex 10"}, "Mutex"},
-      {"a_freed_mutex", [] { std::free(NewMutex(false)); }, {"mutex_freed mutex 1"}, {"mutex_freed mutex 11"}, "host_places_test.cc"},
+      {"a_freed_mutex",
+       [] { std::free(NewMutex(false)); },
+       {"mutex_freed mutex 1"},
+       {"growth mutex 10", "mutex_freed mutex 11"},
+       "host_places_test.cc"},
       {"a_locked_mutex",
        [] { std::free(NewMutex(true)); },
        {"mutex_freed mutex 1", "mutex_locked mutex 1"},
-       {"mutex_freed mutex 11", "mutex_locked mutex 11"},
+       {"growth mutex 10", "mutex_freed mutex 11", "mutex_locked mutex 11"},
        "host_places_test.cc"},
       {"destroyed_while_locked",
        [] {

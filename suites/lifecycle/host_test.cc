@@ -263,6 +263,10 @@ TEST(Host, OfTwoAuditsAtOnceIsNotMetered) {
   const Audit outer = RunCycles(lifecycle, {.cycles = 2});
   EXPECT_THAT(inner.unmetered, ElementsAre(StartsWith("the host: another audit")));
   EXPECT_THAT(outer.unmetered, ElementsAre(StartsWith("the host: another audit")));
+  (void)RunCycles(WithAnEvent(
+                      "outer", [] {}, [&] { std::thread([&] { inner = Sweep(other); }).join(); }),
+                  {.cycles = 1});
+  EXPECT_THAT(inner.unmetered, ElementsAre(StartsWith("the host: another audit")));
 }
 
 // Without the drop-in it is not known which bytes the function will free.

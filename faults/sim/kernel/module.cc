@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "faults/sim/memory/memory.h"
+#include "faults/sim/memory/pool.h"
 
 namespace cuaudit::sim {
 

@@ -3,6 +3,7 @@
 #include "faults/sim/memory/array.h"
 
 #include "faults/sim/memory/memory.h"
+#include "faults/sim/memory/pool.h"
 
 namespace cuaudit::sim {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// memory.h: allocates and frees memory of every kind, charges each device's budget, and keeps the settings of managed memory.
+// memory.h: allocates memory of every kind (pool.h frees it), charges each device's budget, and keeps the settings of managed memory.
 //
 //   Owns      nothing; a range belongs to its context, or to the world where the driver says so.
 //   Threads   the caller holds the world's lock.
@@ -22,15 +22,6 @@ Range* TakeElsewhere(World& world, Context* context, std::uint64_t bytes, Kind k
 // Adopt adds a range to its owner's list and to the world's tree; Forget removes it.
 void Adopt(World& world, Range* range, Context* owner) noexcept;
 void Forget(World& world, Range* range) noexcept;
-
-// Frees memory of every kind, and what is bound to it: shares, advice, pools, imports, mappings.
-void GiveBack(World& world, Range* range) noexcept;
-// A stream has reached a queued stream-ordered free.
-void FinishFree(World& world, CUdeviceptr address, std::uint64_t allocation = 0) noexcept;
-void FreeArray(World& world, Array* array) noexcept;
-void FreeMipmappedArray(World& world, MipmappedArray* array) noexcept;
-void ForgetExternal(World& world, Range* range) noexcept;
-void FreeExternal(World& world, External* external) noexcept;
 
 // Device memory is charged in chunks of 2 MiB. Small blocks share a chunk, and one live block keeps the whole chunk charged, so a
 // device may refuse an allocation that the sum of its free bytes could hold.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// pool.h: memory pools of every place and kind, pools of another process, and the memory that graphs own.
+// pool.h: memory pools of every place and kind, pools of another process, the memory that graphs own, and the end of memory of every kind.
 //
 //   Owns      nothing; a pool belongs to the world. Each place has a default pool, made when it is first used.
 //   Threads   the caller holds the world's lock.
@@ -79,5 +79,14 @@ bool ReserveGraphMemory(World& world, int ordinal, std::uint64_t used) noexcept;
 void TrimGraphMemory(World& world, int device) noexcept;
 // A free of a live range has been reached. `all`: the range ends whatever is still queued.
 void ReleaseGraphRange(World& world, Range* range, bool all) noexcept;
+
+// Frees memory of every kind, of a pool or not, and what is bound to it: shares, advice, pools, imports, mappings.
+void GiveBack(World& world, Range* range) noexcept;
+// A stream has reached a queued stream-ordered free.
+void FinishFree(World& world, CUdeviceptr address, std::uint64_t allocation = 0) noexcept;
+void FreeArray(World& world, Array* array) noexcept;
+void FreeMipmappedArray(World& world, MipmappedArray* array) noexcept;
+void ForgetExternal(World& world, Range* range) noexcept;
+void FreeExternal(World& world, External* external) noexcept;
 
 }  // namespace cuaudit::sim

@@ -4,6 +4,7 @@
 #include "faults/sim/graph/node.h"
 #include "faults/sim/kernel/launch.h"
 #include "faults/sim/memory/memory.h"
+#include "faults/sim/memory/pool.h"
 #include "faults/sim/operation/value_work.h"
 #include "faults/sim/oracle/oracle.h"
 #include "faults/sim/order/clock.h"

@@ -325,7 +325,7 @@ std::optional<report::Fault> FaultText(const std::string& text, const report::Ac
   const faults::HostFaultRow* const host = faults::HostFaultOf(parsed.base);
   fault.call = std::string(host != nullptr ? host->name : driver::Name(parsed.base));
   fault.occurrence = parsed.occurrence;
-  fault.how = host != nullptr ? std::string(host->option) : canonical.substr(canonical.find(',') + 1);
+  fault.how = host != nullptr ? std::string(host->option) : std::string(faults::WordsOf(canonical).how);
   fault.code = std::string(host != nullptr ? host->code : driver::ShortResultName(parsed.code));
   fault.text = canonical;
   fault.stack = site.stack;

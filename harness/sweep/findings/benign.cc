@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "faults/driver/call_id.h"
+#include "faults/plan/fault.h"
 #include "harness/ledger/rules.h"
 #include "harness/sweep/plan/make_plan.h"
 
@@ -17,7 +18,7 @@ enum class Covers : std::uint8_t { No, Yes, Unknown };
 // Whether a declaration covers the fault `text` when it hits at `site`. Unknown: it names a function, and the site has no call stack.
 Covers CoversFault(const Benign& benign, const std::string& text, const report::Acquired& site) {
   if (site.call != benign.call) return Covers::No;
-  if (benign.occurrence != 0 && !text.starts_with(benign.call + "#" + std::to_string(benign.occurrence) + "=")) return Covers::No;
+  if (benign.occurrence != 0 && faults::WordsOf(text).where != "#" + std::to_string(benign.occurrence)) return Covers::No;
   if (benign.function.empty()) return Covers::Yes;
   if (site.stack.empty()) return Covers::Unknown;
   const bool called = std::any_of(site.stack.begin(), site.stack.end(), [&](const report::Frame& frame) {

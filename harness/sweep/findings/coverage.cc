@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "faults/driver/effects.h"
+#include "faults/plan/fault.h"
 #include "harness/defect/blame.h"
 #include "harness/defect/defects.h"
 #include "harness/sweep/plan/plan_file.h"
@@ -74,12 +75,11 @@ std::vector<Novelty> TriedBefore::Compare(const std::vector<report::Acquired>& p
 }
 
 CoverageTable::Row& CoverageTable::RowOf(const WayToFail& way) {
-  const std::size_t equals = way.fault.find('=', way.fault.find('#'));  // not the '=' in '@site='
-  const std::size_t comma = way.fault.find(',', equals);
+  const faults::FaultWords fault = faults::WordsOf(way.fault);
   Row row;
-  row.call = CallInText(way.fault);
-  row.code = way.fault.substr(equals + 1, comma - equals - 1);
-  row.how = way.fault.substr(comma + 1);
+  row.call = fault.call;
+  row.code = fault.code;
+  row.how = fault.how;
   row.site = way.site;
   row.phase = way.phase;
   row.unwinding = way.unwinding;

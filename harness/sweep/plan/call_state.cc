@@ -14,7 +14,7 @@
 #include "faults/driver/call_id.h"
 #include "harness/sweep/plan/plan_file.h"
 #include "harness/verdict/evidence/site_keys.h"
-#include "harness/verdict/host/interpreters.h"
+#include "harness/verdict/host/driver_owned.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -107,7 +107,7 @@ bool IsChosen(const PlanOptions& options, const std::string& fault) {
   return options.calls.empty() || std::find(options.calls.begin(), options.calls.end(), CallInText(fault)) != options.calls.end();
 }
 
-std::string CallInText(const std::string& fault) { return fault.substr(0, fault.find_first_of("@#")); }
+std::string CallInText(const std::string& fault) { return std::string(faults::WordsOf(fault).call); }
 
 namespace {
 
@@ -241,7 +241,8 @@ std::string TextOf(const faults::Fault& fault) {
 }
 
 std::uint64_t WayAt(const std::string& fault, std::uint64_t where) {
-  return HashText(fault.substr(fault.find('=', fault.find('#'))), HashNumber(where, kHashSeed));
+  const faults::FaultWords words = faults::WordsOf(fault);
+  return HashText(words.how, HashText(words.code, HashNumber(where, kHashSeed)));
 }
 
 namespace {

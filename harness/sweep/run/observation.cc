@@ -112,15 +112,14 @@ Status CheckExercised(const Subject& subject, const Observation& run) {
   if (!run.ledger.facts.calls.empty()) {
     // Host probes that nobody asked for may be missing; the report says so.
     if (subject.launch.host_probes != HostProbes::Heap || run.ledger.host_unseen == 0) return {};
-    return Status::NotExercised(
-        name + ": the host probes (--host) never came up in a process that called the driver: " + "libcuaudit_host.so was not loaded");
+    return Status::NotExercised(name + ": " + Words({Detail::ProbesNotUp}));
   }
-  if (run.entered()) return Status::NotExercised(name + ": the program never called the CUDA driver");
-  const char* const why = subject.program.is_static ? " (it is statically linked)" : "";
-  return Status::NotExercised(name + ": the drop-in library never entered the program" + why);
+  Details why = {{run.entered() ? Detail::DriverNotCalled : Detail::NotEntered}};
+  if (!run.entered() && subject.program.is_static) why.push_back({Detail::LinkedStatically});
+  return Status::NotExercised(name + ": " + Words(why));
 }
 
-std::string LastFailure(const Observation& run) {
+Details LastFailure(const Observation& run) {
   // Many programs probe: the first calls that fail tell least.
   const faults::Record* last = nullptr;
   std::size_t failed = 0;
@@ -134,24 +133,23 @@ std::string LastFailure(const Observation& run) {
   const Site site = SiteOf(*last);
   SiteTexts texts;
   const PlaceText& place = texts.Text(run.journal, site, SiteKey(run.journal, site));
-  std::string text =
-      failed == 1 ? "the only driver call that failed was " : "the last of " + std::to_string(failed) + " driver calls that failed was ";
-  text += place->call + "=";
-  text += driver::ShortResultName(static_cast<CUresult>(last->result));
-  if (const std::string at = report::DescribeOrigin(place->stack); !at.empty()) text += " at " + at;
-  return text;
+  const std::string code(driver::ShortResultName(static_cast<CUresult>(last->result)));
+  Details failure = {failed == 1 ? words::DetailPart{Detail::OnlyFailure, {place->call, code}}
+                                 : words::DetailPart{Detail::LastFailure, {std::to_string(failed), place->call, code}}};
+  if (const std::string at = report::DescribeOrigin(place->stack); !at.empty()) failure.push_back({Detail::AtPlace, {at}});
+  return failure;
 }
 
 Status CheckFaultFree(const Subject& subject, const Observation& run) {
   const bool as_expected = !run.ending.timed_out && run.ending.signal == 0 && run.ending.exit_status == subject.expected_exit;
   const bool forbidden = run.ending.signal == SIGSYS && subject.launch.host_probes != HostProbes::None;
-  const char* const sandbox = forbidden ? "; a sandbox of its own may forbid what the host probes do: try --no-host" : "";
   if (!as_expected && run.journal.header().refused_runtime[0] == '\0') {
-    const std::string failed = LastFailure(run);
-    return {Exit::Environment, ShellQuote(subject.command.front()) + ": without any fault the program " +
-                                   Describe(run.ending, subject.deadline_ms) + ", expected exit status " +
-                                   std::to_string(subject.expected_exit) + " (--expect-exit); its standard input was empty" + sandbox +
-                                   (failed.empty() ? "" : "; " + failed)};
+    Details why = {{Detail::WithoutFault},
+                   {Detail::EndedOtherwise, {Describe(run.ending, subject.deadline_ms), std::to_string(subject.expected_exit)}},
+                   {Detail::InputWasEmpty}};
+    if (forbidden) why.push_back({Detail::SandboxForbids});
+    for (words::DetailPart& part : LastFailure(run)) why.push_back(std::move(part));
+    return {Exit::Environment, ShellQuote(subject.command.front()) + ": " + Words(why)};
   }
   return CheckExercised(subject, run);
 }

@@ -90,7 +90,7 @@ std::string Describe(const Ending& ending, std::uint64_t deadline_ms);
 Status CheckFaultFree(const Subject& subject, const Observation& run);
 
 // "the last of 3 driver calls that failed was cuMemAlloc=OUT_OF_MEMORY at open_pool pool.c:12". Empty when none did.
-std::string LastFailure(const Observation& run);
+Details LastFailure(const Observation& run);
 
 // An error when the run never called the driver, its journal was too small, or host probes that were asked for never started.
 Status CheckExercised(const Subject& subject, const Observation& run);

@@ -131,7 +131,7 @@ void AddRun(Observation run, SiteTexts* sites, Rehearsal* rehearsal) {
   const std::size_t apart = CallsApart(rehearsal->run.evidence(), run.evidence());
   if (!rehearsal->drifting && (!same_work || apart != 0)) {
     rehearsal->drifting = true;
-    rehearsal->drift = FirstDifference(rehearsal->run.evidence(), run.evidence());
+    rehearsal->drift = {FirstDifference(rehearsal->run.evidence(), run.evidence())};
   }
   rehearsal->not_compared = std::max(rehearsal->not_compared, apart);
   rehearsal->same_work = rehearsal->same_work && same_work;

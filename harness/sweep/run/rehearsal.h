@@ -33,7 +33,7 @@ struct Rehearsal {
   bool threaded = false;            // several threads or processes make calls
   bool drifting = false;            // two runs differ, if only in the order in which threads take turns
   bool same_work = true;            // each thread did the same in all runs
-  words::DetailPart drift;          // "call 12: cuMemAlloc, then cuStreamCreate"
+  Details drift;                    // "call 12: cuMemAlloc, then cuStreamCreate"; empty: no two runs differed
   std::size_t not_compared = 0;     // number of calls from the first one that differs between two runs; of the longer rest
   // Only for a lifecycle in C++, whose requests to the host are counted and not recorded.
   struct HostTurns {

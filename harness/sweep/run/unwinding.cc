@@ -68,7 +68,7 @@ std::uint64_t OriginOf(std::span<const std::string> faults, const FirstFaults& f
     if (faults::ParseFault(text, &fault).expected != nullptr) continue;
     const std::uint32_t turn = lines || fault.follows ? 0 : first.TurnOf(fault);
     hash = HashNumber(turn != 0 ? turn : AddressOf(fault), HashNumber(turn != 0 ? 1 : 2, hash));
-    hash = HashText(text.substr(text.find(',')), hash);
+    hash = HashText(faults::WordsOf(text).how, hash);
   }
   return hash;
 }
@@ -79,7 +79,7 @@ UnwindingShape ShapeInCycle(const Evidence& trial, std::span<const std::string> 
   std::erase_if(calls, [cycle](const CallState* call) { return call->record->cycle != cycle; });
   UnwindingShape shape = ShapeOf(trial, calls, lost);
   if (shape.shape == 0) return shape;
-  for (const std::string& text : faults) shape.shape = HashText(text.substr(text.find(',')), shape.shape);
+  for (const std::string& text : faults) shape.shape = HashText(faults::WordsOf(text).how, shape.shape);
   return shape;
 }
 

@@ -2,16 +2,22 @@
 #include "harness/verdict/host/driver_owned.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "harness/verdict/host/interpreters.h"
-
 namespace cuaudit::harness {
 namespace {
+
+// Interpreters by file name, up to the first character that is no letter or underscore.
+constexpr std::string_view kInterpreters[] = {
+    "python",  "libpython", "pypy",   "libpypy",      "node",        "libnode",    "java", "libjvm",   "ruby",   "libruby", "perl",
+    "libperl", "lua",       "liblua", "luajit",       "libluajit",   "julia",      "php",  "libjulia", "libphp", "mono",    "dotnet",
+    "guile",   "tclsh",     "libtcl", "liboctinterp", "libmonosgen", "libcoreclr", "libR", "libguile", "Rscript"};
 
 enum class Owner : std::uint8_t { Unknown, Driver, Interpreter, PythonFunction, Program };
 
@@ -73,6 +79,13 @@ class Owners {
 };
 
 }  // namespace
+
+bool IsInterpreter(std::string_view path) noexcept {
+  const std::string_view name = path.substr(path.find_last_of('/') + 1);
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  const std::string_view word = name.substr(0, static_cast<std::size_t>(std::find_if_not(name.begin(), name.end(), letter) - name.begin()));
+  return std::find(std::begin(kInterpreters), std::end(kInterpreters), word) != std::end(kInterpreters);
+}
 
 bool OnlyShowsHost(const faults::JournalView& journal) { return (journal.header().flags.load() & faults::kHeapLeftOut) != 0; }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "faults/journal/journal_view.h"
 #include "harness/ledger/ledger.h"
@@ -25,5 +26,9 @@ bool OnlyShowsHost(const faults::JournalView& journal);
 
 // True when a frame of the driver is in the stack: the driver called back into the program, for example into a destructor.
 bool CalledByDriver(const faults::JournalView& journal, std::uint32_t stack);
+
+// Interpreters are known by the names of their files. The lines of a program that one interprets do not show in its call stacks, but those
+// of CPython do (faults/python).
+bool IsInterpreter(std::string_view path) noexcept;
 
 }  // namespace cuaudit::harness

@@ -235,6 +235,9 @@ class Test:
             self.expect(f"the kit {way}", status == 0 and "runs CUAUDIT_CASE=" in err, f"{status} {out}{err}")
         status, out, err = self.run(self.tool, "reduce", defect["fingerprint"], "kept_lifecycle", "--kit", "of_kept", "--cuda", self.cuda)
         self.expect("the kit of the kept lifecycle", status == 0 and "runs" not in err, f"{status} {out}{err}")
+        status, out, err = self.run(self.tool, "explain", "kept_lifecycle/run-1.journal")
+        self.expect("explain says what the lifecycle did", status == 0 and all(text in out for text in (
+            "driver    simulated\n", "cuEventCreate(-> 0x0, 0x0) = OUT_OF_MEMORY [injected by fault 1]", "Loses::Init")), f"{status} {out}{err}")
         for way in ("of_test", "kept", "of_kept"):
             text = (self.directory / way / "reducer.c").read_text() if (self.directory / way).exists() else ""
             self.expect(f"{way} has its calls and its place", "cuStreamCreate(" in text and "cuEventCreate(" in text and "Loses::Init" in text, text)

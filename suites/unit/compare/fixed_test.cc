@@ -73,6 +73,15 @@ TEST(Fixed, AReplayLooksForWhatItsOwnFaultsShow) {
   EXPECT_EQ(Fate(BaseOf(before), no_fault), kNotTried);
 }
 
+TEST(Fixed, AReplayOfABurstIsKnownByAllItsWords) {
+  report::Run run = Replay({Leak()}, "cuEventCreate#1=OUT_OF_MEMORY,refuse,burst=3", "cuEventCreate", "open_device");
+  run.findings[0].fault->how = "refuse,burst=3";
+  FindDefects(&run);
+  const auto head = [](const std::string& text) { return AuditOf({Replay({}, text, "cuEventCreate", "open_device")}); };
+  EXPECT_EQ(Fate(BaseOf(AuditOf({run})), head(run.faults[0].text)), "fixed");
+  EXPECT_NE(Fate(BaseOf(AuditOf({run})), head("cuEventCreate#1=OUT_OF_MEMORY,refuse")), "fixed");
+}
+
 TEST(Fixed, AReplayOfTwoFaultsNeedsBoth) {
   report::Run run = Replay({Leak()}, "cuEventCreate#1=OUT_OF_MEMORY,refuse", "cuEventCreate", "open_device");
   const std::string second = "cuStreamSynchronize#+1=ILLEGAL_ADDRESS,refuse";

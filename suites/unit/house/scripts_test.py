@@ -111,6 +111,13 @@ class Layering(unittest.TestCase):
         self.named({"faults/probes/planted.h": '#include "faults/plan/plan.h"\n'} | self.with_row("faults/probes", "faults/plan"),
                    "faults/probes: sees faults/plan, whose row is not above")
 
+    def test_files_of_one_folder_in_a_circle(self):
+        # A source file includes for its header, too.
+        plants = {"faults/plan/one.h": '#include "faults/plan/two.h"\n', "faults/plan/two.h": ""}
+        self.named(plants)
+        self.named(plants | {"faults/plan/two.cc": '#include "faults/plan/two.h"\n#include "faults/plan/one.h"\n'},
+                   "circle: faults/plan/one -> faults/plan/two -> faults/plan/one", "faults/plan/two.cc: in no target")
+
     def test_folders_and_rows_belong_together(self):
         self.named({"faults/planted/planted.h": ""}, "faults/planted: has no row")
         self.named({"scripts/layers.txt": f"{self.rows}\nfaults/planted:\n"}, "faults/planted: has a row and no source file")

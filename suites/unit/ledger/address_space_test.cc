@@ -9,8 +9,6 @@
 #include <random>
 #include <vector>
 
-#include "harness/ledger/host_mappings.h"
-
 namespace cuaudit::harness::address_space_test {
 namespace {
 

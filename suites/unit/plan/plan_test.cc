@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "faults/driver/effects.h"
@@ -63,6 +64,21 @@ TEST(FaultText, ASiteRoundTripsWithAndWithoutPhase) {
     EXPECT_EQ(fault.follows, std::string_view(text).find('+') != std::string_view::npos);
     EXPECT_EQ(Format(fault), text);
   }
+}
+
+TEST(FaultText, IsTakenApartInWords) {
+  const auto words = [](std::string_view text) {
+    const FaultWords of = WordsOf(text);
+    return std::vector<std::string_view>{of.call, of.where, of.code, of.how};
+  };
+  using Words = std::vector<std::string_view>;
+  EXPECT_EQ(words("cuMemAlloc#2=OUT_OF_MEMORY,refuse"), (Words{"cuMemAlloc", "#2", "OUT_OF_MEMORY", "refuse"}));
+  EXPECT_EQ(words("cuMemAlloc@site=8c1f0be3a5d29e47#+1=OUT_OF_MEMORY,refuse,burst=3"),
+            (Words{"cuMemAlloc", "@site=8c1f0be3a5d29e47#+1", "OUT_OF_MEMORY", "refuse,burst=3"}));
+  EXPECT_EQ(words("cuMemAlloc#2@init=OUT_OF_MEMORY"), (Words{"cuMemAlloc", "#2@init", "OUT_OF_MEMORY", ""}));
+  EXPECT_EQ(words("malloc#3=host_oom"), (Words{"malloc", "#3", "host_oom", ""}));
+  EXPECT_EQ(words("cuMemAlloc#2"), (Words{"cuMemAlloc", "#2", "", ""}));
+  EXPECT_EQ(words(""), (Words{"", "", "", ""}));
 }
 
 TEST(FaultText, ASiteIsSixteenLowerCaseDigitsAndNeverZero) {

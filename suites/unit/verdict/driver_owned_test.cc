@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/verdict/host/interpreters.h"
 #include "suites/support/journal_image.h"
 
 namespace cuaudit::testing::driver_owned_test {

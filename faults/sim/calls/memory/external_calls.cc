@@ -7,6 +7,7 @@
 #include "faults/sim/memory/array.h"
 #include "faults/sim/memory/memory.h"
 #include "faults/sim/memory/physical.h"
+#include "faults/sim/memory/pool.h"
 #include "faults/sim/memory/share.h"
 #include "faults/sim/order/lifetime.h"
 #include "faults/sim/stream/schedule.h"

@@ -5,6 +5,7 @@
 #include "faults/sim/memory/array.h"
 #include "faults/sim/memory/memory.h"
 #include "faults/sim/memory/physical.h"
+#include "faults/sim/memory/pool.h"
 #include "faults/sim/order/lifetime.h"
 #include "faults/sim/stream/schedule.h"
 #include "faults/sim/stream/stream.h"

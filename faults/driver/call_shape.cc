@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
-#include "faults/driver/shape.h"
-
 #include "faults/driver/call_shape.h"
+
+#include "faults/driver/shape.h"
 
 namespace cuaudit::driver {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "harness/options/options.h"
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
@@ -11,6 +9,7 @@
 #include <utility>
 
 #include "harness/options/option_rows.h"
+#include "harness/options/options.h"
 #include "harness/process/files.h"
 
 namespace cuaudit::harness {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "harness/ledger/ledger.h"
+#include "harness/ledger/folding.h"
 
 #include <algorithm>
 #include <set>
 #include <tuple>
 #include <utility>
 
-#include "harness/ledger/folding.h"
+#include "harness/ledger/ledger.h"
 #include "harness/ledger/rules.h"
 
 namespace cuaudit::harness {
