@@ -189,7 +189,8 @@ void AppendCycles(const Run& run, Page* page) {
   std::string growth;
   for (const auto& [kind, count] : run.per_cycle)
     growth += fmt::format("{}{} {}", growth.empty() ? "" : ", ", ForTerminal(kind), Number(count));
-  page->Line("  growth per cycle: {}", growth.empty() ? "none" : growth);
+  if (growth.empty()) growth = fmt::format("none; {} do not show what is lost more rarely", Plural(run.cycle_counts.back(), "cycle"));
+  page->Line("  growth per cycle: {}", growth);
   AppendMeters(run, page);
 }
 

@@ -38,6 +38,7 @@ constinit bool uses_genuine = false;
 constinit std::atomic<bool> fault_seen{false};
 constinit std::atomic<bool> exit_noted{false};
 constinit std::atomic<pid_t> own_pid{0};  // id of the process that owns this memory
+constinit std::atomic<pid_t> forking{0};  // id of the process that forks; a child may outlive its parent before it can ask
 constinit sim::World* simulated_world = nullptr;
 constinit std::atomic<bool> closes{false};
 pthread_once_t load_once = PTHREAD_ONCE_INIT;
@@ -228,12 +229,14 @@ void OpenDriver() noexcept {
   if (!uses_genuine) LoadKernels();
 }
 
+void BeforeFork() noexcept { forking.store(getpid(), std::memory_order_relaxed); }
+
 void AfterForkInChild() noexcept {
   exit_noted.store(false, std::memory_order_relaxed);
   own_pid.store(getpid(), std::memory_order_relaxed);
   WatchStopsInChild();
   forker.Leave();
-  gate.Note(ProcessEvent::Fork, static_cast<std::uint64_t>(getppid()));
+  gate.Note(ProcessEvent::Fork, static_cast<std::uint64_t>(forking.load(std::memory_order_relaxed)));
 }
 
 // At this time the gate has a journal but no driver; it can write process events.
@@ -242,7 +245,7 @@ __attribute__((constructor)) void OnLoad() {
   gate.Attach(journal.is_open() ? &journal : nullptr);
   own_pid.store(getpid(), std::memory_order_relaxed);
   gate.Note(ProcessEvent::Start, static_cast<std::uint64_t>(getppid()));
-  pthread_atfork(nullptr, nullptr, &AfterForkInChild);
+  pthread_atfork(&BeforeFork, nullptr, &AfterForkInChild);
   if (!journal.is_open()) return;
   at_quick_exit(&NoteExit<false>);
   if (SignalCallsAreOurs()) WatchStops(&journal, &stacks);

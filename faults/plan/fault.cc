@@ -20,9 +20,11 @@ constexpr HowRow kHows[] = {
     {"refuse", How::Refuse}, {"refuse+garbage", How::RefuseGarbage}, {"after", How::After}, {"persist", How::Persist},
     {"sticky", How::Sticky},
 };
-// A list of ways is separated by commas, so there "burst:3" is written instead.
+// A list of ways is separated by commas, so there "burst:3" is written instead. "burst" alone is the shortest one.
 constexpr std::string_view kBurst = "refuse,burst=";
 constexpr std::string_view kBurstWord = "burst:";
+constexpr std::string_view kBurstAlone = "burst";
+constexpr std::uint32_t kShortestBurst = 2;
 
 std::string_view NameOf(How how) noexcept {
   for (const HowRow& row : kHows) {
@@ -101,6 +103,11 @@ const char* ParseHow(std::string_view text, Fault* fault) noexcept {
       fault->how = row.how;
       return nullptr;
     }
+  }
+  if (text == kBurstAlone) {
+    fault->how = How::Burst;
+    fault->burst = kShortestBurst;
+    return nullptr;
   }
   for (const std::string_view burst : {kBurst, kBurstWord}) {
     if (text.size() < burst.size() || std::string_view(text.data(), burst.size()) != burst) continue;

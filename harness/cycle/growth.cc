@@ -69,15 +69,19 @@ class Counts {
   Span Between(std::size_t from, std::size_t to) const { return {cycles_[to] - cycles_[from], peaks_[to] - peaks_[from]}; }
 
   // True when the last two doublings added objects, and the last one was at least three quarters as fast as the one before. When less than
-  // one object a cycle is added, the last one may be one short: a leak in every tenth cycle does not divide evenly.
+  // one object a cycle is added, the last one may be one short: a leak in every tenth cycle does not divide evenly. Not so when the cycles
+  // before added more than the speed of the last doubling allows: such a count rises ever more slowly, as a logarithm does.
   bool GrowsOn() const {
     const std::size_t last = peaks_.size() - 1;
     const std::size_t half = HalfOf(cycles_, last);
     if (half == 0) return peaks_[last] > peaks_[last - 1];
     const Span late = Between(half, last);
-    const Span before = Between(HalfOf(cycles_, half), half);
+    const std::size_t begin = HalfOf(cycles_, half);
+    const Span before = Between(begin, half);
     if (late.gained == 0 || before.gained == 0) return false;
-    const std::uint64_t allowed = before.gained < before.cycles ? 1 : 0;
+    const Span early = Between(0, begin);
+    const bool steady = early.gained * late.cycles < (late.gained + 1) * early.cycles + late.cycles;
+    const std::uint64_t allowed = steady && before.gained < before.cycles ? 1 : 0;
     return 4 * (late.gained + allowed) * before.cycles >= 3 * before.gained * late.cycles;
   }
 

@@ -106,6 +106,7 @@ std::int64_t Account::Open(Object object, const faults::Record& record, HandleEn
     if (StaleAfterRelease(object.kind) && object.bytes != 0) blocks_.Forget(object.handle, object.bytes);
     if (object.bytes == 0) blocks_.ForgetDead(object.handle, 0);
   }
+  if (object.kind == Kind::HostHeap) ReuseUnderRegistrations(object);
   if (object.kind == Kind::HostHeap || object.kind == Kind::AddressReservation) {
     space_.Forget(object.handle, object.bytes);
     blocks_.ForgetDead(object.handle, std::max<std::uint64_t>(object.bytes, 1));
@@ -148,6 +149,7 @@ void Account::Close(std::int64_t index, State state, const Site& site) {
   object.released = site;
   if (HandleEntry* entry = Find(driver::FamilyOf(object.kind), object.handle)) Unlink(*entry, index);
   if (object.kind == Kind::Mapping) mappings_.erase(object.handle);
+  if (object.kind == Kind::HostRegistration) unfounded_.erase(object.handle);
   if (object.kind == Kind::Module || object.kind == Kind::Library) space_.CountDeath();
   if (StaleAfterRelease(object.kind)) {
     space_.Kill(object.handle, object.bytes, index);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <unordered_map>
 #include <vector>
 
@@ -101,6 +102,14 @@ class Account {
   // The descriptor was closed. When the driver had taken it over, a close by the program is a violation; a close seen by a census is not.
   void CheckTaken(std::uint64_t descriptor, const faults::Record& record, bool by_program);
 
+  // The program gave back the host memory [base, base + bytes). What is registered there stays registered, and the driver goes on with the
+  // pages that were there.
+  void FreeUnderRegistrations(std::uint64_t base, std::uint64_t bytes, const faults::Record& record);
+  // A call names the address, or registers [address, address + bytes) and is told that it is registered: a violation where the registration
+  // is of memory that is gone.
+  void CheckRegistered(std::uint64_t address, const faults::Record& record);
+  void CheckRegisteredAgain(std::uint64_t address, std::uint64_t bytes, const faults::Record& record);
+
   // The program's own pool hands out [address, address + bytes), or takes the block at `address` back.
   void HandOut(std::uint64_t address, std::uint64_t bytes, const faults::Record& record);
   void TakeBack(std::uint64_t address, const faults::Record& record);
@@ -171,6 +180,15 @@ class Account {
   AddressSpace space_;
   AddressSpace blocks_;  // blocks of the program's own pools
   Foundations foundations_;
+  struct Unfounded {
+    std::uint64_t end = 0;
+    std::int64_t object = -1;
+    Site freed;
+    bool reused = false;  // a part of the block was handed out again: the C library may have kept its pages
+  };
+  void ReuseUnderRegistrations(const Object& block);
+  void ViolateRegistration(const Unfounded& one, const faults::Record& record);
+  std::map<std::uint64_t, Unfounded> unfounded_;  // live registrations of host memory that is gone, by address
 };
 
 }  // namespace cuaudit::harness

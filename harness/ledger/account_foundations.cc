@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which object stands on which, and descriptors that the driver took over. This part of Account relates two objects to each other.
+#include <algorithm>
+
 #include "harness/ledger/account.h"
 
 namespace cuaudit::harness {
@@ -48,6 +50,44 @@ void Account::ViolateFoundation(const faults::Record& record, std::uint64_t hand
   const Object& gone = books_->object(index);
   books_->Violate(Rule::DestroyedUnderUser, gone.kind, record, handle, index);
   books_->ledger.violations.back().other = gone.released;
+}
+
+void Account::FreeUnderRegistrations(std::uint64_t base, std::uint64_t bytes, const faults::Record& record) {
+  const std::uint64_t end = base + bytes;
+  for (std::uint64_t from = base; from < end;) {
+    const std::int64_t index = space_.LiveObjectIn(from, end - from);
+    if (index < 0) return;
+    const Object& object = books_->object(index);
+    from = std::max(from, object.handle) + std::max<std::uint64_t>(object.bytes, 1);
+    // A program that could not end the registration has no other way than to go on.
+    if (object.kind != Kind::HostRegistration || object.state != State::Live) continue;
+    unfounded_[object.handle] = {object.handle + object.bytes, index, SiteOf(record)};
+  }
+}
+
+void Account::ReuseUnderRegistrations(const Object& block) {
+  for (auto& [address, one] : unfounded_) {
+    const bool of_heap = one.freed.call == static_cast<std::uint16_t>(faults::HostCall::Deallocate);
+    one.reused = one.reused || (of_heap && address < block.handle + block.bytes && block.handle < one.end);
+  }
+}
+
+void Account::CheckRegistered(std::uint64_t address, const faults::Record& record) {
+  auto at = unfounded_.upper_bound(address);
+  if (at == unfounded_.begin() || (--at)->second.end <= address || at->second.reused) return;
+  ViolateRegistration(at->second, record);
+}
+
+void Account::CheckRegisteredAgain(std::uint64_t address, std::uint64_t bytes, const faults::Record& record) {
+  for (const auto& [base, one] : unfounded_) {
+    if (base >= address + bytes || one.end <= address) continue;
+    return ViolateRegistration(one, record);
+  }
+}
+
+void Account::ViolateRegistration(const Unfounded& one, const faults::Record& record) {
+  books_->Violate(Rule::DestroyedUnderUser, Kind::HostRegistration, record, books_->object(one.object).handle, one.object);
+  books_->ledger.violations.back().other = one.freed;
 }
 
 void Account::TakeOver(std::uint64_t descriptor, const faults::Record& record) {

@@ -53,15 +53,19 @@ void ProcessFold::HostMap(Object object, const faults::Record& record) {
   object.kind = Kind::HostMapping;
   object.bytes = record.argument[1];
   const std::int64_t index = account_.Acquire(object, record);
-  for (const std::int64_t gone : host_mappings_.Map(object.handle, object.bytes, index)) {
-    account_.Close(gone, State::Released, SiteOf(record));
-  }
+  for (const std::int64_t gone : host_mappings_.Map(object.handle, object.bytes, index)) GiveBack(gone, record);
 }
 
 void ProcessFold::HostUnmap(const faults::Record& record) {
   for (const std::int64_t gone : host_mappings_.Unmap(record.argument[0], record.argument[1])) {
-    if (account_.books().object(gone).state == State::Live) account_.Close(gone, State::Released, SiteOf(record));
+    if (account_.books().object(gone).state == State::Live) GiveBack(gone, record);
   }
+}
+
+void ProcessFold::GiveBack(std::int64_t memory, const faults::Record& record) {
+  const Object& object = account_.books().object(memory);
+  account_.FreeUnderRegistrations(object.handle, object.bytes, record);
+  account_.Close(memory, State::Released, SiteOf(record));
 }
 
 // exec: the kernel takes back the host resources of the old image. Open descriptors survive, but which ones is not recorded.
@@ -92,10 +96,13 @@ void ProcessFold::Host(const faults::Record& record) {
       object.bytes = record.argument[1];
       if (!injected) account_.Acquire(object, record);
       break;
-    case HostCall::Deallocate:
-      if (record.end == 0 && account_.Find(Family::HostHeap, handle) == nullptr) died_in_free_ = &record;
+    case HostCall::Deallocate: {
+      const HandleEntry* const block = account_.Find(Family::HostHeap, handle);
+      if (record.end == 0 && block == nullptr) died_in_free_ = &record;
+      if (block != nullptr && block->top >= 0) account_.FreeUnderRegistrations(handle, account_.books().object(block->top).bytes, record);
       account_.Release(Kind::HostHeap, handle, 1, record, Outcome::Succeeded);
       break;
+    }
     case HostCall::Dlopen:
       object.kind = Kind::DlopenReference;
       object.parent = record.argument[1];

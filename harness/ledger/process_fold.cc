@@ -36,11 +36,14 @@ void ProcessFold::CheckUses(const faults::Record& record, const EffectRow& row) 
   const CallId call = CallOf(record);
   const bool release = driver::IsRelease(row.effect);
   for (std::size_t i = 0; i < Arguments(call); ++i) {
+    if (row.effect == Effect::Uses) account_.CheckRegistered(record.argument[i], record);
     if (driver::ShapeOf(call).parameter[i].output) continue;
     const bool names = driver::FamilyOf(row.kind) != Family::PeerAccess;  // that call names a context, and does not release it
     if (release && names && static_cast<int>(i) == row.object) continue;  // a second release is another rule
     account_.CheckUse(ArgumentFamily(call, i), record.argument[i], record);
   }
+  const bool again = row.base == BaseId::MemHostRegister && record.result == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+  if (again && OutcomeOf(record) == Outcome::Failed) account_.CheckRegisteredAgain(record.argument[0], record.argument[1], record);
   if (row.base != BaseId::ArrayDestroy) return;
   // A level has no release of its own. A driver that is given a level after its array was destroyed follows a stale pointer.
   const std::int64_t gone = account_.GoneUnder(Family::Array, record.argument[0]);
@@ -142,7 +145,10 @@ void ProcessFold::FollowAddresses(const faults::Record& record, const EffectRow&
   if (capture < 0) {
     graphs_.Check(record, addresses);
     // Graphs may use blocks that were taken back: when the pool belongs to the graph, nobody else gets these blocks.
-    for (const std::uint64_t address : addresses) account_.CheckBlocks(address, record);
+    for (const std::uint64_t address : addresses) {
+      account_.CheckBlocks(address, record);
+      account_.CheckRegistered(address, record);
+    }
     return;
   }
   if (!Releases(OutcomeOf(record))) return;  // nor becomes a node

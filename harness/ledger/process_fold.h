@@ -78,6 +78,7 @@ class ProcessFold {
   void ReleaseLibrary(const faults::Record& record);
   void HostMap(Object object, const faults::Record& record);
   void HostUnmap(const faults::Record& record);
+  void GiveBack(std::int64_t memory, const faults::Record& record);  // memory of the host
   void FollowAddresses(const faults::Record& record, const driver::EffectRow& row, const Graphs::Addresses& addresses);
 
   Account account_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "harness/ledger/arguments.h"
@@ -105,19 +106,68 @@ void AddNulls(const Rehearsed& rehearsal, const Evidence& trial, std::vector<Tri
   }
 }
 
+bool ResetsPrimary(const Record& record) { return driver::EffectOf(BaseOf(record)).effect == Effect::ResetsPrimary; }
+
+// The use or release of an object that a reset of its primary context had ended.
+bool MissesWhatItEnded(const Violation& violation, const Record& reset) {
+  return violation.rule == Rule::UseAfterRelease && violation.pid == reset.pid && violation.other.begin == reset.begin;
+}
+
+// The ledger blames who still uses the objects. A device that the fault-free run resets, too, is the program's to reset.
+void AddResets(const Rehearsed& rehearsal, const Evidence& trial, std::vector<TrialFinding>* violations) {
+  for (const std::uint32_t index : trial.own_calls()) {
+    const Record& reset = trial.record(index);
+    if (!ResetsPrimary(reset)) continue;
+    const std::vector<Violation>& all = trial.ledger->violations;
+    const auto missed = std::count_if(all.begin(), all.end(), [&](const Violation& one) { return MissesWhatItEnded(one, reset); });
+    const std::span<const std::uint32_t> before = rehearsal.run().own_calls();
+    const bool usual = std::any_of(before.begin(), before.end(), [&](std::uint32_t call) {
+      const Record& record = rehearsal.run().record(call);
+      return ResetsPrimary(record) && record.argument[0] == reset.argument[0];
+    });
+    if (missed == 0 || usual) continue;
+    const Site site = SiteOf(reset);
+    const std::uint64_t key = SiteKey(*trial.journal, site);
+    std::erase_if(*violations, [&](const TrialFinding& one) { return one.rule == Rule::UseAfterRelease && one.other_key == key; });
+    TrialFinding finding = At(Rule::Deficit, Kind::PrimaryContext, site, key);
+    finding.detail = {{Detail::EndedByReset}};
+    Merge(std::move(finding), violations);
+  }
+}
+
 }  // namespace
+
+void DropTaken(const Evidence& trial, const std::vector<TrialFinding>& violations, std::vector<TrialFinding>* leaks) {
+  for (const TrialFinding& taken : violations) {
+    const Record* const reset = taken.rule == Rule::Deficit ? trial.call_at(taken.where.begin) : nullptr;
+    if (reset == nullptr || !ResetsPrimary(*reset)) continue;
+    std::set<std::int64_t> missed;
+    for (const Violation& one : trial.ledger->violations) {
+      if (MissesWhatItEnded(one, *reset)) missed.insert(one.object);
+    }
+    for (const std::int64_t object : missed) {
+      const std::uint64_t key = SiteKey(*trial.journal, trial.ledger->objects[static_cast<std::size_t>(object)].acquired);
+      const auto same = std::find_if(leaks->begin(), leaks->end(), [&](const TrialFinding& one) {
+        return one.rule == Rule::Orphaned && one.acquired_key == key && one.where_key == taken.where_key;
+      });
+      if (same != leaks->end() && --same->count == 0) leaks->erase(same);
+    }
+  }
+}
 
 void AddDeficits(const Rehearsed& rehearsal, const Evidence& trial, std::vector<TrialFinding>* violations) {
   AddCounted(rehearsal, trial, violations);
   AddNulls(rehearsal, trial, violations);
+  AddResets(rehearsal, trial, violations);
   if (trial.facts().of_host == 0 || !trial.saw_host() || !rehearsal.run().saw_host()) return;
   for (TrialFinding& one : ClosedByWrongOwner(rehearsal.closes(), trial)) Merge(std::move(one), violations);
 }
 
 bool MayGiveTooMuch(const Evidence& run) {
   const std::vector<std::uint32_t>& calls = run.facts().calls;
-  return GivesMoreThanItTakes(run) ||
-         std::any_of(calls.begin(), calls.end(), [&](std::uint32_t call) { return ReleasesNull(run.record(call)); });
+  return GivesMoreThanItTakes(run) || std::any_of(calls.begin(), calls.end(), [&](std::uint32_t call) {
+           return ReleasesNull(run.record(call)) || ResetsPrimary(run.record(call));
+         });
 }
 
 }  // namespace cuaudit::harness

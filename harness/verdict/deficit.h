@@ -19,6 +19,9 @@ class Rehearsed;
 // loss (the owner's release finds nothing left), the finding moves to the call that took it.
 void AddDeficits(const Rehearsed& rehearsal, const Evidence& trial, std::vector<TrialFinding>* violations);
 
+// Takes away what is told of objects that a reset has ended under their owner: the deficit among `violations` tells it.
+void DropTaken(const Evidence& trial, const std::vector<TrialFinding>& violations, std::vector<TrialFinding>* leaks);
+
 // False when none of the calls can be a deficit, so that no fault-free run need be asked.
 [[nodiscard]] bool MayGiveTooMuch(const Evidence& run);
 

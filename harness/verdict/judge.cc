@@ -174,6 +174,7 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
   }
 
   Leftovers left = CompareObjects(rehearsal, trial, options);
+  if (faulted) DropTaken(trial, violations, &left.leaks);
   RecoveryCheck recovery;
   if (faulted) recovery = CheckRecovery(*rehearsal, trial, options, reporting.said == Said::Success ? nullptr : &IsExcused);
   if (faulted && trial.steps != nullptr) Append(&left.retried, GivenBackByRetry(trial));

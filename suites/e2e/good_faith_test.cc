@@ -13,7 +13,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr const char* kHows = "refuse,after,persist,burst:2";
+constexpr const char* kHows = "refuse,after,persist,burst";
 
 Audit SweepStory(const std::string& story, std::vector<std::string> options = {}) {
   options.insert(options.begin(), {"sweep", "--how", kHows});

@@ -96,6 +96,7 @@ inline constexpr Row kRows[] = {
      {3, "error", "", "exited with status 7, expected exit status 0 (--expect-exit)"}},
     // Processes.
     {"hostile_processes", "double_fork", "works in a grandchild of another session, whose parent is gone", kSweep, kClean, kFound},
+    {"hostile_processes", "double_fork", "does so where its host resources are judged, too", "sweep --host", kClean, kFound},
     {"hostile_processes", "daemon_holds", "leaves a daemon that holds a context, a stream and an event for ever", kSweep, kClean},
     {"hostile_processes",
      "daemon_holds",

@@ -193,12 +193,15 @@ INSTANTIATE_TEST_SUITE_P(Every, StandingOn,
                                            Standing{"surface", "destroyed_under_user array 1"},
                                            Standing{"level", "destroyed_under_user mipmapped_array 1"},
                                            Standing{"node", "destroyed_in_use module 1"},  // the simulated driver's proof
-                                           Standing{"function", "destroyed_under_user module 1"}),
+                                           Standing{"function", "destroyed_under_user module 1"},
+                                           Standing{"registration", "destroyed_under_user host_registration 1"}),
                          [](const auto& test) { return std::string(test.param.mode); });
 
 TEST(Standing, TextSaysWhoDestroyedIt) {
   const Outcome text = RunCommand({Tool(), "run", "--driver=sim", "--", Program("standing"), "texture"});
   EXPECT_THAT(text.out, ::testing::HasSubstr("destroyed by cuArrayDestroy"));
+  const Outcome pages = RunCommand({Tool(), "run", "--driver=sim", "--", Program("standing"), "registration"});
+  EXPECT_THAT(pages.out, ::testing::HasSubstr("destroyed by munmap"));
 }
 
 // Two simulated devices: what goes wrong between them, each beside the same program that does it right.

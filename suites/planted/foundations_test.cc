@@ -12,6 +12,7 @@ namespace {
 
 using driver::CallId;
 using driver::Kind;
+using faults::HostCall;
 using harness::Judgement;
 using harness::Rule;
 using harness::Verdict;
@@ -146,6 +147,46 @@ CUAUDIT_CASE(DestroyedUnderUser, ALevelOfADestroyedMipmappedArray) {
   }
 }
 
+// The memory of a registration goes back to the system. The driver still copies from and to the pages that were there.
+CUAUDIT_CASE(DestroyedUnderUser, ARegistrationWhoseMappingIsGone) {
+  for (const bool mapped_anew : {false, true}) {
+    const CaseRow row(mapped_anew ? "mapped anew" : "unmapped");
+    Trace t;
+    t.Host(HostCall::Map, 0x10000, 0x4000);
+    t.Call(CallId::MemHostRegister_v2).In(0, 0x11000).In(1, 0x1000);
+    if (!mapped_anew) t.Host(HostCall::Unmap, 0x10000, 0x4000);
+    if (mapped_anew) t.Host(HostCall::Map, 0x10000, 0x4000);
+    t.Call(CallId::MemcpyHtoDAsync_v2).In(0, 0x500000).In(1, 0x11010).In(2, 16);
+    t.Call(CallId::MemHostUnregister).In(0, 0x11000);
+    const harness::Ledger ledger = t.Fold();
+    EXPECT_THAT(Wrong(ledger), ElementsAre("destroyed_under_user host_registration"));
+    EXPECT_EQ(ledger.violations[0].other.record_kind, faults::RecordKind::Host);
+  }
+}
+
+CUAUDIT_CASE(DestroyedUnderUser, ARegistrationWhoseBlockWasFreed) {
+  for (const CallId use : {CallId::MemcpyDtoHAsync_v2, CallId::LaunchKernel}) {
+    const CaseRow row(driver::Name(driver::BaseOf(use)));
+    Trace t;
+    t.Host(HostCall::Allocate, 0x10000, 0x4000);
+    t.Call(CallId::MemHostRegister_v2).In(0, 0x10000).In(1, 0x4000);
+    t.Host(HostCall::Deallocate, 0x10000);
+    if (use == CallId::MemcpyDtoHAsync_v2) t.Call(use).In(0, 0x10010).In(1, 0x500000).In(2, 16);
+    if (use == CallId::LaunchKernel) t.Arguments(t.Call(use), {0x10010});
+    EXPECT_THAT(Wrong(t.Fold()), ElementsAre("destroyed_under_user host_registration"));
+  }
+}
+
+CUAUDIT_CASE(DestroyedUnderUser, ABlockInThePlaceOfARegisteredOneIsRegistered) {
+  Trace t;
+  t.Host(HostCall::Allocate, 0x10000, 0x4000);
+  t.Call(CallId::MemHostRegister_v2).In(0, 0x10000).In(1, 0x4000);
+  t.Host(HostCall::Deallocate, 0x10000);
+  t.Host(HostCall::Allocate, 0x12000, 0x4000);
+  t.Call(CallId::MemHostRegister_v2).In(0, 0x12000).In(1, 0x4000).Fails(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("destroyed_under_user host_registration"));
+}
+
 // Whole programs on the simulated driver, which answers these calls with success and, here, is asked for no proof.
 struct TexturedArray {
   Capturing p;
@@ -222,8 +263,6 @@ TEST(Foundations, AProvedUseIsToldOnce) {
 }
 
 // Objects that live longer or shorter than a program may think: references, ranges, contexts in contexts.
-
-using faults::HostCall;
 
 CUAUDIT_CASE(UseAfterRelease, AUserObjectIsNotHeldByTheGraphsOfAnotherAtItsAddress) {
   Trace t;

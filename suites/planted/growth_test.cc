@@ -177,6 +177,12 @@ CUAUDIT_CASE(Undecided, ATableThatFillsAtRandom) {
       160);
 }
 
+CUAUDIT_CASE(Undecided, WhatRisesAsALogarithmDoes) {
+  for (const std::uint64_t each : {1U, 2U}) {
+    ExpectUndecided(GrownTo([=](auto cycles) { return each * static_cast<std::uint64_t>(std::log2(static_cast<double>(cycles))); }), 160);
+  }
+}
+
 CUAUDIT_CASE(Undecided, OneOfTheFirstCyclesAndThenOneMuchLater) {
   ExpectUndecided(GrownTo([](auto cycles) { return cycles < 7 ? 0 : cycles < 60 ? 1 : 2; }), 160);
 }

@@ -40,6 +40,33 @@ CUAUDIT_CASE(ContextNotRestored, TheCallerPutsAThirdOneBack) {
   ExpectNotPutBack(GoesToItAgain<Earlier::OfTheCaller>, Rule::ContextNotRestored, InHelper(2, 1), 104);
 }
 
+// The owner of what the reset ended is not blamed: neither for its use or release, nor for what the context took along.
+template <typename Program>
+void ExpectReset(const Program& program, std::string_view label) {
+  const CaseRow row(label);
+  const Judgement judgement = JudgeProgram(program, false);
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].rule, Rule::Deficit);
+  EXPECT_EQ(judgement.findings[0].where.stack, InHelper(1, 3));
+}
+
+CUAUDIT_CASE(Deficit, TheCallersContextIsReset) {
+  ExpectReset(ResetsUnderItsCaller<CallId::StreamCreate, CallId::StreamDestroy_v2>, "the caller gives back");
+  ExpectReset(ResetsUnderItsCaller<CallId::EventCreate, CallId::EventSynchronize>, "the caller waits");
+  ExpectReset(ResetsUnderItsCaller<CallId::MemAlloc_v2, CallId::MemsetD8_v2>, "the caller writes");
+}
+
+template <typename Program>
+void ExpectTaken(const Program& program, driver::Kind kind) {
+  const CaseRow row(kind);
+  ExpectNotPutBack(program, Rule::DoubleRelease, 103, InHelper(1, 3));
+}
+
+CUAUDIT_CASE(DoubleRelease, OfWhatTheCallerHolds) {
+  ExpectTaken(GivesBackTheCallers<CallId::MemHostRegister_v2, CallId::MemHostUnregister>, driver::Kind::HostRegistration);
+  ExpectTaken(GivesBackTheCallers<CallId::MemMap, CallId::MemUnmap>, driver::Kind::Mapping);
+}
+
 CUAUDIT_CASE(ContextStack, PutBackTwice) { ExpectNotPutBack(SwapsItsContext<Swap::PushesTwice>, Rule::ContextStack, InHelper(1, 6), 0); }
 CUAUDIT_CASE(ContextStack, AnotherContextStaysInItsPlace) {
   ExpectNotPutBack(SwapsItsContext<Swap::AsideForAnother>, Rule::ContextStack, InHelper(1, 2), 0);
@@ -59,6 +86,12 @@ CUAUDIT_CASE(ContextNotRestored, NoneAfterItsOwnCouldNotBeDestroyed) {
 }
 CUAUDIT_CASE(ContextNotRestored, TheCallerKeepsWhatItCouldNotDestroy) {
   ExpectNotPutBack(KeepsWhatItCouldNotDestroy, Rule::ContextNotRestored, InHelper(1, 1), 106);
+}
+CUAUDIT_CASE(ContextNotRestored, AChildEndsOneUnderTheSameHandle) {
+  ExpectNotPutBack(AChildEndsOneOfItsOwn<false>, Rule::ContextNotRestored, InHelper(1, 1), 103);
+}
+CUAUDIT_CASE(ContextNotRestored, AChildCannotEndOneUnderTheSameHandle) {
+  ExpectNotPutBack(AChildEndsOneOfItsOwn<true>, Rule::ContextNotRestored, InHelper(1, 1), 103);
 }
 CUAUDIT_CASE(ContextStack, AFloatingContextKeepsWhatWasPushed) {
   ExpectNotPutBack(SwapsItsContext<Swap::Floats>, Rule::ContextStack, InHelper(2, 1), 0);

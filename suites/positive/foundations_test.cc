@@ -12,6 +12,7 @@ namespace {
 
 using driver::CallId;
 using driver::Kind;
+using faults::HostCall;
 using ::testing::IsEmpty;
 
 void ExpectSilent(const Trace& t) {
@@ -200,6 +201,48 @@ CUAUDIT_CASE(DestroyedUnderUser, AStreamIsDestroyedUnderItsCapture) {
   ExpectSilent(t);
 }
 
+// The registration ends before its memory, or right after it, or could not be ended.
+CUAUDIT_CASE(DestroyedUnderUser, ARegistrationAndItsMemoryEndTogether) {
+  enum class Ends { Before, After, Refused };
+  for (const Ends ends : {Ends::Before, Ends::After, Ends::Refused}) {
+    for (const HostCall gives_back : {HostCall::Unmap, HostCall::Deallocate}) {
+      Trace t;
+      t.Host(gives_back == HostCall::Unmap ? HostCall::Map : HostCall::Allocate, 0x10000, 0x4000);
+      t.Call(CallId::MemHostRegister_v2).In(0, 0x10000).In(1, 0x4000);
+      if (ends != Ends::After) t.Call(CallId::MemHostUnregister).In(0, 0x10000);
+      if (ends == Ends::Refused) t.Last().Refused(CUDA_ERROR_INVALID_VALUE);
+      t.Host(gives_back, 0x10000, gives_back == HostCall::Unmap ? 0x4000 : 0);
+      if (ends == Ends::After) t.Call(CallId::MemHostUnregister).In(0, 0x10000);
+      t.Host(HostCall::Allocate, 0x10000, 0x4000);
+      t.Call(CallId::MemcpyHtoDAsync_v2).In(0, 0x500000).In(1, 0x10010).In(2, 16);
+      EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+    }
+  }
+}
+
+// Another block is there, on pages that the C library may have kept. Other memory is used, and asked about.
+CUAUDIT_CASE(DestroyedUnderUser, ABlockInThePlaceOfARegisteredOneIsUsed) {
+  Trace t;
+  t.Host(HostCall::Allocate, 0x10000, 0x4000);
+  t.Call(CallId::MemHostRegister_v2).In(0, 0x10000).In(1, 0x4000);
+  t.Host(HostCall::Deallocate, 0x10000);
+  t.Call(CallId::MemHostGetFlags).In(1, 0x10010);
+  t.Call(CallId::MemcpyHtoDAsync_v2).In(0, 0x500000).In(1, 0x14000).In(2, 16);
+  t.Host(HostCall::Allocate, 0x13000, 0x4000);
+  t.Call(CallId::MemcpyHtoDAsync_v2).In(0, 0x500000).In(1, 0x13010).In(2, 16);
+  EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+}
+
+CUAUDIT_CASE(DestroyedUnderUser, ARegistrationOfLiveMemoryIsInTheWay) {
+  Trace t;
+  t.Host(HostCall::Allocate, 0x10000, 0x4000);
+  t.Call(CallId::MemHostRegister_v2).In(0, 0x10000).In(1, 0x4000);
+  t.Call(CallId::MemHostRegister_v2).In(0, 0x11000).In(1, 0x4000).Fails(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+  t.Call(CallId::MemHostUnregister).In(0, 0x10000);
+  t.Host(HostCall::Deallocate, 0x10000);
+  EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+}
+
 CUAUDIT_CASE(DestroyedUnderUser, AProgramThatTakesTheTextureFirst) {
   const Capturing p;
   CUarray array = nullptr;
@@ -221,8 +264,6 @@ CUAUDIT_CASE(DestroyedUnderUser, AProgramThatTakesTheTextureFirst) {
 }
 
 // Lifetimes that overlap: of host memory and its registration, of graphs and what was made of them, of cycles and what came before.
-
-using faults::HostCall;
 
 Step KernelNode(Trace& t, std::uint64_t node, std::uint64_t graph, std::uint64_t address) {
   Step step = t.Call(CallId::GraphAddKernelNode_v2).Out(0, node).In(1, graph);

@@ -60,7 +60,39 @@ CUAUDIT_CASE(ContextNotRestored, ItsOwnContextCouldNotBeDestroyed) {
   ExpectSilent(CannotDestroyItsOwn<true>, true, "own, said not to be made");
 }
 CUAUDIT_CASE(ContextNotRestored, WhatCouldNotBeDestroyedIsPutBack) { ExpectSilent(KeepsWhatItCouldNotDestroy, true, "kept"); }
+CUAUDIT_CASE(ContextNotRestored, AChildEndsOneUnderTheSameHandle) {
+  ExpectSilent(AChildEndsOneOfItsOwn<false>, true, "destroyed");
+  ExpectSilent(AChildEndsOneOfItsOwn<true>, true, "kept");
+}
 CUAUDIT_CASE(ContextNotRestored, TheWayBackIsTriedAgain) { ExpectSilent(SetsItBackTwice, true, "set twice"); }
+
+CUAUDIT_CASE(DoubleRelease, OnlyTheCallerGivesBackWhatItHolds) {
+  ExpectSilent(GivesBackTheCallers<CallId::MemHostRegister_v2, CallId::MemHostUnregister>, true, "registration");
+  ExpectSilent(GivesBackTheCallers<CallId::MemMap, CallId::MemUnmap>, true, "mapping");
+}
+
+// Left alone; reset in every run, whoever uses it then; reset with nothing in it.
+CUAUDIT_CASE(Deficit, AContextThatIsNobodyElses) {
+  ExpectSilent(ResetsUnderItsCaller<CallId::StreamCreate, CallId::StreamDestroy_v2>, true, "given back");
+  ExpectSilent(ResetsUnderItsCaller<CallId::EventCreate, CallId::EventSynchronize>, true, "waited for");
+  ExpectSilent(ResetsUnderItsCaller<CallId::MemAlloc_v2, CallId::MemsetD8_v2>, true, "written");
+  const auto resets = [](bool in_every_run, Run run) {
+    const bool fails = run != Run::FaultFree;
+    Trace t;
+    t.Retain().Stack(101);
+    t.CreateStream(0x10).Stack(102);
+    Step alloc = t.Alloc(0x1000).Stack(103);
+    if (fails) alloc.Refused();
+    if (!fails) t.Free(0x1000).Stack(104);
+    if (!in_every_run) t.DestroyStream(0x10).Stack(105);
+    if (fails || in_every_run) t.Call(CallId::DevicePrimaryCtxReset_v2).In(0, 0).Stack(fails ? 106 : 107);
+    if (in_every_run) t.DestroyStream(0x10).Stack(105).Fails(CUDA_ERROR_INVALID_HANDLE);
+    t.ReleasePrimary().Stack(108);
+    return t;
+  };
+  ExpectSilent([&](Run run) { return resets(true, run); }, true, "reset in every run");
+  ExpectSilent([&](Run run) { return resets(false, run); }, true, "reset with nothing in it");
+}
 
 // What the caller does next belongs to no context.
 CUAUDIT_CASE(ContextNotRestored, TheCallerNeedsNoContext) {

@@ -40,7 +40,8 @@ CUresult Enter(Call& call, Needs needs, bool inside) noexcept {
 
 void Leave(Call& call) noexcept {
   World& world = call.world;
-  if (world.pending != 0 && world.schedule != Schedule::Lazy && call.thread->inside == Inside::Nothing) Advance(world, call.thread);
+  const bool advances = world.schedule == Schedule::Lazy ? world.pending > kMostPending : world.pending != 0;
+  if (advances && call.thread->inside == Inside::Nothing) Advance(world, call.thread);
   if (world.farewells.empty()) {
     pthread_mutex_unlock(&world.lock);
     return;

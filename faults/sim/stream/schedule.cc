@@ -209,6 +209,7 @@ void Advance(World& world, Thread* thread) noexcept {
   std::uint64_t count = 0;
   if (world.schedule == Schedule::Fifo) count = ~std::uint64_t{0};
   if (world.schedule == Schedule::Random) count = Draw(world) % kMostAtOnce;
+  if (world.pending > kMostPending && count < world.pending - kMostPending) count = world.pending - kMostPending;
   for (; count != 0 && !world.busy_streams.empty(); --count) {
     Stream* const stream = Pick(world, HostFunctions::Never);
     if (stream == nullptr) return;

@@ -65,7 +65,9 @@ void RunToward(World& world, Thread* thread, Goal goal) noexcept;
 void Nudge(World& world, Thread* thread, Goal goal) noexcept;
 // Runs one runnable operation while the program waits on the CPU, which sees it. False: there is none.
 bool RunOne(World& world, Thread* thread) noexcept;
-// At the end of every call: runs what the schedule wants to run on its own.
+// More operations than these do not stay queued: a device works also while nobody waits.
+inline constexpr std::uint64_t kMostPending = 1U << 18;
+// At the end of every call: runs what the schedule wants to run on its own, and what is more than kMostPending.
 void Advance(World& world, Thread* thread) noexcept;
 
 // Waits for queued work.

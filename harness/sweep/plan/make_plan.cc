@@ -27,7 +27,7 @@ constexpr HowWord kHowWords[] = {{"refuse", "not forwarded, the error is returne
                                  {"refuse+garbage", "not forwarded, the error is returned, outputs are overwritten with garbage"},
                                  {"after", "forwarded, then the error is returned; a release has happened all the same"},
                                  {"persist", "refused from that call on"},
-                                 {"burst:K", "refused K times in a row; in a fault text refuse,burst=K"},
+                                 {"burst:K", "refused K times in a row, burst alone: twice; in a fault text refuse,burst=K"},
                                  {"host_oom", "an allocation of the host by the program's own modules is refused: malloc#N=host_oom"},
                                  {"host_thread", "a thread that the program's own modules start is refused: pthread_create#N=EAGAIN"},
                                  {"sticky", "the context is lost: this and every later call fails with the same error"}};

@@ -2,6 +2,8 @@
 // Host memory and what pointers tell about it; pitched memory; two-dimensional memsets.
 #include <sys/mman.h>
 
+#include <cstring>
+
 #include "suites/contract/question.h"
 
 namespace cuaudit::contract::host_memory_questions {
@@ -48,6 +50,21 @@ void TellPointer(Asker& a, CUdeviceptr p) {
   Tell<unsigned>(a, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, p);
   Tell<unsigned long long>(a, CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES, p);
   Tell<unsigned>(a, CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, p);
+}
+
+constexpr std::size_t kPages = 1 << 16;
+
+// Registered pages full of 7 that were unmapped, and pages full of 9 in their place.
+char* MapAnew(Asker& a) {
+  const auto map = [](void* at, int fixed) {
+    return static_cast<char*>(mmap(at, kPages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | fixed, -1, 0));
+  };
+  char* const page = map(nullptr, 0);
+  std::memset(page, 7, kPages);
+  a.Prepare(a.d.MemHostRegister(page, kPages, 0));
+  munmap(page, kPages);
+  std::memset(map(page, MAP_FIXED), 9, kPages);
+  return page;
 }
 
 }  // namespace
@@ -128,6 +145,24 @@ void List(Questions& ask) {
     a.Prepare(a.d.MemHostRegister(page, 1 << 16, 0));
     munmap(page, 1 << 16);
     a(a.d.MemHostUnregister(page));
+  });
+  // Other pages come to the address of registered ones: whose bytes does the device read, and where does it write?
+  ask.Risky("host.mapped_anew_while_registered", "HOST_MEMORY_ALREADY_REGISTERED SUCCESS", [](Ready& a) {
+    char* const page = MapAnew(a);
+    a(a.d.MemHostRegister(page, kPages, 0));
+    a(a.d.MemHostUnregister(page));
+  });
+  ask.Risky("host.mapped_anew_and_copied", "SUCCESS 7 SUCCESS 9", [](Ready& a) {
+    char* const page = MapAnew(a);
+    const CUstream s = a.StreamCreate(CU_STREAM_DEFAULT);
+    const CUdeviceptr p = a.MemAlloc(kPages);
+    a(a.d.MemcpyHtoDAsync(p, page, kPages, s));
+    a.Prepare(a.d.StreamSynchronize(s));
+    a.ByteAt(p);
+    a.Prepare(a.d.MemsetD8(p, 5, kPages));
+    a(a.d.MemcpyDtoHAsync(page, p, kPages, s));
+    a.Prepare(a.d.StreamSynchronize(s));
+    a.Value(*page);
   });
   ask.Risky("host.register_read_only", "SUCCESS SUCCESS", [](Ready& a) {
     void* const page = mmap(nullptr, 1 << 16, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

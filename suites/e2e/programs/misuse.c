@@ -3,10 +3,11 @@
 //
 //   misuse double_release|use_after_release|over_released_primary|unbalanced_stack|wrong_order|right_order
 //     wrong_order  the state is freed before the close that still uses it: its stream is synchronized after it was destroyed
-//   standing texture|surface|level|node|function [clean] (STANDING)
+//   standing texture|surface|level|node|function|registration [clean] (STANDING)
 //     destroys what another object stands on, and uses that one; or, clean, uses it before
 #include <cuda.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #if defined(STANDING)
 
@@ -82,6 +83,24 @@ static CUresult node(CUmodule module, CUfunction function, int clean) {
   return cuGraphDestroy(graph);
 }
 
+/* The pages of a registration are given back, and others come to their address. */
+static CUresult registration(int clean) {
+  const size_t bytes = 1 << 16;
+  char *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CUdeviceptr memory;
+  if (pages == MAP_FAILED) return CUDA_ERROR_OPERATING_SYSTEM;
+  DO(cuMemAlloc(&memory, bytes));
+  DO(cuMemHostRegister(pages, bytes, 0));
+  if (clean) DO(cuMemHostUnregister(pages));
+  munmap(pages, bytes);
+  if (mmap(pages, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != pages)
+    return CUDA_ERROR_OPERATING_SYSTEM;
+  DO(cuMemcpyHtoD(memory, pages + 64, 64));
+  if (!clean) DO(cuMemHostUnregister(pages));
+  munmap(pages, bytes);
+  return cuMemFree(memory);
+}
+
 static CUresult run(const char *what, int clean) {
   const int unloads = strcmp(what, "node") == 0 || strcmp(what, "function") == 0;
   CUmodule module;
@@ -91,6 +110,7 @@ static CUresult run(const char *what, int clean) {
   if (strcmp(what, "texture") == 0) DO(view(function, 1, clean));
   if (strcmp(what, "surface") == 0) DO(view(function, 0, clean));
   if (strcmp(what, "level") == 0) DO(level(clean));
+  if (strcmp(what, "registration") == 0) DO(registration(clean));
   if (strcmp(what, "node") == 0) DO(node(module, function, clean));
   if (strcmp(what, "function") == 0) {
     if (clean) DO(launch(function, 0));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// put_back.h: traces of programs that take a context off the stack for a while, and of their repaired twins.
+// put_back.h: traces of programs that take off or reset a context, or give back what is their caller's, and of their repaired twins.
 //
 // Stacks are those of deficits.h: main has 101 to 120, the function that it calls at instruction 1 has InHelper(1, ...).
 #pragma once
@@ -193,6 +193,33 @@ inline Trace KeepsWhatItCouldNotDestroy(Run run) {
   return t;
 }
 
+// A child has a context under the handle of its parent's and destroys it, or cannot. Right: a function of the parent works in another
+// context and puts its caller's back. Wrong: not when its allocation fails, and the caller goes on.
+template <bool Refused>
+Trace AChildEndsOneOfItsOwn(Run run) {
+  constexpr std::uint32_t kChild = 200;
+  std::uint64_t current = 0;
+  Trace t;
+  const auto set = [&](std::uint64_t context, std::uint32_t stack) {
+    t.Call(driver::CallId::CtxSetCurrent).In(0, context).Context(current).Stack(stack);
+    current = context;
+  };
+  set(kCallers, 101);
+  set(0xb, InHelper(1, 1));
+  Step alloc = t.Alloc(0x1000).Context(0xb).Stack(InHelper(1, 2));
+  if (run != Run::FaultFree) alloc.Refused();
+  if (run == Run::FaultFree) t.Free(0x1000).Context(0xb).Stack(InHelper(1, 3));
+  t.Event(faults::ProcessEvent::Fork, kChild, kProcess);
+  t.Call(driver::CallId::CtxCreate_v2).Out(0, kCallers).Context(0).Process(kChild).Stack(110);
+  Step destroy = t.Call(driver::CallId::CtxDestroy_v2).In(0, kCallers).Context(kCallers).Process(kChild).Stack(111);
+  if (Refused && run != Run::FaultFree) destroy.Refused();
+  t.Event(faults::ProcessEvent::Exit, kChild, kProcess);
+  if (run != Run::Wrong) set(kCallers, InHelper(1, 4));
+  t.CreateStream(0x10).Context(current).Stack(103);
+  t.DestroyStream(0x10).Context(current).Stack(104);
+  return t;
+}
+
 // A function works in another context and puts its caller's back. Wrong: not when its allocation fails, and the caller goes on. That
 // function's change is also the way back from an earlier one.
 enum class Earlier {
@@ -314,6 +341,37 @@ inline Trace LeavesEntries(std::uint32_t pushes, bool fails) {
   if (fails) alloc.Refused();
   if (!fails) t.Free(0x1000).Context(kCallers).Stack(105);
   t.Free(0x2000).Context(kCallers).Stack(111);
+  return t;
+}
+
+// A function resets the primary context when its allocation fails. Its caller has something there, and uses it or gives it back. Right: the
+// function leaves the context alone.
+template <driver::CallId make, driver::CallId use>
+Trace ResetsUnderItsCaller(Run run) {
+  Trace t;
+  t.Retain().Stack(101);
+  t.Call(make).Out(0, 0x7000).In(1, 64).Stack(102);
+  Step alloc = t.Alloc(0x1000).Stack(InHelper(1, 1));
+  if (run != Run::FaultFree) alloc.Refused();
+  if (run == Run::FaultFree) t.Free(0x1000).Stack(InHelper(1, 2));
+  if (run == Run::Wrong) t.Call(driver::CallId::DevicePrimaryCtxReset_v2).In(0, 0).Stack(InHelper(1, 3));
+  Step last = t.Call(use).In(0, 0x7000).Stack(103);
+  if (run == Run::Wrong) last.Fails(CUDA_ERROR_INVALID_HANDLE);
+  t.ReleasePrimary().Stack(104);
+  return t;
+}
+
+// A function gives back on its failing path what its caller registered or mapped. Right: only its caller does.
+template <driver::CallId acquire, driver::CallId release>
+Trace GivesBackTheCallers(Run run) {
+  Trace t;
+  t.Call(acquire).In(0, 0x20000).In(1, 0x1000).Stack(101);
+  Step alloc = t.Alloc(0x1000).Stack(InHelper(1, 1));
+  if (run != Run::FaultFree) alloc.Refused();
+  if (run == Run::FaultFree) t.Free(0x1000).Stack(InHelper(1, 2));
+  if (run == Run::Wrong) t.Call(release).In(0, 0x20000).In(1, 0x1000).Stack(InHelper(1, 3));
+  Step last = t.Call(release).In(0, 0x20000).In(1, 0x1000).Stack(103);
+  if (run == Run::Wrong && release == driver::CallId::MemHostUnregister) last.Fails(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
   return t;
 }
 

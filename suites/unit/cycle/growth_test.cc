@@ -260,6 +260,14 @@ TEST(Course, ACacheThatIsFullLaterIsUndecidedAndSaysHowManyCyclesWouldTell) {
   }
 }
 
+// However many objects a doubling adds, and whatever the base of the logarithm is.
+TEST(Course, WhatRisesAsALogarithmDoesIsUndecided) {
+  for (const double factor : {1.0, 1.45, 2.0, 2.9, 5.0}) {
+    const Alive alive = [=](std::uint64_t cycles) { return static_cast<std::uint64_t>(factor * std::log(static_cast<double>(cycles))); };
+    EXPECT_EQ(Follow(alive).trend, Trend::Undecided) << factor;
+  }
+}
+
 // Five objects are lost in cycle 15, and in every 60th after it.
 TEST(Course, ARareLeakOfSeveralObjectsIsWatchedForAsLongAsOneOfASingleObject) {
   for (const std::uint64_t lost : {1U, 5U, 20U}) {

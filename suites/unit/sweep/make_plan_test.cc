@@ -144,6 +144,8 @@ TEST_F(MakePlanTest, TriesEveryWayAndEveryCodeWhenAsked) {
   PlanOptions options;
   options.hows = {"refuse", "after", "burst:3"};
   EXPECT_THAT(Plan(options).faults, ElementsAre(HasSubstr(",refuse"), HasSubstr(",after"), HasSubstr(",refuse,burst=3")));
+  options.hows = {"burst"};
+  EXPECT_THAT(Plan(options).faults, ElementsAre(HasSubstr(",refuse,burst=2")));
   options.hows = {"refuse"};
   options.all_codes = true;
   EXPECT_GT(Plan(options).faults.size(), 2U);

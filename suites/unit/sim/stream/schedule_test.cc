@@ -170,6 +170,22 @@ TEST(Schedules, AChainOfAHundredThousandWaitsNeedsNoStack) {
   }
 }
 
+// A device works while nobody waits, so what is queued for ever takes no memory for ever.
+TEST(Schedules, WhatNobodyWaitsForRunsInTheEnd) {
+  for (const Schedule schedule : {Schedule::Lazy, Schedule::Adversarial}) {
+    Simulated sim(With(schedule));
+    CUstream stream = Stream(sim);
+    CUevent first = nullptr;
+    CUevent last = nullptr;
+    EXPECT_OK(sim.d.EventCreate(&first, CU_EVENT_DISABLE_TIMING));
+    EXPECT_OK(sim.d.EventCreate(&last, CU_EVENT_DISABLE_TIMING));
+    EXPECT_OK(sim.d.EventRecord(first, stream));
+    for (std::size_t i = 0; i <= 1U << 18; ++i) ASSERT_EQ(sim.d.EventRecord(last, stream), CUDA_SUCCESS);
+    EXPECT_EQ(sim.d.EventQuery(first), CUDA_SUCCESS);
+    EXPECT_EQ(sim.d.EventQuery(last), CUDA_ERROR_NOT_READY);
+  }
+}
+
 TEST(Schedules, WorkOfADestroyedStreamRunsForWhoeverNeedsIt) {
   Simulated sim(With(Schedule::Lazy));
   CUstream stream = Stream(sim);
