@@ -53,7 +53,7 @@ class Backend {
   [[nodiscard]] virtual CUresult RecordUse(CUdeviceptr address, CUstream stream) noexcept = 0;
   // The block is not given out before `event`, as recorded at this call, is over. The event may be re-recorded or destroyed afterwards.
   [[nodiscard]] virtual CUresult KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept = 0;
-  // The live block that begins at, or contains, the address. False: none.
+  // The live block that begins at, or contains, the address; `size` may be null. False: none.
   virtual bool FindBlock(CUdeviceptr address, CUdeviceptr* base, std::size_t* size) const noexcept = 0;
 
   // Gives back all that is cached and unused. Waits for the uses of what it releases. The first error; the rest is released all the same.

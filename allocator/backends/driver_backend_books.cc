@@ -65,7 +65,7 @@ bool DriverBackend::FindBlock(CUdeviceptr address, CUdeviceptr* base, std::size_
   --after;
   if (after->second.is_freed || address - after->first >= after->second.requested) return false;
   *base = after->first;
-  *size = after->second.requested;
+  if (size != nullptr) *size = after->second.requested;
   return true;
 }
 

@@ -113,18 +113,7 @@ CUresult Allocator::Allocate(std::size_t bytes, StreamRef stream, CUdeviceptr* o
 }
 
 CUresult Allocator::Allocate(int device, std::size_t bytes, CUstream stream, CUdeviceptr* out) noexcept {
-  *out = 0;
-  if (bytes == 0) return core_->environment.Usable("Allocate");
-  if (bytes > kTooLarge) return Refuse(CUDA_ERROR_INVALID_VALUE, "Allocate: %zu bytes: at most 2^60 are possible", bytes);
-  const bool is_asked_each_time = core_->environment.options.handle_check_interval == 1;
-  if (!is_asked_each_time && core_->AllocateRemembered(device, bytes, stream, out)) return CUDA_SUCCESS;
-  StreamRef ref;
-  const CUresult result = core_->identities.Identify(device, stream, &ref);
-  if (result != CUDA_SUCCESS) return result;
-  if (const Device* const its = ref.record()->device; its == nullptr || its->index != device)
-    return Refuse(CUDA_ERROR_INVALID_CONTEXT, "Allocate: the stream is of another context than device %d's", device);
-  if (!is_asked_each_time) core_->Remember(device, stream, ref.record());
-  return core_->Allocate(bytes, ref.record(), stream, out);
+  return core_->Allocate(device, bytes, stream, out);
 }
 
 CUresult Allocator::Free(CUdeviceptr address) noexcept { return core_->Free(address); }
@@ -148,7 +137,7 @@ CUresult Allocator::RecordStream(CUdeviceptr address, StreamRef stream) noexcept
 }
 
 CUresult Allocator::RecordUse(CUdeviceptr address, CUstream stream) noexcept {
-  return address == 0 ? CUDA_SUCCESS : core_->RecordUseByHandle(address, DeviceOf(address), stream);
+  return address == 0 ? CUDA_SUCCESS : core_->RecordUse(address, DeviceOf(address), stream);
 }
 
 CUresult Allocator::RecordUse(CUdeviceptr address, StreamRef stream) noexcept {

@@ -27,6 +27,8 @@ class UseRecorder {
               Keepers& keepers) noexcept
       : env_(environment), streams_(streams), pools_(pools), identities_(identities), caches_(caches), keepers_(keepers) {}
   CUresult RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
+  // The driver has just been asked whether the stream is in a capture, and `stream` is what it is there.
+  CUresult RecordUseAsked(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
   CUresult RecordStream(CUdeviceptr address, StreamRecord* stream) noexcept;
   CUresult KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept;
   CUresult Free(CUdeviceptr address) noexcept;  // when the fast path does not
@@ -39,6 +41,7 @@ class UseRecorder {
   static Block* EditFound(Block* block, CUdeviceptr address, const char* call, CUresult* error) noexcept;
   static void EndEdit(Block* block, std::uint64_t flags) noexcept;
   // record_use.cc
+  CUresult RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream live, bool is_asked) noexcept;
   void WarnOfSharing() noexcept;
   CUresult AttachUse(Block* block, const char* call, StreamRecord* stream, std::uint64_t sequence, std::uint64_t* before) noexcept;
   void TraceUse(CUdeviceptr address, const StreamRecord* stream, std::uint64_t sequence) noexcept;
@@ -46,8 +49,9 @@ class UseRecorder {
   CUresult RecordNoted(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live, ThreadCache* cache) noexcept;
   void CountRecorded(CUdeviceptr address, const StreamRecord* stream, std::uint64_t sequence, std::uint64_t before,
                      ThreadCache* cache) noexcept;
-  CUresult RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live, ThreadCache* cache) noexcept;
-  CUresult RecordInContext(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live, ThreadCache* cache) noexcept;
+  CUresult RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live, bool is_asked, ThreadCache* cache) noexcept;
+  CUresult RecordInContext(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live, bool is_asked,
+                           ThreadCache* cache) noexcept;
   // uses.cc
   CUresult RecordCaptured(CUdeviceptr address, const char* call, StreamRecord* stream, const CaptureView& view,
                           bool may_owe = true) noexcept;
@@ -120,11 +124,9 @@ class Core {
   CUresult Close(std::size_t* live_blocks) noexcept;
   CUresult Allocate(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept;
   CUresult Allocate(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept;
+  CUresult Allocate(int device, std::size_t bytes, CUstream stream, CUdeviceptr* out) noexcept;
   CUresult Free(CUdeviceptr address) noexcept;
-  // Without asking which stream the handle is. False: it has to be asked.
-  bool AllocateRemembered(int device, std::size_t bytes, CUstream stream, CUdeviceptr* out) noexcept;
-  void Remember(int device, CUstream stream, StreamRecord* record) noexcept;
-  CUresult RecordUseByHandle(CUdeviceptr address, int device, CUstream stream) noexcept;
+  CUresult RecordUse(CUdeviceptr address, int device, CUstream stream) noexcept;
 
   Environment environment;
   Devices devices{environment};
@@ -147,9 +149,13 @@ class Core {
 
  private:
   StreamRecord* Remembered(int device, CUstream stream) noexcept;  // nullptr: to be asked again
+  void Remember(int device, CUstream stream, StreamRecord* record) noexcept;
+  StreamRecord* NameBelieved(int device, CUstream stream) noexcept;
   bool TakeKept(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept;
+  bool TakeBelieved(int device, std::size_t bytes, CUstream stream, CUdeviceptr* out) noexcept;
   bool TakeOtherwise(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept;
   Block* TakeDirectly(Arena* arena, std::size_t bytes, StreamRecord* stream) noexcept;
+  CUresult AllocateAsked(Device* target, int device, std::size_t bytes, CUstream stream, CUdeviceptr* out) noexcept;
   CUresult AllocateOtherwise(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept;
   CUresult AllocateSlow(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept;
   CUresult FreeOtherwise(CUdeviceptr address) noexcept;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "allocator/core/core.h"
 #include "allocator/driver_scope.h"
+#include "allocator/errors.h"
 
 namespace cuaudit::alloc {
 namespace {
@@ -85,30 +86,72 @@ inline StreamRecord* Core::Remembered(int device, CUstream stream) noexcept {
 
 // What a handle is in a capture is asked each time: nothing but the driver tells when that is over.
 void Core::Remember(int device, CUstream stream, StreamRecord* record) noexcept {
-  if (environment.options.handle_check_interval == 1 || record->scope != Scope::Stream || record->device == nullptr) return;
+  if (record->scope != Scope::Stream || record->device == nullptr) return;
   ThreadCache* const cache = record->device->index == device ? caches.Mine() : nullptr;
   if (cache != nullptr) cache->NamedAt(stream) = {stream, record, device, environment.options.handle_check_interval - 1};
 }
 
-bool Core::AllocateRemembered(int device, std::size_t bytes, CUstream stream, CUdeviceptr* out) noexcept {
-  StreamRecord* const record = Remembered(device, stream);
-  return record != nullptr && (TakeKept(bytes, record, out) || TakeOtherwise(bytes, record, out));
+// Of the stream that the handle means. Each of these ends with a call, and the path without locks is the same for all.
+CUresult Core::Allocate(int device, std::size_t bytes, CUstream stream, CUdeviceptr* out) noexcept {
+  Device* const target = devices.At(device);
+  StreamRecord* const known = target == nullptr ? nullptr : identities.Known(target, stream);
+  return known != nullptr && known->device == target ? Allocate(bytes, known, stream, out)
+                                                     : AllocateAsked(target, device, bytes, stream, out);
+}
+
+[[gnu::noinline]] CUresult Core::AllocateAsked(Device* target, int device, std::size_t bytes, CUstream stream, CUdeviceptr* out) noexcept {
+  *out = 0;
+  if (bytes == 0) [[unlikely]]
+    return environment.Usable("Allocate");
+  if (bytes > kTooLarge) [[unlikely]]
+    return Refuse(CUDA_ERROR_INVALID_VALUE, "Allocate: %zu bytes: at most 2^60 are possible", bytes);
+  if (environment.options.handle_check_interval != 1 && TakeBelieved(device, bytes, stream, out)) [[unlikely]]
+    return CUDA_SUCCESS;
+  StreamRecord* record = nullptr;
+  CUresult result = environment.Usable("Identify");
+  if (result == CUDA_SUCCESS) [[likely]]
+    result = target == nullptr ? identities.Name(device, stream, &record) : identities.NameAnew(target, stream, &record);
+  if (result != CUDA_SUCCESS) [[unlikely]]
+    return result;
+  if (record->device != target) [[unlikely]]
+    return Refuse(CUDA_ERROR_INVALID_CONTEXT, "Allocate: the stream is of another context than device %d's", device);
+  if (environment.options.handle_check_interval != 1) [[unlikely]]
+    Remember(device, stream, record);
+  return Allocate(bytes, record, stream, out);
+}
+
+[[gnu::noinline]] bool Core::TakeBelieved(int device, std::size_t bytes, CUstream stream, CUdeviceptr* out) noexcept {
+  StreamRecord* const believed = Remembered(device, stream);
+  return believed != nullptr && (TakeKept(bytes, believed, out) || TakeOtherwise(bytes, believed, out));
+}
+
+// Who has just been asked who it is has been asked whether it is captured, too. `device` is one of the allocator's.
+CUresult Core::RecordUse(CUdeviceptr address, int device, CUstream stream) noexcept {
+  Device* const target = devices.At(device);
+  StreamRecord* record = identities.Known(target, stream);
+  if (record != nullptr) return uses.RecordUse(address, record, stream);
+  if (environment.options.handle_check_interval != 1) [[unlikely]]
+    record = NameBelieved(device, stream);
+  if (record == nullptr) [[likely]] {
+    CUresult result = environment.Usable("RecordUse");
+    if (result == CUDA_SUCCESS) [[likely]]
+      result = identities.NameAnew(target, stream, &record);
+    if (result != CUDA_SUCCESS) [[unlikely]]
+      return result;
+    if (environment.options.handle_check_interval != 1) [[unlikely]]
+      Remember(device, stream, record);
+  }
+  return record->is_default ? uses.RecordUse(address, record, stream) : uses.RecordUseAsked(address, record, stream);
 }
 
 // Its use of its own handle is recorded by the driver in its own order, whatever stream it is by now; a captured one has to be asked who it
-// is there.
-CUresult Core::RecordUseByHandle(CUdeviceptr address, int device, CUstream stream) noexcept {
-  StreamRecord* record = Remembered(device, stream);
-  if (record != nullptr && !record->is_default) {
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    if (environment.driver.StreamIsCapturing(stream, &status) == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_NONE)
-      return uses.RecordUse(address, record, stream);
-  }
-  StreamRef ref;
-  const CUresult result = identities.Identify(device, stream, &ref);
-  if (result != CUDA_SUCCESS) return result;
-  Remember(device, stream, ref.record());
-  return uses.RecordUse(address, ref.record(), stream);
+// is there: nullptr.
+[[gnu::noinline]] StreamRecord* Core::NameBelieved(int device, CUstream stream) noexcept {
+  StreamRecord* const believed = Remembered(device, stream);
+  if (believed == nullptr || believed->is_default) return nullptr;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUresult result = environment.driver.StreamIsCapturing(stream, &status);
+  return result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_NONE ? believed : nullptr;
 }
 
 CUresult Core::Allocate(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept {

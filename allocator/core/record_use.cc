@@ -115,12 +115,12 @@ void UseRecorder::TraceUse(CUdeviceptr address, const StreamRecord* stream, std:
 }
 
 [[gnu::always_inline]] inline CUresult UseRecorder::RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live,
-                                                              ThreadCache* cache) noexcept {
+                                                              bool is_asked, ThreadCache* cache) noexcept {
   // The cheapest question first, and mostly the answer is no.
   const bool was_captured =
       stream->capture.load(std::memory_order_acquire) != 0 || env_.captured_streams.load(std::memory_order_acquire) != 0;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  CUresult result = was_captured ? CUDA_SUCCESS : env_.driver.StreamIsCapturing(live, &status);
+  CUresult result = was_captured || is_asked ? CUDA_SUCCESS : env_.driver.StreamIsCapturing(live, &status);
   if (result != CUDA_SUCCESS) [[unlikely]]
     return result;
   if (was_captured || status != CU_STREAM_CAPTURE_STATUS_NONE) [[unlikely]] {
@@ -145,16 +145,18 @@ void UseRecorder::TraceUse(CUdeviceptr address, const StreamRecord* stream, std:
 }
 
 // For default streams; and where a driver insists on a current context and there was none.
-CUresult UseRecorder::RecordInContext(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live, ThreadCache* cache) noexcept {
+CUresult UseRecorder::RecordInContext(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live, bool is_asked,
+                                      ThreadCache* cache) noexcept {
   CurrentContext current(env_.driver, stream->context, !stream->is_default);
   if (current.result() != CUDA_SUCCESS) return current.result();
   if (!stream->is_default && !current.has_pushed()) return CUDA_ERROR_INVALID_CONTEXT;
-  const CUresult result = RecordNow(block, address, stream, live, cache);
+  const CUresult result = RecordNow(block, address, stream, live, is_asked, cache);
   const CUresult left = current.Leave();
   return result != CUDA_SUCCESS ? result : left;
 }
 
-CUresult UseRecorder::RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
+[[gnu::always_inline]] inline CUresult UseRecorder::RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream live,
+                                                              bool is_asked) noexcept {
   if (address == 0) return CUDA_SUCCESS;
   CUresult error = CUDA_SUCCESS;
   // Where the path without locks is open, the allocator is not closed, and this is no forked child.
@@ -192,10 +194,17 @@ CUresult UseRecorder::RecordUse(CUdeviceptr address, StreamRecord* stream, CUstr
   CUresult result = CUDA_ERROR_INVALID_CONTEXT;
   // A stream's own handle is enough for the calls about it and for recording in it, whatever context is current.
   if (!stream->is_default) [[likely]]
-    result = RecordNow(block, address, stream, live, cache);
+    result = RecordNow(block, address, stream, live, is_asked, cache);
   if (result == CUDA_ERROR_INVALID_CONTEXT) [[unlikely]]
-    result = RecordInContext(block, address, stream, live, cache);
+    result = RecordInContext(block, address, stream, live, is_asked, cache);
   return result == CUDA_SUCCESS ? result : env_.Note(result);
+}
+
+CUresult UseRecorder::RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
+  return RecordUse(address, stream, live, false);
+}
+CUresult UseRecorder::RecordUseAsked(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
+  return RecordUse(address, stream, live, true);
 }
 
 }  // namespace cuaudit::alloc

@@ -242,7 +242,14 @@ CUresult Report::TakeSnapshot(Snapshot* out) noexcept {
 
 bool Report::FindBlock(CUdeviceptr address, CUdeviceptr* base, std::size_t* size) noexcept {
   if (env_.Forked()) return false;
-  const Block* const block = env_.map.LiveAtOrBelow(address);
+  // Where it begins is told without a lock, which would tell no more: that a block was live there a moment ago.
+  const Block* block = size == nullptr ? env_.map.Find(address) : nullptr;
+  if (block != nullptr && (block->state.load(std::memory_order_acquire) & kStatusMask) == kLive &&
+      block->address.load(std::memory_order_relaxed) == address) {
+    *base = address;
+    return true;
+  }
+  block = env_.map.LiveAtOrBelow(address);
   Arena* const arena = block == nullptr ? nullptr : block->arena.load(std::memory_order_relaxed);
   if (arena == nullptr) return false;
   const Held held(arena->lock);  // a block of somebody else's may be freed meanwhile
@@ -251,7 +258,7 @@ bool Report::FindBlock(CUdeviceptr address, CUdeviceptr* base, std::size_t* size
     return false;
   if (begin > address || address - begin >= block->size) return false;
   *base = begin;
-  *size = block->size;
+  if (size != nullptr) *size = block->size;
   return true;
 }
 

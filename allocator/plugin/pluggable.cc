@@ -16,19 +16,27 @@ namespace {
 CUdeviceptr Address(void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
 
 // What a function that cannot answer leaves for cuaudit_last_error.
-int Tell(CUresult result, const Backend* backend) {
-  if (result != CUDA_SUCCESS && backend != nullptr) PluginState::SetError(backend->LastErrorText());
+[[gnu::cold]] void SetErrorOf(const Backend* backend) { PluginState::SetError(backend->LastErrorText()); }
+inline int Tell(CUresult result, const Backend* backend) {
+  if (result != CUDA_SUCCESS && backend != nullptr) [[unlikely]]
+    SetErrorOf(backend);
   return static_cast<int>(result);
 }
 
+[[gnu::cold]] void SetAccount(int device, std::size_t size, CUresult result) {
+  PluginState::SetError(PluginState::Get().Account(device, size, result));
+}
+[[noreturn, gnu::cold]] void Throw(const char* call) { throw std::runtime_error(call + (": " + std::string(PluginState::Error()))); }
+
 // The words of a failure are left for cuaudit_last_error.
 inline CUresult Allocate(std::size_t size, int device, CUstream stream, void** out) {
-  PluginState& state = PluginState::Get();
-  Backend* const backend = state.BackendFor(device);
-  if (backend == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  Backend* const backend = PluginState::Get().BackendFor(device);
+  if (backend == nullptr) [[unlikely]]
+    return CUDA_ERROR_NOT_INITIALIZED;
   CUdeviceptr address = 0;
   const CUresult result = backend->Allocate(0, size, stream, &address);
-  if (result != CUDA_SUCCESS) PluginState::SetError(state.Account(device, size, result));
+  if (result != CUDA_SUCCESS) [[unlikely]]
+    SetAccount(device, size, result);
   *out = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): a device address is both
   return result;
 }
@@ -37,8 +45,9 @@ inline CUresult Allocate(std::size_t size, int device, CUstream stream, void** o
 
 void* cuaudit_malloc(ssize_t size, int device, CUstream stream) {
   void* block = nullptr;
-  if (Allocate(static_cast<std::size_t>(size), device, stream, &block) == CUDA_SUCCESS) return block;
-  throw std::runtime_error(std::string("cuaudit_malloc: ") + PluginState::Error());
+  if (Allocate(static_cast<std::size_t>(size), device, stream, &block) != CUDA_SUCCESS) [[unlikely]]
+    Throw("cuaudit_malloc");
+  return block;
 }
 
 int cuaudit_allocate(std::size_t size, int device, CUstream stream, void** out) noexcept {
@@ -56,23 +65,20 @@ int cuaudit_allocate(std::size_t size, int device, CUstream stream, void** out) 
 }
 
 void cuaudit_free(void* pointer, ssize_t, int device, CUstream) noexcept {
-  PluginState& state = PluginState::Get();
-  Backend* const backend = state.Existing(device);
+  Backend* const backend = PluginState::Get().Existing(device);
   if (backend != nullptr) Tell(backend->Free(Address(pointer)), backend);
 }
 
 void cuaudit_record_stream(void* pointer, CUstream stream) noexcept {
   CUdeviceptr base = 0;
-  std::size_t size = 0;
-  Backend* const backend = PluginState::Get().Owner(Address(pointer), &base, &size);
+  Backend* const backend = PluginState::Get().Owner(Address(pointer), &base, nullptr);
   if (backend != nullptr) Tell(backend->RecordStream(base, stream), backend);  // others' memory: as PyTorch, nothing
 }
 
 int cuaudit_record_use(void* pointer, CUstream stream) noexcept {
   if (pointer == nullptr) return CUDA_SUCCESS;
   CUdeviceptr base = 0;
-  std::size_t size = 0;
-  Backend* const backend = PluginState::Get().Owner(Address(pointer), &base, &size);
+  Backend* const backend = PluginState::Get().Owner(Address(pointer), &base, nullptr);
   if (backend == nullptr) {
     PluginState::SetError("cuaudit_record_use: the pointer is in no live block");
     return CUDA_ERROR_INVALID_VALUE;
@@ -81,7 +87,7 @@ int cuaudit_record_use(void* pointer, CUstream stream) noexcept {
 }
 
 void cuaudit_init(int) {
-  if (!PluginState::Get().IsReady()) throw std::runtime_error(std::string("cuaudit_init: ") + PluginState::Error());
+  if (!PluginState::Get().IsReady()) Throw("cuaudit_init");
 }
 
 void cuaudit_reset() noexcept {
@@ -100,9 +106,7 @@ void cuaudit_memory_fraction(double fraction, int device) noexcept {
 
 void* cuaudit_base_alloc(void* pointer, std::size_t* size) noexcept {
   CUdeviceptr base = 0;
-  std::size_t bytes = 0;
-  if (PluginState::Get().Owner(Address(pointer), &base, &bytes) == nullptr) return nullptr;
-  if (size != nullptr) *size = bytes;
+  if (PluginState::Get().Owner(Address(pointer), &base, size) == nullptr) return nullptr;
   return reinterpret_cast<void*>(base);  // NOLINT(performance-no-int-to-ptr)
 }
 

@@ -29,11 +29,6 @@ void Warn(void*, const char* text) noexcept { std::fprintf(stderr, "cuaudit_allo
 
 }  // namespace
 
-PluginState& PluginState::Get() {
-  static PluginState* const state = new PluginState();  // outlives every exit handler that may still free a tensor
-  return *state;
-}
-
 void PluginState::SetError(std::string_view text) noexcept {
   try {
     last_error = text;

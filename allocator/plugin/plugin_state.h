@@ -28,7 +28,10 @@ class PluginState {
  public:
   static constexpr int kMaxDevices = 64;
 
-  static PluginState& Get();
+  static PluginState& Get() {
+    static PluginState* const state = new PluginState();  // outlives every exit handler that may still free a tensor
+    return *state;
+  }
 
   // Reads the settings until they are right; false when they are wrong.
   bool IsReady() noexcept;
@@ -43,7 +46,7 @@ class PluginState {
     return slots_[static_cast<std::size_t>(device)].backend.load(std::memory_order_acquire);
   }
   Allocator* Native(int device) const noexcept;
-  // Which of the backends a pointer belongs to; null when none.
+  // Which of the backends a pointer belongs to; null when none. `size` as Backend::FindBlock.
   Backend* Owner(CUdeviceptr address, CUdeviceptr* base, std::size_t* size) const noexcept;
 
   using PoolKey = std::pair<unsigned long long, unsigned long long>;

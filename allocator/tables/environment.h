@@ -43,9 +43,8 @@ struct Environment : ArenaEnvironment {
 
   bool Open() noexcept;  // false: no host memory
   CUresult Usable(const char* call) noexcept {
-    const bool is_well =
-        wipes_ && own_->serial == serial && !closed.load(std::memory_order_relaxed) && !exiting.load(std::memory_order_relaxed);
-    return is_well ? CUDA_SUCCESS : WhyNot(call);
+    // Where the path without locks is open, the allocator is not closed, and this is no forked child.
+    return fast_serial() == serial && !exiting.load(std::memory_order_relaxed) ? CUDA_SUCCESS : WhyNot(call);
   }
   CUresult Note(CUresult result) noexcept;  // remembers that the process is exiting
   bool Forked() const noexcept;

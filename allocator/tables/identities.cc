@@ -9,34 +9,70 @@
 
 namespace cuaudit::alloc {
 
-CUresult Identities::Identify(int device, CUstream stream, StreamRef* out) noexcept {
-  *out = StreamRef();
-  CUresult result = env_.Usable("Identify");
+// On a captured stream cuStreamGetId fails and ends the capture, so cuStreamIsCapturing is asked first; it costs less than asking for the
+// capture itself. A primary context's legacy stream is never captured; a green context's may be. The legacy stream of any other context
+// that was given refuses to tell while a blocking stream is captured, and that ends no capture (contract question capture.legacy_asked).
+[[gnu::always_inline]] inline CUresult Identities::Ask(Device* device, CUstream stream, StreamRecord** out) noexcept {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  CUresult result = CUDA_SUCCESS;
+  if (stream != nullptr || !device->retained) result = env_.driver.StreamIsCapturing(stream, &status);
+  if (stream == nullptr && result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) result = CUDA_SUCCESS;
+  if (result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE) [[unlikely]] {
+    const CUresult captured = AskCaptured(device, stream, &status, out);
+    if (captured != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE) return captured;
+  }
+  unsigned long long id = 0;
+  if (result == CUDA_SUCCESS) [[likely]]
+    result = env_.driver.StreamGetId(stream, &id);
+  if (result != CUDA_SUCCESS) [[unlikely]]
+    return Refuse(result, "stream %p: the driver does not know it", static_cast<void*>(stream));
+  *out = streams_.Find(id);
+  if (streams_.captures_noted() != 0) streams_.EndCapturesOf(stream, device->context, *out);
+  return *out != nullptr ? CUDA_SUCCESS : Meet(device, stream, id, out);
+}
+
+// A stream in a capture, unless that has ended meanwhile: `*status` tells.
+[[gnu::noinline]] CUresult Identities::AskCaptured(Device* device, CUstream stream, CUstreamCaptureStatus* status,
+                                                   StreamRecord** out) noexcept {
+  std::uint64_t capture = 0;
+  const CUresult result = CaptureOf(env_.driver, stream, status, &capture);
+  if (result != CUDA_SUCCESS) return Refuse(result, "stream %p: the driver does not know it", static_cast<void*>(stream));
+  if (*status == CU_STREAM_CAPTURE_STATUS_INVALIDATED)
+    return Refuse(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "stream %p: its capture has been invalidated", static_cast<void*>(stream));
+  return *status == CU_STREAM_CAPTURE_STATUS_ACTIVE ? IdentifyCaptured(device, stream, capture, out) : CUDA_SUCCESS;
+}
+
+// A stream that was not seen before.
+[[gnu::noinline]] CUresult Identities::Meet(Device* device, CUstream stream, std::uint64_t id, StreamRecord** out) noexcept {
+  CUcontext context = device->context;
+  const CUresult result = IsDefaultStream(stream) ? CUDA_SUCCESS : ContextOf(env_.driver, stream, &context);
+  return result == CUDA_SUCCESS ? streams_.Make(id, stream, context, out) : result;
+}
+
+CUresult Identities::Name(int device, CUstream stream, StreamRecord** out) noexcept {
+  const CUresult result = env_.Usable("Identify");
   if (result != CUDA_SUCCESS) return result;
   Device* const target = devices_.At(device);
   if (target == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "device %d: 0 to %zu are known", device, devices_.size() - 1);
-  if (stream == CU_STREAM_LEGACY) stream = nullptr;  // one handle for it, by which captures are noted
-  std::atomic<StreamRecord*>* const memory = MemoryOf(target, stream);
-  StreamRecord* found = memory == nullptr ? nullptr : memory->load(std::memory_order_acquire);
-  if (found == nullptr || found->retired.load(std::memory_order_relaxed) || (found->handle != stream && !found->is_default)) {
-    // A stream of its own tells its context. So whether one is current is asked only where the driver wants one.
-    result = IsDefaultStream(stream) ? CUDA_ERROR_INVALID_CONTEXT : Ask(target, stream, &found);
-    if (result == CUDA_ERROR_INVALID_CONTEXT) result = AskInContext(target, stream, &found);
-    if (result != CUDA_SUCCESS) return env_.Note(result);
-    if (memory != nullptr && found->scope == Scope::Stream) memory->store(found, std::memory_order_release);
-  }
-  *out = StreamRef(found);
+  StreamRecord* const known = Known(target, stream);
+  if (known == nullptr) return NameAnew(target, stream, out);
+  *out = known;
   return CUDA_SUCCESS;
 }
 
-// Where the answer for the handle is remembered; nullptr: nowhere. A primary context's legacy stream lives as long as it, and is never
-// captured; the allocator knows that of a context that it retained itself. In a green context the handle means a stream of its own, which
-// may be captured (contract question green_stream.standard_captured). A reset is not supported (allocator.h, "Contexts").
-std::atomic<StreamRecord*>* Identities::MemoryOf(const Device* device, CUstream stream) noexcept {
-  if (!device->retained && !env_.options.trust_stream_handles) return nullptr;  // the context was given, and may be such a one
-  if (stream == nullptr) return &legacy_[device->index];
-  const bool is_trusted = env_.options.trust_stream_handles && stream != CU_STREAM_PER_THREAD;
-  return is_trusted ? &by_handle_[StreamTable::HandleBucket(stream)] : nullptr;
+[[gnu::noinline]] CUresult Identities::NameAnew(Device* device, CUstream stream, StreamRecord** out) noexcept {
+  if (stream == CU_STREAM_LEGACY) stream = nullptr;  // one handle for it, by which captures are noted
+  StreamRecord* found = nullptr;
+  // A stream of its own tells its context. So whether one is current is asked only where the driver wants one.
+  CUresult result = IsDefaultStream(stream) ? CUDA_ERROR_INVALID_CONTEXT : Ask(device, stream, &found);
+  if (result == CUDA_ERROR_INVALID_CONTEXT) [[unlikely]]
+    result = AskInContext(device, stream, &found);
+  if (result != CUDA_SUCCESS) [[unlikely]]
+    return env_.Note(result);
+  std::atomic<StreamRecord*>* const memory = MemoryOf(device, stream);
+  if (memory != nullptr && found->scope == Scope::Stream) memory->store(found, std::memory_order_release);
+  *out = found;
+  return CUDA_SUCCESS;
 }
 
 [[gnu::noinline]] CUresult Identities::AskInContext(Device* device, CUstream stream, StreamRecord** out) noexcept {
@@ -47,33 +83,6 @@ std::atomic<StreamRecord*>* Identities::MemoryOf(const Device* device, CUstream 
   if (is_default || current.has_pushed()) result = Ask(device, stream, out);
   const CUresult left = current.Leave();
   return result == CUDA_SUCCESS ? left : result;
-}
-
-// On a captured stream cuStreamGetId fails and ends the capture, so cuStreamIsCapturing is asked first; it costs less than asking for the
-// capture itself. A primary context's legacy stream is never captured; a green context's may be. The legacy stream of any other context
-// that was given refuses to tell while a blocking stream is captured, and that ends no capture (contract question capture.legacy_asked).
-CUresult Identities::Ask(Device* device, CUstream stream, StreamRecord** out) noexcept {
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  CUresult result = CUDA_SUCCESS;
-  if (stream != nullptr || !device->retained) result = env_.driver.StreamIsCapturing(stream, &status);
-  if (stream == nullptr && result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) result = CUDA_SUCCESS;
-  const bool is_captured = result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
-  if (is_captured) [[unlikely]] {
-    std::uint64_t capture = 0;
-    result = CaptureOf(env_.driver, stream, &status, &capture);
-    if (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_INVALIDATED)
-      return Refuse(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "stream %p: its capture has been invalidated", static_cast<void*>(stream));
-    if (result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE) return IdentifyCaptured(device, stream, capture, out);
-  }
-  unsigned long long id = 0;
-  if (result == CUDA_SUCCESS) result = env_.driver.StreamGetId(stream, &id);
-  if (result != CUDA_SUCCESS) return Refuse(result, "stream %p: the driver does not know it", static_cast<void*>(stream));
-  *out = streams_.Find(id);
-  if (streams_.captures_noted() != 0) streams_.EndCapturesOf(stream, device->context, *out);
-  if (*out != nullptr) return CUDA_SUCCESS;
-  CUcontext context = device->context;
-  if (!IsDefaultStream(stream) && (result = ContextOf(env_.driver, stream, &context)) != CUDA_SUCCESS) return result;
-  return streams_.Make(id, stream, context, out);
 }
 
 // The handle may have been another stream's when it was last seen outside, so no identity from there is used: what that stream freed may

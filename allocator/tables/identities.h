@@ -21,12 +21,37 @@ class Identities {
  public:
   Identities(Environment& environment, Devices& devices, StreamTable& streams, PoolTable& pools) noexcept
       : env_(environment), devices_(devices), streams_(streams), pools_(pools) {}
-  CUresult Identify(int device, CUstream stream, StreamRef* out) noexcept;
+  CUresult Identify(int device, CUstream stream, StreamRef* out) noexcept {
+    StreamRecord* found = nullptr;
+    const CUresult result = Name(device, stream, &found);
+    *out = StreamRef(found);
+    return result;
+  }
+  CUresult Name(int device, CUstream stream, StreamRecord** out) noexcept;  // the same; with an error `*out` stays as it is
+  // The same where nothing is Known. The allocator is usable.
+  CUresult NameAnew(Device* device, CUstream stream, StreamRecord** out) noexcept;
+  // What Identify answers where the driver need not be asked; nullptr: it has to be.
+  StreamRecord* Known(const Device* device, CUstream stream) noexcept {
+    const std::atomic<StreamRecord*>* const memory = MemoryOf(device, stream);
+    StreamRecord* const found = memory == nullptr ? nullptr : memory->load(std::memory_order_acquire);
+    const bool is_it =
+        found != nullptr && !found->retired.load(std::memory_order_relaxed) && (found->handle == stream || found->is_default);
+    return is_it ? found : nullptr;
+  }
   CUresult RetireStream(int device, CUstream stream) noexcept;
 
  private:
-  std::atomic<StreamRecord*>* MemoryOf(const Device* device, CUstream stream) noexcept;
+  // Where the answer for the handle is remembered; nullptr: nowhere. A primary context's legacy stream lives as long as it, and is never
+  // captured; the allocator knows that of a context that it retained itself. In a green context the handle means a stream of its own, which
+  // may be captured (contract question green_stream.standard_captured). A reset is not supported (allocator.h, "Contexts").
+  std::atomic<StreamRecord*>* MemoryOf(const Device* device, CUstream stream) noexcept {
+    const bool is_trusted = env_.options.trust_stream_handles;
+    if (stream == nullptr || stream == CU_STREAM_LEGACY) return device->retained || is_trusted ? &legacy_[device->index] : nullptr;
+    return is_trusted && stream != CU_STREAM_PER_THREAD ? &by_handle_[StreamTable::HandleBucket(stream)] : nullptr;
+  }
   CUresult Ask(Device* device, CUstream stream, StreamRecord** out) noexcept;
+  CUresult AskCaptured(Device* device, CUstream stream, CUstreamCaptureStatus* status, StreamRecord** out) noexcept;
+  CUresult Meet(Device* device, CUstream stream, std::uint64_t id, StreamRecord** out) noexcept;
   CUresult AskInContext(Device* device, CUstream stream, StreamRecord** out) noexcept;
   CUresult IdentifyCaptured(Device* device, CUstream stream, std::uint64_t capture, StreamRecord** out) noexcept;
   Environment& env_;

@@ -35,12 +35,6 @@ std::uint64_t StreamRef::id() const noexcept { return record_ == nullptr ? 0 : r
 CUstream StreamRef::handle() const noexcept { return record_ == nullptr ? nullptr : record_->handle; }
 int StreamRef::device() const noexcept { return record_ == nullptr || record_->device == nullptr ? -1 : record_->device->index; }
 
-StreamRecord* StreamTable::Find(std::uint64_t id) const noexcept {
-  StreamRecord* found = bucket_[id % kBuckets].load(std::memory_order_acquire);
-  while (found != nullptr && found->id != id) found = found->next;
-  return found;
-}
-
 // The first with which `is_it` is content, of those whose handle that is or was.
 template <typename IsIt>
 StreamRecord* StreamTable::FirstWithHandle(CUstream handle, IsIt is_it) noexcept {

@@ -54,7 +54,11 @@ class StreamTable {
   ~StreamTable();
 
   StreamRecord* First() const noexcept { return first_.load(std::memory_order_acquire); }  // then next_all
-  StreamRecord* Find(std::uint64_t id) const noexcept;
+  StreamRecord* Find(std::uint64_t id) const noexcept {
+    StreamRecord* found = bucket_[id % kBuckets].load(std::memory_order_acquire);
+    while (found != nullptr && found->id != id) found = found->next;
+    return found;
+  }
   CUresult Make(std::uint64_t id, CUstream stream, CUcontext context, StreamRecord** out, Scope scope = Scope::Stream,
                 std::uint64_t scope_id = 0) noexcept;
   // What the handle is in captures of that scope.

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <string>
 #include <thread>
 #include <utility>
@@ -125,6 +126,22 @@ TEST_F(FailingMoves, HaveMovedThoughTheOldAddressesAreNotUnmapped) {
       }
     }
   }
+}
+
+// Nothing fails: the pages of one block are one batch. Each has to be mapped by itself, as it has a handle of its own.
+TEST_F(FailingMoves, AreOneCallForAccessAndOneForTheOldAddresses) {
+  Prepare();
+  std::map<CallId, std::uint64_t> made;
+  failing.on_call = [&made](CallId call) { ++made[call]; };
+  const CUdeviceptr y = Get(kRowBytes, t);
+  failing.on_call = nullptr;
+  EXPECT_EQ(Stats().pages_moved, kRowPages);
+  EXPECT_EQ(made[CallId::MemMap], kRowPages);
+  EXPECT_EQ(made[CallId::MemSetAccess], 1U);
+  EXPECT_EQ(made[CallId::MemUnmap], 1U);
+  EXPECT_EQ(made[CallId::MemCreate] + made[CallId::MemRelease], 0U);
+  a.Write(y, kRowBytes, t);
+  End(kRowPages);
 }
 
 // New pages are made behind those that move: that there are none leaves those where they were.

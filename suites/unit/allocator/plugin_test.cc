@@ -96,10 +96,11 @@ TEST_F(Plugin, UsesOfOtherStreamsAreKnown) {
   EXPECT_GT(Count("uses_recorded"), before);
   record_stream(block, stream_[1]);
   release(block, 4096, 0, stream_[0]);
+  EXPECT_EQ(record_use(block, stream_[1]), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_THAT(last_error(), testing::HasSubstr("in no live block"));
   EXPECT_EQ(record_use(nullptr, stream_[1]), 0);
   int outside = 0;
   EXPECT_EQ(record_use(&outside, stream_[1]), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_THAT(last_error(), testing::HasSubstr("in no live block"));
   record_stream(&outside, stream_[1]);  // as PyTorch: nothing
 }
 

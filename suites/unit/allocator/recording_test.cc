@@ -215,6 +215,22 @@ TEST_P(RecordCalls, AskOnlyWhetherTheStreamIsCaptured) {
   EXPECT_OK(allocator_->Free(block_));
 }
 
+// Asking who the stream is tells that it is in no capture, too; and in one it is still seen.
+TEST_P(RecordCalls, ByHandleAskForACaptureOnce) {
+  EXPECT_OK(allocator_->RecordUse(block_, t_));
+  EXPECT_EQ(Watched::Taken(), (Watched::Calls{0, 0, 1, 1}));
+  ASSERT_OK(world_.d.StreamBeginCapture(t_, CU_STREAM_CAPTURE_MODE_RELAXED));
+  EXPECT_OK(allocator_->RecordUse(block_, t_));
+  CUgraph graph = nullptr;
+  ASSERT_OK(world_.d.StreamEndCapture(t_, &graph)) << "no question ended it";
+  ASSERT_OK(world_.d.GraphDestroy(graph));
+  Statistics statistics;
+  allocator_->GetStatistics(0, &statistics);
+  EXPECT_EQ(statistics.uses_captured, 1U);
+  EXPECT_OK(allocator_->RecordUse(block_, t_));
+  EXPECT_OK(allocator_->Free(block_));
+}
+
 TEST_P(RecordCalls, NeedNoCurrentContext) {
   CUcontext current = nullptr;
   ASSERT_OK(world_.d.CtxPopCurrent(&current));

@@ -206,7 +206,6 @@ TEST_P(Threads, OnlyOneOfManyFreesCounts) {
 INSTANTIATE_TEST_SUITE_P(All, Threads, testing::Values(Reuse::Poll, Reuse::Wait),
                          [](const testing::TestParamInfo<Reuse>& chosen) { return chosen.param == Reuse::Poll ? "Poll" : "Wait"; });
 
-// Held long enough that those who wait for it sleep.
 #ifndef NDEBUG
 // Whoever takes locks against the table of lock_order.def may wait for ever one day, and is told so at once.
 TEST(LockOrderDeathTest, TakingAnEarlierLockEndsTheProcess) {
@@ -225,6 +224,7 @@ TEST(LockOrderDeathTest, TakingAnEarlierLockEndsTheProcess) {
 }
 #endif
 
+// Held long enough that those who wait for it sleep.
 TEST(Lock, LetsInOneAtATime) {
   Lock lock;
   int inside = 0;
