@@ -266,7 +266,7 @@ TEST(Host, OfTwoAuditsAtOnceIsNotMetered) {
   (void)RunCycles(WithAnEvent(
                       "outer", [] {}, [&] { std::thread([&] { inner = Sweep(other); }).join(); }),
                   {.cycles = 1});
-  EXPECT_THAT(inner.unmetered, ElementsAre(StartsWith("the host: another audit")));
+  EXPECT_THAT(inner.unmetered, Contains(StartsWith("the host: another audit")));  // a genuine driver gives more reasons
 }
 
 // Without the drop-in it is not known which bytes the function will free.
