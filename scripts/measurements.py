@@ -18,6 +18,9 @@ ROOT = Path(__file__).resolve().parent.parent
 COPIED = ["allocator_peers.tsv", "allocator_cost.tsv", "trace_peers.tsv", "map_cost.tsv", "record_use.tsv", "torch_trace.tsv", "torch_trace_generation.tsv", "torch_trace_diffusion.tsv", "torch_trace_finetuning.tsv", "torch_end_to_end.tsv", "driver_call_cost.json", "allocator_bench.txt"]
 
 
+A_PLACE = re.compile(r"(?<![\w.])/(?:data|home|mnt|opt|root|srv|tmp|usr|var|work)/[^\s\"',;)]*")
+
+
 def fail(message):
     sys.exit(f"measurements: {message}")
 
@@ -93,6 +96,9 @@ def add(root, results):
     later = [name_of(old) for old in data["runs"] if name_of(old) > name_of(run)]
     if later:
         fail(f"{path} has results of {later[-1]}, these are of {name_of(run)}: add older ones first")
+    place = A_PLACE.search(json.dumps(run))
+    if place:
+        fail(f"{results / 'summary.json'}: has the path {place[0]} of the machine that measured, expected none in results that are kept")
     data["runs"] = without_superseded(data["runs"], run) + [run]
     directory.mkdir(parents=True, exist_ok=True)
     path.write_text(text_of(data))

@@ -107,7 +107,7 @@ std::string PlanFolder::Shard(std::uint64_t round, std::uint64_t number) const {
 }
 
 std::string PlanFolder::Work(std::uint64_t round, std::uint64_t number) const {
-  return path_ + "/work/" + std::to_string(round) + "-" + Padded(number);
+  return (std::filesystem::path(path_) / "work" / (std::to_string(round) + "-" + Padded(number))).string();
 }
 
 std::uint64_t PlanFolder::LastRound() const {

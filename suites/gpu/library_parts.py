@@ -169,6 +169,13 @@ def sweep(check, name, jobs, bound, file=None):
     return None
 
 
+def finding_in_short(finding):
+    """One finding by what was lost and by whose frames, without files and commands: those name the machine."""
+    acquired = finding.get("acquired") or {"call": "", "stack": []}
+    return {"rule": finding["rule"], "kind": finding.get("kind", ""), "count": finding.get("count", 0), "bytes": finding.get("bytes", 0),
+            "acquired": acquired["call"], "by": where(acquired["stack"])}
+
+
 def library_sweeps(check, names, jobs, bound):
     """How many defects a sweep of each of NVIDIA's libraries finds."""
     for name in names:

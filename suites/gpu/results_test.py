@@ -50,6 +50,7 @@ class TheTree(unittest.TestCase):
         for path in self.here.glob("*/gpu_check.json"):
             data = json.loads(path.read_text())
             self.assertEqual(path.read_text(), measurements.text_of(data), path)
+            self.assertIsNone(measurements.A_PLACE.search(path.read_text()), path)
             self.assertEqual(path.parent.name.split("_")[-1], data["driver"])
             order = [(run["date"], run["time"]) for run in data["runs"]]
             self.assertEqual(order, sorted(order))
@@ -93,7 +94,9 @@ class Adding(unittest.TestCase):
     def test_what_is_refused(self):
         self.assertIn("expected a device and a driver version", self.refused(gpu="simulated"))
         self.assertIn("expected a device and a driver version", self.refused(gpu="?"))
-        self.add(date="2026-01-06", results=[{"name": "one", "passed": True}])
+        for said in ("at /home/me/tree/a.cc:3", "/opt/python run -- p", "in (/tmp/x)"):
+            self.assertIn("of the machine that measured", self.refused(results=[{"name": "one", "passed": True, "output": said}]))
+        self.add(date="2026-01-06", results=[{"name": "one", "passed": True, "output": "suites/home/a.cc:3, /dev/nvidia0, 3/4"}])
         self.assertIn("add older ones first", self.refused())
         (self.root / "measurements/rtx_a6000_590.1/gpu_check.json").write_text("{\n,")
         self.assertIn("gpu_check.json:2: expected JSON", self.refused())
