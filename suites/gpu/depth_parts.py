@@ -95,7 +95,7 @@ def cycle_isolation(check, programs, bound):
         outcome, sweeps = {}, {}
         for isolation in ("cycle", "spawn"):
             sweep = Sweep(check, f"{isolation}_{name}", check.build / "bin" / program, arguments,
-                          [f"--isolation={isolation}", "--depth", "1", "--jobs", str(check.jobs)])
+                          [f"--isolation={isolation}", "--depth", "1", "--prune=all", "--jobs", str(check.jobs)])
             whole = sweep.wait(time.monotonic() + bound)
             sweeps[isolation] = sweep
             outcome[isolation] = {**sweep.figures(), "whole": whole, **({} if whole else {"output": sweep.text})}
@@ -110,7 +110,7 @@ def cycle_isolation(check, programs, bound):
 
 def cycle_sweep(check, name, program, arguments, bound):
     """A default sweep, second order and all, in cycles of one process."""
-    sweep = Sweep(check, f"cycle_whole_{name}", check.build / "bin" / program, arguments, ["--isolation=cycle", "--jobs", str(check.jobs)])
+    sweep = Sweep(check, f"cycle_whole_{name}", check.build / "bin" / program, arguments, ["--isolation=cycle", "--prune=all", "--jobs", str(check.jobs)])
     whole = sweep.wait(time.monotonic() + bound)
     check.note(f"cycle sweep {name}", whole, **sweep.figures(), output="" if whole else sweep.text)
 

@@ -11,6 +11,7 @@ import json
 import re
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 from pathlib import Path
@@ -56,6 +57,19 @@ class TheTree(unittest.TestCase):
             self.assertEqual(order, sorted(order))
             for i, run in enumerate(data["runs"]):
                 self.assertEqual(measurements.without_superseded(data["runs"][:i], run), data["runs"][:i], f"{path}: {measurements.name_of(run)}")
+
+
+    def test_recordings_name_no_place_of_the_machine_that_recorded(self):
+        for path in self.here.rglob("*"):
+            if not path.is_file() or path.suffix == ".json":
+                continue
+            contents = [path.read_bytes()]
+            if path.name.endswith(".tar.xz"):
+                with tarfile.open(path) as archive:
+                    contents = [archive.extractfile(member).read() for member in archive if member.isfile()]
+                self.assertTrue(contents, path)
+            for content in contents:
+                self.assertIsNone(re.search(rb"(?<![\w./])/(?:data|home|mnt|opt|root|srv|tmp|work)/[\w.-]+", content), path)
 
 
 class Adding(unittest.TestCase):
