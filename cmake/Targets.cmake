@@ -187,9 +187,23 @@ function(cuaudit_all_targets variable directory)
 endfunction()
 
 # The programs of the tests with a label that scripts/test runs alone in one of its tiers.
-foreach(_label threads allocator)
+foreach(_label threads allocator optimised)
   add_custom_target(tests_${_label})
 endforeach()
+
+# The label elsewhere: another tier of scripts/test --all runs all of the test, so dev does not. Where that is asan alone, sources may leave
+# nothing out under a sanitizer. Whether some tier has the test: suites/e2e/users/entry_scripts_test.py.
+function(cuaudit_check_elsewhere)
+  foreach(source IN LISTS ARGN)
+    if(source MATCHES "\\.cc$")
+      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
+      file(STRINGS "${source}" left_out LIMIT_COUNT 1 REGEX "CUAUDIT_INSTRUMENTED|__has_feature|__SANITIZE_|GTEST_SKIP.*sanitizer")
+      if(left_out)
+        message(FATAL_ERROR "${source}: expected nothing that a sanitizer leaves out, as the label is elsewhere: ${left_out}")
+      endif()
+    endif()
+  endforeach()
+endfunction()
 
 # cuaudit_add_test(name SOURCES ... LABELS ... [LINK ...] [TIMEOUT seconds] [ENVIRONMENT ...] [SPLIT prefix])
 # A GoogleTest executable, one ctest entry per executable so that a suite starts one process, not hundreds; with SPLIT one per file.
@@ -215,6 +229,12 @@ function(cuaudit_add_test name)
       add_dependencies(tests_${label} ${name})
     endif()
   endforeach()
+  if("elsewhere" IN_LIST arg_LABELS)
+    set_property(GLOBAL APPEND PROPERTY cuaudit_elsewhere ${name})
+    if(NOT arg_LABELS MATCHES "allocator|optimised")
+      cuaudit_check_elsewhere(${arg_SOURCES})
+    endif()
+  endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)  # a limit for what hangs: machines of one kind differ by two, and four tests run on two cores
   endif()

@@ -82,7 +82,7 @@ const char* KeptEnd(const char* path) noexcept {
   return length > kRoom ? path + (length - kRoom) : path;
 }
 
-struct Walk {
+struct ModuleWalk {
   ModuleTable* table;
   ModuleTable::Snapshot* snapshot;
   python::Interpreter* python;
@@ -95,7 +95,7 @@ struct Walk {
 }  // namespace
 
 int ModuleTable::Visit(dl_phdr_info* info, std::size_t, void* state) noexcept {
-  Walk& walk = *static_cast<Walk*>(state);
+  ModuleWalk& walk = *static_cast<ModuleWalk*>(state);
   if (walk.first) {
     walk.first = false;
     walk.now = info->dlpi_adds + info->dlpi_subs;
@@ -143,7 +143,7 @@ void ModuleTable::Refresh(python::Interpreter* python) noexcept {
     return;
   }
   snapshot_[next].count = 0;
-  Walk walk{this, &snapshot_[next], python, seen_.load(std::memory_order_relaxed)};
+  ModuleWalk walk{this, &snapshot_[next], python, seen_.load(std::memory_order_relaxed)};
   dl_iterate_phdr(&ModuleTable::Visit, &walk);
   if (!walk.unchanged) {
     seen_.store(walk.now, std::memory_order_relaxed);

@@ -200,7 +200,7 @@ std::uintptr_t LoadedSymbols::Find(const char* name) const noexcept {
 
 namespace {
 
-constexpr std::size_t kType = 8;  // in every object
+constexpr std::size_t kTypeAt = 8;  // in every object
 constexpr std::uint32_t kMostBytes = 4;
 
 // Appends the character in UTF-8. A surrogate stands for a byte that is no text, and becomes a question mark.
@@ -238,7 +238,7 @@ bool CopyText(SafeMemory* memory, const Layout& layout, std::uintptr_t type, std
   std::uintptr_t held = 0;
   std::uint64_t length = 0;
   std::uint32_t state = 0;
-  if (text == 0 || !memory->Read(text + kType, &held) || held != type) return false;
+  if (text == 0 || !memory->Read(text + kTypeAt, &held) || held != type) return false;
   if (!memory->Read(text + layout.text_length, &length) || !memory->Read(text + layout.text_state, &state)) return false;
   const std::uint32_t width = (state >> layout.text_kind_shift) & 7;
   const bool compact = ((state >> (layout.text_kind_shift + 3)) & 1) != 0;

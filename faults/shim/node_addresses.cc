@@ -28,7 +28,7 @@ struct Addresses {
 };
 
 template <typename T>
-T* As(std::uint64_t word) noexcept {
+T* Behind(std::uint64_t word) noexcept {
   return reinterpret_cast<T*>(word);
 }
 
@@ -148,7 +148,7 @@ bool TakesGenericNode(driver::BaseId base) noexcept {
 
 // The last parameter holds the node whatever the version of the call.
 const CUgraphNodeParams* GenericNode(const Passage& passage) noexcept {
-  return As<const CUgraphNodeParams>(passage.value[driver::ShapeOf(passage.id).count - 1]);
+  return Behind<const CUgraphNodeParams>(passage.value[driver::ShapeOf(passage.id).count - 1]);
 }
 
 CUfunction Function(std::uint64_t word) noexcept { return reinterpret_cast<CUfunction>(word); }
@@ -158,21 +158,21 @@ void CollectCaptured(const driver::DriverRef& next, const Passage& passage, Addr
   const auto& value = passage.value;
   switch (driver::BaseOf(passage.id)) {
     case driver::BaseId::LaunchKernel:
-      return AddKernelNode(next, Function(value[0]), nullptr, {As<void*>(value[9]), As<void*>(value[10])}, addresses);
+      return AddKernelNode(next, Function(value[0]), nullptr, {Behind<void*>(value[9]), Behind<void*>(value[10])}, addresses);
     case driver::BaseId::LaunchCooperativeKernel:
-      return AddKernelNode(next, Function(value[0]), nullptr, {As<void*>(value[9]), nullptr}, addresses);
+      return AddKernelNode(next, Function(value[0]), nullptr, {Behind<void*>(value[9]), nullptr}, addresses);
     case driver::BaseId::LaunchKernelEx:
-      return AddKernelNode(next, Function(value[1]), nullptr, {As<void*>(value[2]), As<void*>(value[3])}, addresses);
+      return AddKernelNode(next, Function(value[1]), nullptr, {Behind<void*>(value[2]), Behind<void*>(value[3])}, addresses);
     case driver::BaseId::Memcpy2DAsync:
-      if (passage.id != CallId::Memcpy2DAsync) AddCopy(As<const CUDA_MEMCPY2D>(value[0]), addresses);
+      if (passage.id != CallId::Memcpy2DAsync) AddCopy(Behind<const CUDA_MEMCPY2D>(value[0]), addresses);
       return;
     case driver::BaseId::Memcpy3DAsync:
-      if (passage.id != CallId::Memcpy3DAsync) AddCopy(As<const CUDA_MEMCPY3D>(value[0]), addresses);
+      if (passage.id != CallId::Memcpy3DAsync) AddCopy(Behind<const CUDA_MEMCPY3D>(value[0]), addresses);
       return;
     case driver::BaseId::Memcpy3DPeerAsync:
-      return AddCopy(As<const CUDA_MEMCPY3D_PEER>(value[0]), addresses);
+      return AddCopy(Behind<const CUDA_MEMCPY3D_PEER>(value[0]), addresses);
     case driver::BaseId::StreamBatchMemOp:
-      return AddOperations(As<const CUstreamBatchMemOpParams>(value[2]), value[1], addresses);
+      return AddOperations(Behind<const CUstreamBatchMemOpParams>(value[2]), value[1], addresses);
     default:
       return;
   }
@@ -190,37 +190,37 @@ bool IsLaunch(driver::BaseId base) noexcept {
 void Collect(const driver::DriverRef& next, const Passage& passage, Addresses* addresses) noexcept {
   switch (passage.id) {
     case CallId::GraphAddKernelNode:
-      return AddKernel(As<const CUDA_KERNEL_NODE_PARAMS_v1>(passage.value[4]), next, addresses);
+      return AddKernel(Behind<const CUDA_KERNEL_NODE_PARAMS_v1>(passage.value[4]), next, addresses);
     case CallId::GraphKernelNodeSetParams:
-      return AddKernel(As<const CUDA_KERNEL_NODE_PARAMS_v1>(passage.value[1]), next, addresses);
+      return AddKernel(Behind<const CUDA_KERNEL_NODE_PARAMS_v1>(passage.value[1]), next, addresses);
     case CallId::GraphExecKernelNodeSetParams:
-      return AddKernel(As<const CUDA_KERNEL_NODE_PARAMS_v1>(passage.value[2]), next, addresses);
+      return AddKernel(Behind<const CUDA_KERNEL_NODE_PARAMS_v1>(passage.value[2]), next, addresses);
     case CallId::GraphAddKernelNode_v2:
-      return AddKernel(As<const CUDA_KERNEL_NODE_PARAMS_v2>(passage.value[4]), next, addresses);
+      return AddKernel(Behind<const CUDA_KERNEL_NODE_PARAMS_v2>(passage.value[4]), next, addresses);
     case CallId::GraphKernelNodeSetParams_v2:
-      return AddKernel(As<const CUDA_KERNEL_NODE_PARAMS_v2>(passage.value[1]), next, addresses);
+      return AddKernel(Behind<const CUDA_KERNEL_NODE_PARAMS_v2>(passage.value[1]), next, addresses);
     case CallId::GraphExecKernelNodeSetParams_v2:
-      return AddKernel(As<const CUDA_KERNEL_NODE_PARAMS_v2>(passage.value[2]), next, addresses);
+      return AddKernel(Behind<const CUDA_KERNEL_NODE_PARAMS_v2>(passage.value[2]), next, addresses);
     case CallId::GraphAddMemsetNode:
-      return AddFill(As<const CUDA_MEMSET_NODE_PARAMS>(passage.value[4]), addresses);
+      return AddFill(Behind<const CUDA_MEMSET_NODE_PARAMS>(passage.value[4]), addresses);
     case CallId::GraphMemsetNodeSetParams:
-      return AddFill(As<const CUDA_MEMSET_NODE_PARAMS>(passage.value[1]), addresses);
+      return AddFill(Behind<const CUDA_MEMSET_NODE_PARAMS>(passage.value[1]), addresses);
     case CallId::GraphExecMemsetNodeSetParams:
-      return AddFill(As<const CUDA_MEMSET_NODE_PARAMS>(passage.value[2]), addresses);
+      return AddFill(Behind<const CUDA_MEMSET_NODE_PARAMS>(passage.value[2]), addresses);
     case CallId::GraphAddMemcpyNode:
-      return AddCopy(As<const CUDA_MEMCPY3D>(passage.value[4]), addresses);
+      return AddCopy(Behind<const CUDA_MEMCPY3D>(passage.value[4]), addresses);
     case CallId::GraphMemcpyNodeSetParams:
-      return AddCopy(As<const CUDA_MEMCPY3D>(passage.value[1]), addresses);
+      return AddCopy(Behind<const CUDA_MEMCPY3D>(passage.value[1]), addresses);
     case CallId::GraphExecMemcpyNodeSetParams:
-      return AddCopy(As<const CUDA_MEMCPY3D>(passage.value[2]), addresses);
+      return AddCopy(Behind<const CUDA_MEMCPY3D>(passage.value[2]), addresses);
     case CallId::GraphAddBatchMemOpNode:
-      return AddOperations(As<const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1>(passage.value[4]), addresses);
+      return AddOperations(Behind<const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1>(passage.value[4]), addresses);
     case CallId::GraphBatchMemOpNodeSetParams:
-      return AddOperations(As<const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1>(passage.value[1]), addresses);
+      return AddOperations(Behind<const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1>(passage.value[1]), addresses);
     case CallId::GraphExecBatchMemOpNodeSetParams:
-      return AddOperations(As<const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1>(passage.value[2]), addresses);
+      return AddOperations(Behind<const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1>(passage.value[2]), addresses);
     case CallId::GraphAddMemAllocNode:
-      return AddMemory(As<const CUDA_MEM_ALLOC_NODE_PARAMS>(passage.value[4]), addresses);
+      return AddMemory(Behind<const CUDA_MEM_ALLOC_NODE_PARAMS>(passage.value[4]), addresses);
     default:
       break;
   }

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Runs scripts/test and scripts/audit in a tree where cmake and ctest are stand-ins that note how they were called.
 
-    entry_scripts_test.py --root CHECKOUT --build BUILD [--compiler ID] [--cc FILE --cuda INCLUDE --runtime DIR] [NAME...]
+    entry_scripts_test.py --root CHECKOUT --build BUILD [--compiler ID] [--cc FILE --cuda INCLUDE --runtime DIR]
+                          [--cmake FILE --ctest FILE] [NAME...]
 
 What scripts/audit audits is real: the cuaudit and the reducers that BUILD holds. Nothing is installed and nothing is built.
 """
@@ -105,7 +106,7 @@ class TestScript(Script):
 
     def test_what_each_run_builds_and_leaves_out(self):
         self.put(self.tree / "bin/run-clang-tidy", "#!/bin/sh\nexit 0\n")
-        for arguments, left_out, target in (((), "stress", "tests_functional"), (("--all",), "fuzzregress", "tests_but_fuzz"), (("dev",), "", "")):
+        for arguments, left_out, target in (((), "stress", "tests_functional"), (("--all",), "elsewhere", "tests_not_elsewhere"), (("dev",), "", "")):
             with self.subTest(arguments):
                 (self.tree / "calls").unlink(missing_ok=True)
                 done = self.run_script("test", *arguments)
@@ -184,6 +185,40 @@ class TestScript(Script):
         done = self.run_script("test", "--al")
         self.assertEqual(done.returncode, 2, done.stdout)
         self.assertFalse((self.tree / "calls").exists())
+
+
+class TiersScript(Script):
+    def shown(self, build, *arguments):
+        """The tests that ctest runs with these arguments in a build, and whether it runs all of each."""
+        tests = subprocess.run([options.ctest, "--test-dir", build, "--show-only=json-v1", *arguments], check=True, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL, text=True).stdout  # stderr names the programs that are not built
+        found = {}
+        for test in json.loads(tests)["tests"]:
+            properties = {each["name"]: each["value"] for each in test.get("properties", ())}
+            sampled = any(value.startswith("GTEST_TOTAL_SHARDS=") for value in properties.get("ENVIRONMENT", ()))
+            found[test["name"]] = not sampled and not properties.get("DISABLED")
+        return found
+
+    def test_each_test_runs_whole_in_some_tier_of_all(self):
+        if not shutil.which("clang++"):
+            self.skipTest("no clang++, which the tier asan needs")
+        self.put(self.tree / "bin/run-clang-tidy", "#!/bin/sh\nexit 0\n")
+        done = self.run_script("test", "--all")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        given = {call.split()[2]: call.split()[3:] for call in self.calls() if call.startswith("ctest --preset ")}
+        asan = self.tree / "asan"
+        subprocess.run([options.cmake, "--preset", "asan", "-B", asan, f"-DCUAUDIT_CUDA_INCLUDE={options.cuda}"], cwd=options.root, check=True,
+                       stdout=subprocess.DEVNULL)
+        elsewhere = {name for name, whole in self.shown(asan, *given["asan"]).items() if whole}
+        elsewhere.update(self.shown(options.build, *given["release"]))  # release has the tests of dev
+        every = set(self.shown(options.build))
+
+        def nowhere(arguments):
+            return every - elsewhere - set(self.shown(options.build, *arguments))
+        self.assertEqual(nowhere(given["dev"]), set(), "left out of dev, and no other tier runs all of it")
+        # One that asan has no more, one of which it runs a part, one that only the optimised build has, and two that asan has.
+        planted = [argument.replace("elsewhere", "elsewhere|layering|e2e") for argument in given["dev"]]
+        self.assertEqual(nowhere(planted) & {"format", "e2e_kinds_test", "alloc_wheel", "e2e_plan_test", "verdict_test"}, {"format", "e2e_kinds_test"})
 
 
 class AuditScript(Script):
@@ -277,6 +312,8 @@ if __name__ == "__main__":
     parser.add_argument("--compiler", default="GNU", help="CMAKE_C_COMPILER_ID of the build")
     parser.add_argument("--cc", default="cc")
     parser.add_argument("--cuda", default="/usr/local/cuda/include", help="include directory of the CUDA headers")
+    parser.add_argument("--cmake", default="cmake")
+    parser.add_argument("--ctest", default="ctest")
     parser.add_argument("--runtime", default="", help="directory of cuaudit's own CUDA runtime; empty: it is not built")
     options, rest = parser.parse_known_args()
     unittest.main(argv=[sys.argv[0], *rest])

@@ -126,7 +126,6 @@ TEST_F(ForkExchangeTest, EachDepthHasItsSlots) {
   EXPECT_EQ(pools, std::vector<std::uint32_t>({0, 0, depth, depth}));
 }
 
-#ifndef CUAUDIT_INSTRUMENTED  // a sanitizer cannot go on without memory
 TEST_F(ForkExchangeTest, AFileThatDoesNotFitIntoTheAddressSpaceIsAnError) {
   constexpr rlim_t kRoom = rlim_t{16} << 20U;
   rlimit before = {};
@@ -143,7 +142,6 @@ TEST_F(ForkExchangeTest, AFileThatDoesNotFitIntoTheAddressSpaceIsAnError) {
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.status().message(), dir_.File("forks") + ": cannot map: Cannot allocate memory");
 }
-#endif
 
 TEST_F(ForkExchangeTest, ALedgerThatGoesOnIsThatOfTheWholeJournal) {
   constexpr std::uint32_t kForks = 100;
