@@ -341,6 +341,7 @@ void ReadRun(const JsonNode& root, const ReadSoFar& told, Run* run) {
   }
   run->message = MessageFromJson(root["why"]);
   run->command = root["command"].Texts();
+  run->lifecycle = root.Maybe("lifecycle").Text();
   root.Maybe("faults").ForEach([run](const JsonNode& fault) {
     run->faults.push_back({fault["text"].Text(), fault["code_chosen"].Flag()});
   });

@@ -282,6 +282,7 @@ bool WriteJson(const Run& run, std::ostream& out) {
     if (one->more) json["interrupted"]["more"] = true;
   }
   json["command"] = run.command;
+  if (!run.lifecycle.empty()) json["lifecycle"] = run.lifecycle;
   if (!run.faults.empty()) json["faults"] = FaultsOf(run);
   json["scope"] = run.scope;
   if (!run.settings.empty()) json["settings"] = run.settings;

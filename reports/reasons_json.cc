@@ -138,7 +138,7 @@ std::map<Ran, std::uint64_t> IsolationFromJson(const JsonNode& node) {
   std::map<Ran, std::uint64_t> trials;
   node.ForEach([&trials](const JsonNode& one) {
     Ran ran;
-    ran.in = Worded<Isolation>(one["in"], one["in"].Text(), "what a trial ran in: fork, spawn, cycle or in_process");
+    ran.in = Worded<Isolation>(one["in"], one["in"].Text(), "what a trial ran in: " + words::NamesInWords(words::kIsolations));
     one.Maybe("instead_of").ForEach([&ran](const JsonNode& why) { ran.instead.push_back(ReasonFromJson(why)); });
     std::uint64_t& sum = trials[std::move(ran)];
     sum = Plus(sum, one["count"].Count());

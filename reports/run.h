@@ -373,6 +373,7 @@ struct Run {
   std::optional<Interrupted> interrupted;
   std::vector<Replayed> faults;
   std::vector<std::string> command;
+  std::string lifecycle = {};  // name of the lifecycle in C++ that the command's test audits; empty: the command itself is audited
   Driver driver;
   std::string scope;                  // "pinned" or "process"
   std::vector<std::string> settings;  // of the command, beyond its defaults, that decide what it finds: "--orphans=finding"

@@ -42,8 +42,9 @@ std::string LifecycleText(const Run& run, const LifecycleAudit& audit);
 // JSON, for programs. reports/schema/report.schema.json describes every key.
 //
 // The keys have one fixed order, so that two reports can be compared line by line. Keys are never left out, apart from `message`,
-// `interrupted`, `faults`, `coverage` and rare keys of a finding. `header` comes last and holds what may differ between equal runs. A
-// growth per cycle has no fraction when it is a whole number. Strings that are not UTF-8 get U+FFFD in place of each bad byte.
+// `interrupted`, `faults`, `lifecycle`, `coverage` and rare keys of a finding. `header` comes last and holds what may differ between
+// equal runs. A growth per cycle has no fraction when it is a whole number. Strings that are not UTF-8 get U+FFFD in place of each bad
+// byte.
 bool WriteJson(const Run& run, std::ostream& out);
 inline constexpr char kJsonSchema[] = "cuaudit.report/1";
 

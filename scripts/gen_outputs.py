@@ -20,7 +20,7 @@ import gen_driver_table as table  # noqa: E402
 
 HEAD = """# What the driver hands out, and who gives it back
 
-Each row is an output parameter of an entry point in CUDA 13.0's headers that yields a handle, an address, a descriptor or a pointer. What is owed has
+Each row is an output parameter of an entry point in CUDA {toolkit}'s headers that yields a handle, an address, a descriptor or a pointer. What is owed has
 a row in `effects.def` and is counted by the ledger; of all else this page says why nothing is owed. `scripts/gen_outputs.py` writes it from
 `effects.def` and `outputs.def`; the ctest `outputs_reviewed` fails when the headers have an output without a row.
 """
@@ -103,7 +103,7 @@ def main():
     problems += [f"outputs.def: no call acquires a {kind}" for kind in sorted(set(given_back) - acquired)]
     if problems:
         fail(problems)
-    page = (HEAD + f"\n## Owed, and counted ({len(counted)})\n\n| call | parameter | yields | given back by | row in effects.def |\n| --- | --- | --- | --- | --- |\n" +
+    page = (HEAD.replace("{toolkit}", f"{version // 1000}.{version % 1000 // 10}") + f"\n## Owed, and counted ({len(counted)})\n\n| call | parameter | yields | given back by | row in effects.def |\n| --- | --- | --- | --- | --- |\n" +
             "\n".join(counted) + f"\n\n## Handed out, and not counted by itself ({len(others)})\n\n| call | parameter | yields | why |\n| --- | --- | --- | --- |\n" +
             "\n".join(others) + "\n\n## Pointers that hand nothing out\n\n| call | parameter | what it is |\n| --- | --- | --- |\n" +
             "\n".join(f"| {'any' if call == 'Any' else f'`cu{call}`'} | `{name}` | {what} |" for (call, name), what in sorted(inputs.items())) + "\n")

@@ -103,7 +103,7 @@ LINES = """
 | `host` | which host resources were looked at, and why others were not |
 | `totals` | driver calls, places that make them, trials, trials in which the failure happened |
 | `verdicts` | how many trials have which verdict |
-| `trials` | what the trials ran in: `fork`, `spawn` or `cycle`; and why one was spawned instead |
+| `trials` | what the trials ran in (`--isolation`), and why one was spawned instead |
 | `pruned` | failures that were not tried, because one in an equal state was (`--no-prune` tries all) |
 | `coverage` | ways to fail that were reached, of all that the program can reach |
 | `skipped` | what could not be checked or tried, with the reason and how often |

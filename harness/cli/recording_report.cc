@@ -215,6 +215,7 @@ class Lines {
     text_ += fmt::format(format, std::forward<Args>(args)...);
     text_.push_back('\n');
   }
+  void Row(std::string_view label, const words::DetailPart& part) { Add("  {:<8} {}", label, Words(part)); }
   void Place(const report::Acquired& place, std::string_view indent) {
     for (const report::Frame& frame : report::ShownFrames(place.stack)) Add("{}{}", indent, report::ForTerminal(report::Describe(frame)));
   }
@@ -243,30 +244,22 @@ void AddExtent(const Observation& seen, Lines* page) {
   const Recording& recording = *seen.recording;
   const std::string version(header.tool_version, strnlen(header.tool_version, sizeof(header.tool_version)));
   page->Add("recording {}", report::ForTerminal(seen.path));
-  page->Add("  made by  cuaudit {}, {}", report::ForTerminal(version), Moment(header.started));
+  page->Row("made by", {Detail::RecordedBy, {report::ForTerminal(version), Moment(header.started)}});
   if (!recording.times.empty()) {
     const auto [first, last] = std::minmax_element(recording.times.begin(), recording.times.end());
-    page->Add("  has      {} from {} to {} after that", Plural(recording.records.size(), "record", "records"), Time(*first), Time(*last));
+    page->Row("has", {Detail::RecordsFromTo, {Plural(recording.records.size(), "record", "records"), Time(*first), Time(*last)}});
   }
   const std::uint64_t lasting = recording.gone[faults::kLasting];
   const std::uint64_t passing = recording.gone[faults::kPassing];
   if (recording.gone_until[faults::kLasting] != 0)
-    page->Add("  lacks    its beginning: {} made room, or {} older than --last", Plural(lasting, "record", "records"),
-              lasting == 1 ? "is" : "are");
-  if (recording.gone_until[faults::kPassing] != 0)
-    page->Add("  lacks    {} of launches, copies, queries and waits from its beginning: what they did wrong cannot be seen",
-              Plural(passing, "record", "records"));
-  if (recording.torn != 0) page->Add("  torn     {}: a process was killed while it wrote", Plural(recording.torn, "record", "records"));
-  if (recording.damaged != 0)
-    page->Add("  damaged  {}: not what was written, and left out; what is left may have been released there",
-              Plural(recording.damaged, "record", "records"));
-  if (recording.counts_unknown)
-    page->Add(
-        "  lacks    perhaps records that were torn or damaged: it was packed by an earlier form of cuaudit, which did not count them");
-  if (recording.dropped != 0) page->Add("  dropped  {}: there was no room for them", Plural(recording.dropped, "record", "records"));
-  if ((header.flags.load() & faults::kNoSpace) != 0)
-    page->Add("  disk     it was full: the recording stayed smaller, or call stacks are missing");
-  if (recording.Whole()) page->Add("  lacks    nothing: it begins with the program");
+    page->Row("lacks", {Detail::BeginningLost, {Plural(lasting, "record", "records"), lasting == 1 ? "is" : "are"}});
+  if (recording.gone_until[faults::kPassing] != 0) page->Row("lacks", {Detail::PassingLost, {Plural(passing, "record", "records")}});
+  if (recording.torn != 0) page->Row("torn", {Detail::TornRecords, {Plural(recording.torn, "record", "records")}});
+  if (recording.damaged != 0) page->Row("damaged", {Detail::DamagedRecords, {Plural(recording.damaged, "record", "records")}});
+  if (recording.counts_unknown) page->Row("lacks", {Detail::CountsUnknown});
+  if (recording.dropped != 0) page->Row("dropped", {Detail::NoRoomForRecords, {Plural(recording.dropped, "record", "records")}});
+  if ((header.flags.load() & faults::kNoSpace) != 0) page->Row("disk", {Detail::DiskWasFull});
+  if (recording.Whole()) page->Row("lacks", {Detail::BeginsWithProgram});
 }
 
 // Calls that have no record here, because they only ask and succeeded, or because their record is gone.
@@ -284,9 +277,7 @@ void AddCounted(const Observation& seen, Lines* page) {
     const bool recorded = plain[driver::Index(driver::BaseOf(static_cast<driver::CallId>(seen.journal.records()[index].call)))] != 0;
     if (recorded && counted != 0) --counted;
   }
-  if (counted != 0)
-    page->Add("  counted  {} that only ask, such as cuCtxGetDevice: they have no record, and are in no figure below",
-              Plural(counted, "call", "calls"));
+  if (counted != 0) page->Row("counted", {Detail::OnlyCounted, {Plural(counted, "call", "calls")}});
 }
 
 // What the calls before the recording acquired cannot be known; their number can, because the calls are counted in the header.
@@ -304,10 +295,9 @@ void AddBefore(const Observation& seen, Lines* page) {
     if (driver::IsAcquire(effect)) acquires += before;
     if (driver::IsRelease(effect)) releases += before;
   }
-  page->Add("  before   {} that acquire and {} that release are not in the recording: what is held since then is not judged",
-            Plural(acquires, "call", "calls"), Plural(releases, "call", "calls"));
+  page->Row("before", {Detail::BeforeRecording, {Plural(acquires, "call", "calls"), Plural(releases, "call", "calls")}});
   for (const auto& [kind, count] : HeldBefore(seen.journal, seen.ledger))
-    page->Add("           {} of {}: released here, and held since before the record", count, driver::Name(kind));
+    page->Row("", {Detail::HeldBeforeRecord, {std::to_string(count), std::string(driver::Name(kind))}});
 }
 
 void AddProcesses(const Observation& seen, SiteTexts* sites, Lines* page) {
@@ -322,14 +312,14 @@ void AddProcesses(const Observation& seen, SiteTexts* sites, Lines* page) {
       ++idle;
       continue;
     }
-    std::string end = process.exit != 0 ? "reached its exit" : "no end was recorded: it was killed, or it still runs";
-    if (stop != facts.stops.end()) end = "died of " + SignalName(seen.journal.records()[*stop].call);
-    page->Add("  process  {}: {}, {}", process.pid, Plural(process.calls, "driver call", "driver calls"), end);
+    std::string end = Words(words::DetailPart{process.exit != 0 ? Detail::ReachedItsExit : Detail::NoEndRecorded});
+    if (stop != facts.stops.end()) end = Words({Detail::DiedOf, {SignalName(seen.journal.records()[*stop].call)}});
+    page->Row("process", {Detail::EndOfProcess, {std::to_string(process.pid), Plural(process.calls, "driver call", "driver calls"), end}});
     if (stop == facts.stops.end()) continue;
     const Site site = SiteOf(seen.journal.records()[*stop]);
     page->Place(sites->Text(seen.journal, site, SiteKey(seen.journal, site)), "             ");
   }
-  if (idle != 0) page->Add("  process  {} more without a driver call", idle);
+  if (idle != 0) page->Row("process", {Detail::WithoutCall, {std::to_string(idle)}});
 }
 
 void AddUnderWay(const Observation& seen, SiteTexts* sites, Lines* page) {
@@ -339,10 +329,10 @@ void AddUnderWay(const Observation& seen, SiteTexts* sites, Lines* page) {
     if (record.end != 0 || count++ >= kMostUnderWay) continue;
     const Site site = SiteOf(record);
     const report::Acquired& place = sites->Text(seen.journal, site, SiteKey(seen.journal, site));
-    page->Add("  under way at the end: {} of thread {}", place.call, record.tid);
+    page->Add("  {}", Words({Detail::UnderWay, {place.call, std::to_string(record.tid)}}));
     page->Place(place, "             ");
   }
-  if (count > kMostUnderWay) page->Add("  under way at the end: {} more", count - kMostUnderWay);
+  if (count > kMostUnderWay) page->Add("  {}", Words({Detail::MoreUnderWay, {std::to_string(count - kMostUnderWay)}}));
 }
 
 void AddHeld(const Observation& seen, SiteTexts* sites, Lines* page) {
@@ -356,10 +346,12 @@ void AddHeld(const Observation& seen, SiteTexts* sites, Lines* page) {
   }
   const Snapshot held = TakeSnapshot(of_killed, 0, kAtExit, sites);
   page->Add("");
-  page->Add("held when the recording ends{}:", AllReachedTheirEnd(seen) ? "" : ", and gone with a process if it was killed");
+  Details title = {{Detail::HeldAtItsEnd}};
+  if (!AllReachedTheirEnd(seen)) title.push_back({Detail::GoneIfKilled});
+  page->Add("{}:", Words(title));
   for (const LiveSite& site : held.live) {
     page->Add("  {} {}, {} bytes: {}{}", site.live, driver::Name(site.kind), site.bytes, site.acquired.call,
-              site.library_kept ? " (kept by the CUDA runtime)" : "");
+              site.library_kept ? Words({Detail::KeptByRuntime}) : "");
     page->Place(site.acquired, "    ");
   }
   if (held.live.empty()) page->Add("  nothing");
@@ -384,9 +376,9 @@ std::string NotFoundPage(const SiteTexts& sites) {
   if (files.empty()) return {};
   Lines page;
   page.Add("");
-  page.Add("not on this machine, so that their functions have no names (--modules DIR looks in a directory):");
+  page.Add("{}:", Words({Detail::NotOnThisMachine}));
   for (const auto& [path, id] : files)
-    page.Add("  {}, {}", report::ForTerminal(path), id.empty() ? "without a build id" : "build id " + id);
+    page.Add("  {}, {}", report::ForTerminal(path), Words({id.empty() ? Detail::WithoutBuildId : Detail::BuildId, {id}}));
   return page.Take();
 }
 

@@ -183,9 +183,6 @@ Result<Reduced> ReduceTrialOf(const Trial& trial, Options recorded, WantedDefect
   return Reduced{std::move(defect), std::move(recorded), std::move(*reduction)};
 }
 
-// A lifecycle in C++ has a line with variables of the environment before its test, "CUAUDIT_FAULT=... ./test", and no tool.
-bool IsOfLifecycle(const WantedDefect& defect) { return defect.root.reproduce.starts_with("CUAUDIT_"); }
-
 // The options that a defect of a lifecycle in C++ was seen under: those of the test are in its code.
 Options OptionsOfLifecycle(const Options& given) {
   Options options;
@@ -216,7 +213,7 @@ Result<Reduced> ReduceKept(const Options& options, const std::string& directory)
   if (!audit.ok()) return audit.status();
   Result<WantedDefect> defect = FindDefect(*audit, options.operands.front(), directory);
   if (!defect.ok()) return defect.status();
-  Result<Options> recorded = IsOfLifecycle(*defect) ? OptionsOfLifecycle(options) : OptionsOf(*defect, options);
+  Result<Options> recorded = defect->run.lifecycle.empty() ? OptionsOf(*defect, options) : OptionsOfLifecycle(options);
   if (!recorded.ok()) return recorded.status();
   const Result<Trial> trial = ReadTrial(directory, *defect);
   if (!trial.ok()) return trial.status();
@@ -290,7 +287,7 @@ Result<Reduced> ReduceFromResult(const Options& options) {
   const std::string source = options.operands.size() == 2 ? options.operands[1] : "the sweep";
   Result<WantedDefect> defect = FindDefect(*audit, options.operands.front(), source);
   if (!defect.ok()) return defect.status();
-  if (IsOfLifecycle(*defect)) return ReduceLifecycle(options, std::move(*defect));
+  if (!defect->run.lifecycle.empty()) return ReduceLifecycle(options, std::move(*defect));
   Result<Options> recorded = OptionsOf(*defect, options);
   if (!recorded.ok()) return recorded.status();
   if (options.operands.size() == 2) Say("runs " + CommandLine(*defect, *recorded));

@@ -135,7 +135,7 @@ Snapshot TakeSnapshot(const Observation& run, std::uint64_t cycles, std::uint64_
     if (fresh) {
       report::Acquired acquired;
       if (inside) {
-        acquired.call = "(inside the driver)";
+        acquired.call = Words({Detail::InsideTheDriver});
       } else {
         acquired = sites->Text(run.journal, object.acquired, key);
       }

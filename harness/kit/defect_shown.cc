@@ -249,9 +249,9 @@ Result<WantedDefect> FindDefect(const report::Audit& audit, const std::string& f
           std::string name = std::string(words::Name(finding.rule)) + " " + std::to_string(finding.count);
           if (!finding.kind.empty()) name += " " + finding.kind;
           if (IsOfProgram(finding.rule)) {
-            wanted.left_out.push_back(name + ": the rule is about what the program says or how it ends, which driver calls do not show");
+            wanted.left_out.push_back(Words({Detail::OfProgram, {name}}));
           } else if (IsHost(wrong.kind) || wrong.kind == driver::Kind::Block) {
-            wanted.left_out.push_back(name + ": a resource of the host, which driver calls do not make");
+            wanted.left_out.push_back(Words({Detail::OfHost, {name}}));
           } else {
             wanted.wanted.push_back(wrong);
             if (!finding.acquired.stack.empty()) wanted.lost.push_back(finding.acquired);

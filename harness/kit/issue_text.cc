@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::size_t kMostFrames = 12;
 constexpr std::size_t kMostCode = 160;
-constexpr std::string_view kNotConfirmed = "**Not confirmed.**";
 
 std::string Code(const std::string& text) { return report::MarkdownCode(text, kMostCode); }
 
@@ -106,32 +105,31 @@ std::string TitleOf(const WantedDefect& defect) {
 }
 
 std::vector<std::string> HeadingOf(const WantedDefect& defect, const CallList& list) {
-  std::vector<std::string> lines = {"reducer.c: " + TitleOf(defect), "Made by cuaudit " + defect.run.tool_version +
-                                                                         " from the driver calls of " + ProgramName(defect.run) + "."};
+  std::vector<std::string> lines = {"reducer.c: " + TitleOf(defect),
+                                    Words({Detail::MadeFromCalls, {defect.run.tool_version, ProgramName(defect.run)}})};
   if (list.has_faults()) {
     for (const std::string& fault : FaultsOf(list)) lines.push_back("Fails: " + fault);
   }
-  lines.push_back("The comments name the places in the program that made the calls. Errors of other calls are not looked at.");
-  lines.push_back("Build: cc reducer.c -o reducer -lcuda, with -I and -L for the CUDA toolkit; run.sh does it. Defect " +
-                  defect.defect.fingerprint);
+  lines.push_back(Words({Detail::NamesOfPlaces}));
+  lines.push_back(Words({Detail::HowToBuild, {defect.defect.fingerprint}}));
   return lines;
 }
 
 std::string IssueText(const WantedDefect& defect, const Reduction& reduction, const KitCommand& command, const KitCheck& check) {
   const report::Finding& root = defect.root;
   std::string text = "# " + Plain(TitleOf(defect)) + "\n\n";
-  text += "Found by cuaudit " + Plain(defect.run.tool_version) + " in " + Code(ProgramName(defect.run)) + ", " +
-          (defect.run.driver.kind == report::DriverKind::Genuine ? "driver " : "simulated driver, ") + "CUDA " +
-          Plain(defect.run.driver.version) + ". Fingerprint " + Code(defect.defect.fingerprint) + ".\n\n";
-  text += "## Expected\n\n";
-  if (defect.faults.empty()) text += "Each object that is acquired is released once, and not used afterwards.\n\n";
-  else text += "When the call fails, the program gives back what it holds and nothing else: no more is left than without the failure.\n\n";
+  text += Words({Detail::FoundBy,
+                 {Plain(defect.run.tool_version), Code(ProgramName(defect.run)),
+                  defect.run.driver.kind == report::DriverKind::Genuine ? "driver " : "simulated driver, ",
+                  Plain(defect.run.driver.version), Code(defect.defect.fingerprint)}}) +
+          "\n\n";
+  text += "## Expected\n\n" + Words({defect.faults.empty() ? Detail::ExpectedRelease : Detail::ExpectedUnwinding}) + "\n\n";
   text += "## Observed\n\n";
   const std::vector<std::string> of_reducer = FaultsOf(reduction.list);
   for (std::size_t i = 0; i < defect.faults.size(); ++i) {
-    text += "- fails: " + Code(defect.faults[i]) + " of the program";
-    if (i < of_reducer.size()) text += ", which is " + Code(of_reducer[i]) + " of the reducer";
-    text += "\n";
+    Details fails = {{Detail::FailsInProgram, {Code(defect.faults[i])}}};
+    if (i < of_reducer.size()) fails.push_back({Detail::FailsInReducer, {Code(of_reducer[i])}});
+    text += "- " + Words(fails) + "\n";
   }
   for (const Wrong& one : defect.wanted) {
     text += "- " + Code(std::string(words::Name(RuleInReport(defect, one)))) + ": " + std::to_string(one.count) + " " +
@@ -140,9 +138,8 @@ std::string IssueText(const WantedDefect& defect, const Reduction& reduction, co
   const std::string blame = report::BlameOf(defect.run, defect.defect);
   if (!blame.empty()) text += "- " + Plain(blame) + "\n";
   if (defect.defect.trials > 1) {
-    text += "- " + std::to_string(defect.defect.trials) +
-            " trials of the audit show the defect; this is one of them. The most that is wrong in one of them: " +
-            Plain(report::AmountOf(defect.run, defect.defect)) + "\n";
+    const std::string most = Plain(report::AmountOf(defect.run, defect.defect));
+    text += "- " + Words({Detail::OneOfTrials, {std::to_string(defect.defect.trials), most}}) + "\n";
   }
   text += "\n## Where\n\n";
   AddStack("Acquired by", root.acquired.call, root.acquired.stack, &text);
@@ -152,38 +149,26 @@ std::string IssueText(const WantedDefect& defect, const Reduction& reduction, co
   AddStack("Released, when nothing fails, by", defect.defect.released.call, defect.defect.released.stack, &text);
   text += "## Run it\n\n";
   text += report::MarkdownFence("CUDA_HOME=/usr/local/cuda sh run.sh\n", "sh");
-  text += "\nIt compiles [reducer.c](reducer.c) and starts `cuaudit " + command.command +
-          "` on the simulated driver: no GPU is needed. Exit status 1 means that the defect shows.\n\n";
-  text += "## Size\n\n";
-  text += "The recorded trial makes " + Calls(reduction.before) +
-          " of the driver, those that follow without the failure included. The reducer makes " + Calls(CountCalls(reduction.list)) + "; " +
-          std::to_string(reduction.looks) + " shorter lists of calls were tried.\n\n";
+  text += "\n" + Words({Detail::WhatRunDoes, {command.command}}) + "\n\n";
+  const std::vector<std::string> sizes = {Calls(reduction.before), Calls(CountCalls(reduction.list)), std::to_string(reduction.looks)};
+  text += "## Size\n\n" + Words({Detail::SizeOfReducer, sizes}) + "\n\n";
   text += "## Checked\n\n";
-  if (check.same)
-    text += "Compiled and audited on the simulated driver, the reducer shows the same rules, kinds, failing calls and counts.\n";
-  else text += std::string(kNotConfirmed) + " " + Plain(check.missing) + "\n";
-  std::vector<std::string> notes;
-  for (const std::string& one : defect.left_out) notes.push_back("Not in the reducer: " + Plain(one) + ".");
-  for (const std::string& one : reduction.unlike) {
-    notes.push_back(Code(one) + " fails in the reducer and did not in the program: the journal does not hold all that it was given.");
-  }
-  if (Stands(reduction.list, CallValue::Is::Structure))
-    notes.emplace_back("Structures have values of cuaudit's own, because a journal does not hold what is in them.");
-  if (Stands(reduction.list, CallValue::Is::Image)) notes.emplace_back("One empty kernel stands for the program's modules.");
-  if (Has(reduction.list, HasData)) {
-    notes.emplace_back("Numbers that the program writes to memory, waits for or gives a kernel are 0 in the reducer: they are its data.");
-  }
-  if (Has(reduction.list, Waits)) {
-    notes.emplace_back("A wait of the reducer ends when the memory has at least 0. The program waits for another value, which may matter.");
-  }
+  text += Words({check.same ? Detail::SameInReducer : Detail::NotConfirmed, {Plain(check.missing)}}) + "\n";
+  Details notes;
+  for (const std::string& one : defect.left_out) notes.push_back({Detail::NotInReducer, {Plain(one)}});
+  for (const std::string& one : reduction.unlike) notes.push_back({Detail::FailsOnlyThere, {Code(one)}});
+  if (Stands(reduction.list, CallValue::Is::Structure)) notes.push_back({Detail::OwnStructures});
+  if (Stands(reduction.list, CallValue::Is::Image)) notes.push_back({Detail::OwnKernel});
+  if (Has(reduction.list, HasData)) notes.push_back({Detail::NoData});
+  if (Has(reduction.list, Waits)) notes.push_back({Detail::OtherWait});
   if (!notes.empty()) text += "\n";
-  for (const std::string& note : notes) text += "- " + note + "\n";
+  for (const words::DetailPart& note : notes) text += "- " + Words(note) + "\n";
   return text;
 }
 
 bool IsUnconfirmedPage(std::string_view page, std::string_view fingerprint) {
   return page.find(" Fingerprint " + Code(std::string(fingerprint)) + ".\n") != std::string_view::npos &&
-         page.find("\n" + std::string(kNotConfirmed) + " ") != std::string_view::npos;
+         page.find("\n" + Words({Detail::NotConfirmed, {""}})) != std::string_view::npos;
 }
 
 std::string RunScript(const KitCommand& command) {

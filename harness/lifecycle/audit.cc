@@ -32,7 +32,7 @@ bool IsChosen(const Lifecycle& lifecycle, Audit* audit) {
   if (chosen.empty() || chosen == lifecycle.name()) return true;
   audit->lifecycle = lifecycle.name();
   audit->outcome = AuditOutcome::NotRun;
-  audit->message = "CUAUDIT_CASE is '" + chosen + "'";
+  audit->message = harness::Words({harness::Detail::OtherCaseChosen, {chosen}});
   return false;
 }
 

@@ -133,10 +133,10 @@ Fuzzer::Fuzzer(Lifecycle lifecycle, FuzzOptions options) : parts_(std::make_uniq
   } else if (parts_->trace.first_failed != 0) {
     parts_->broken = name + ": " + Words(FailedWithoutFault(parts_->trace, {})) + "\n";
   } else if (BalanceOf(parts_->world->Journal(), parts_->trace) != Balance::Spotless) {
-    parts_->broken = name + ": the run without faults leaves something or breaks a rule: mend that first (EXPECT_ALLOCATION_NEUTRAL)\n";
+    parts_->broken = name + ": " + Words({Detail::NotSpotless}) + "\n";
   }
   parts_->after.emplace(std::string(), CandidatesOf(parts_->world->Journal(), parts_->trace, 0));
-  if (parts_->broken.empty() && parts_->after.at("").empty()) parts_->broken = name + ": no call of the lifecycle can fail\n";
+  if (parts_->broken.empty() && parts_->after.at("").empty()) parts_->broken = name + ": " + Words({Detail::NothingCanFail}) + "\n";
 }
 
 Fuzzer::~Fuzzer() = default;
@@ -157,11 +157,11 @@ FuzzTrial Fuzzer::Try(const FaultChoice& choice) {
     trial.faults.push_back(TextOf(fault));
     key += trial.faults.back() + ";";
   }
-  if (!parts_->Run(plan)) return {true, false, "broken", {}, parts_->lifecycle.name() + ": no world for a trial\n"};
+  if (!parts_->Run(plan)) return {true, false, "broken", {}, parts_->lifecycle.name() + ": " + Words({Detail::NoWorld}) + "\n"};
   if (trial.faults.empty()) {
     trial.verdict = "fault_free";
     trial.finding = BalanceOf(parts_->world->Journal(), parts_->trace) != Balance::Spotless;
-    if (trial.finding) trial.text = parts_->lifecycle.name() + ": a run without faults that was spotless before no longer is\n";
+    if (trial.finding) trial.text = parts_->lifecycle.name() + ": " + Words({Detail::SpotlessNoLonger}) + "\n";
     return trial;
   }
   trial.fired = AllFired(parts_->world->Journal(), plan.size());

@@ -156,6 +156,7 @@ void Suppress(Suppressions* suppressions, report::Run* run, Audit* audit) {
 void CompleteReport(const Audit& audit, const std::vector<std::string>& only, const InProcessRunner& runner, report::Run* run) {
   for (const std::string& fault : only) run->faults.push_back({fault, false});
   run->command = CommandWords();
+  run->lifecycle = audit.lifecycle;
   run->scope = runner.genuine() ? "process" : "pinned";
   run->driver.kind = runner.genuine() ? report::DriverKind::Genuine : report::DriverKind::Simulated;
   run->tool_version = std::string(ToolVersion());

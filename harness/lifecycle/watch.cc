@@ -205,7 +205,7 @@ Audit Watch::End(const std::string& name) {
   }
   if (impl_->spans.size() == 1) {
     audit.outcome = AuditOutcome::Error;
-    audit.message = "Watch::End without Watch::Begin";
+    audit.message = harness::Words({harness::Detail::EndWithoutBegin});
     return audit;
   }
   impl_->Drain();

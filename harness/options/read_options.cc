@@ -11,6 +11,7 @@
 #include "harness/options/option_rows.h"
 #include "harness/options/options.h"
 #include "harness/process/files.h"
+#include "reports/words/words.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -120,9 +121,11 @@ namespace {
 
 // Reads "json" or "json=FILE".
 Result<Output> ParseOutput(const std::string& text, const Options& options) {
-  constexpr std::pair<const char*, Format> kFormats[] = {
-      {"text", Format::Text},     {"json", Format::Json},     {"junit", Format::Junit},       {"sarif", Format::Sarif},
-      {"github", Format::Github}, {"gitlab", Format::Gitlab}, {"markdown", Format::Markdown}, {"html", Format::Html}};
+  static constexpr struct {
+    std::string_view name;
+    Format format;
+  } kFormats[] = {{"text", Format::Text},     {"json", Format::Json},     {"junit", Format::Junit},       {"sarif", Format::Sarif},
+                  {"github", Format::Github}, {"gitlab", Format::Gitlab}, {"markdown", Format::Markdown}, {"html", Format::Html}};
   const std::size_t equals = text.find('=');
   for (const auto& [name, format] : kFormats) {
     if (text.substr(0, equals) != name) continue;
@@ -136,7 +139,7 @@ Result<Output> ParseOutput(const std::string& text, const Options& options) {
     return output;
   }
   return Status(Exit::Usage, OptionFlag{"--format"},
-                "'" + text + "': expected text, json, junit, sarif, github, gitlab, markdown or html, or one of these and =FILE");
+                "'" + text + "': expected " + words::NamesInWords(kFormats) + ", or one of these and =FILE");
 }
 
 Status ReadOutputs(Options* options) {
@@ -169,16 +172,6 @@ Status ReadOutputs(Options* options) {
     return {Exit::Usage, OptionFlag{"--format"}, "list prints text or json to stdout"};
   }
   return {};
-}
-
-// "doctor, run, ... or list"
-std::string CommandNames() {
-  std::string names;
-  for (const CommandRow& row : kCommands) {
-    const bool last = &row == std::end(kCommands) - 1;
-    names.append(names.empty() ? "" : last ? " or " : ", ").append(row.name);
-  }
-  return names;
 }
 
 // Notes which options of a case were given, so that they come before those of cuaudit.toml.
@@ -298,7 +291,7 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
   } catch (const CLI::ConfigError& error) {
     return Status(Exit::Usage, OptionFlag{"--config"}, OneLine(error.what()));
   } catch (const CLI::ParseError& error) {
-    if (app.get_subcommands().empty()) return Status(Exit::Usage, "expected a command: " + CommandNames());
+    if (app.get_subcommands().empty()) return Status(Exit::Usage, "expected a command: " + words::NamesInWords(kCommands));
     return Status(Exit::Usage, OneLine(error.what()));
   }
   for (std::size_t i = 0; i < commands.size(); ++i) {

@@ -121,11 +121,7 @@ Status WriteReport(const report::Run& run, const Output& output) {
       return Deliver(report::WriteJson(run, text), text, output);
     case Format::Junit:
       return Deliver(report::WriteJunit(run, text), text, output);
-    case Format::Sarif:
-    case Format::Github:
-    case Format::Gitlab:
-    case Format::Markdown:
-    case Format::Html:
+    default:  // written of an audit
       break;
   }
   report::Audit audit;

@@ -34,7 +34,8 @@ bool ReleasesNull(const Record& record) {
   const bool release = row.effect == Effect::Releases || row.effect == Effect::ReleasesCounted || row.effect == Effect::ReleasesRange ||
                        row.effect == Effect::DestroysContext;
   if (!release || row.object < 0 || ArgumentAt(record, row.object) != 0) return false;
-  if (row.kind == Kind::Callback || MayBeNull(row.base)) return false;  // the handle of a callback is a number that the driver chooses
+  if (driver::FamilyOf(row.kind) == driver::Family::Callback || MayBeNull(row.base))
+    return false;  // the handle of a callback is a number that the driver chooses
   const Outcome outcome = OutcomeOf(record);
   return outcome == Outcome::Succeeded || outcome == Outcome::Failed || outcome == Outcome::Unfinished;
 }

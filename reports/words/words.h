@@ -224,6 +224,18 @@ inline constexpr std::optional<Verdict> kVerdictOfRule[] = {
 // What an entry of a report with that rule amounts to; its trial may amount to something worse.
 constexpr std::optional<Verdict> VerdictOf(Rule rule) { return kVerdictOfRule[static_cast<std::size_t>(rule)]; }
 
+// "fork, spawn or cycle": the names of the rows that have one.
+template <typename Rows>
+std::string NamesInWords(const Rows& rows) {
+  std::vector<std::string_view> names;
+  for (const auto& row : rows) {
+    if (const std::string_view name = row.name; !name.empty()) names.push_back(name);
+  }
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) text.append(i == 0 ? "" : i + 1 == names.size() ? " or " : ", ").append(names[i]);
+  return text;
+}
+
 // `words` with each of `of` in the place of a {}.
 inline std::string Filled(std::string_view words, std::span<const std::string> of) {
   std::string filled;

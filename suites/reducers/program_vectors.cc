@@ -56,7 +56,7 @@ std::string PerCycle(const std::string& program, const std::string& form) {
   if (!report.contains("cycles")) return Lost(report);
   std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> grown;
   for (const nlohmann::json& row : report["cycles"]["rows"]) {
-    if (row["per_cycle"] == 0 || row["acquired"].value("call", std::string()) == "(inside the driver)") continue;
+    if (row["per_cycle"] == 0 || e2e::IsTheDriversOwn(row)) continue;
     auto& [count, bytes] = grown[row["kind"].get<std::string>()];
     count += row["per_cycle"].get<std::uint64_t>();
     bytes += row["bytes_per_cycle"].get<std::uint64_t>();

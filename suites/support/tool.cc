@@ -18,6 +18,8 @@
 #include <sstream>
 #include <utility>
 
+#include "reports/words/words.h"
+
 extern char** environ;
 
 namespace cuaudit::e2e {
@@ -184,6 +186,10 @@ Audit RunAudit(std::vector<std::string> arguments, const std::vector<std::string
   audit.report = nlohmann::json::parse(ReadFile(file), nullptr, false);
   if (audit.report.is_discarded()) audit.report = nullptr;
   return audit;
+}
+
+bool IsTheDriversOwn(const nlohmann::json& row) {
+  return row["acquired"].value("call", std::string()) == words::Words(words::DetailPart{words::Detail::InsideTheDriver});
 }
 
 std::vector<std::string> Words(const std::string& line) {

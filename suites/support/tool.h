@@ -71,6 +71,9 @@ struct Audit {
 };
 Audit RunAudit(std::vector<std::string> arguments, const std::vector<std::string>& program, const How& how = {});
 
+// True for a row of `cuaudit cycles` with what the driver keeps for itself: no call of the program acquired it.
+bool IsTheDriversOwn(const nlohmann::json& row);
+
 // "a b" -> {"a", "b"}
 std::vector<std::string> Words(const std::string& line);
 std::string ReadFile(const std::string& path);

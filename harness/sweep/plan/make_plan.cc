@@ -55,7 +55,7 @@ bool HandsOverAFunction(driver::BaseId base) {
     case driver::BaseId::GraphExecHostNodeSetParams:
       return true;
     default:
-      return driver::EffectOf(base).kind == driver::Kind::Callback && !driver::IsRelease(driver::EffectOf(base).effect);
+      return driver::FamilyOf(driver::EffectOf(base).kind) == driver::Family::Callback && !driver::IsRelease(driver::EffectOf(base).effect);
   }
 }
 

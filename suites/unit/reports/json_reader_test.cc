@@ -36,6 +36,14 @@ std::string Expected(std::string_view text) {
   return ReadJson(text, &run);
 }
 
+TEST(JsonReader, TheLifecycleOfATestIsReadBack) {
+  report::Run run = suites::SweepWithFindings();
+  run.lifecycle = "pool";
+  report::Run again;
+  EXPECT_EQ(ReadJson(Written(run), &again), "");
+  EXPECT_EQ(again.lifecycle, "pool");
+}
+
 // A report with one value changed.
 std::string With(const char* pointer, nlohmann::json value) {
   nlohmann::json json = nlohmann::json::parse(Written(suites::SweepWithFindings()));
