@@ -91,6 +91,21 @@ INSTANTIATE_TEST_SUITE_P(
                              "it was closed already"}),
     [](const auto& test) { return std::string(test.param.name); });
 
+// A failing cycle closes in its own way what every cycle closes.
+TEST(HostCloses, ElsewhereIsAsUsual) {
+  (void)OfTheTest();
+  EXPECT_UNWINDS_CLEANLY(Lifecycle("closes_elsewhere").WithCurrentContext().Init([](DriverRef driver) {
+    CUevent event = nullptr;
+    const CUresult code = driver.EventCreate(&event, 0);
+    if (code != CUDA_SUCCESS) {
+      close(OfTheTest());
+      return code;
+    }
+    close(OfTheTest());
+    return driver.EventDestroy(event);
+  }));
+}
+
 // As a program does that goes on without its parent's files. The copies are closed, too: nothing is said, and what it closed is gone.
 TEST(HostCloses, ARangeWithoutAnEndIsNotTold) {
   const int first = fcntl(OfTheTest(), F_DUPFD_CLOEXEC, 900);
