@@ -4,11 +4,14 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <ostream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "suites/lifecycle/findings.h"
 
@@ -91,19 +94,23 @@ INSTANTIATE_TEST_SUITE_P(
                              "it was closed already"}),
     [](const auto& test) { return std::string(test.param.name); });
 
-// A failing cycle closes in its own way what every cycle closes.
+// A failing cycle closes in its own way what every cycle closes, and loses something else.
 TEST(HostCloses, ElsewhereIsAsUsual) {
+  static std::vector<pthread_mutex_t> lost(10000);
+  static std::size_t used = 0;
   (void)OfTheTest();
-  EXPECT_UNWINDS_CLEANLY(Lifecycle("closes_elsewhere").WithCurrentContext().Init([](DriverRef driver) {
+  const Audit audit = Sweep(Lifecycle("closes_elsewhere").WithCurrentContext().Init([](DriverRef driver) {
     CUevent event = nullptr;
     const CUresult code = driver.EventCreate(&event, 0);
     if (code != CUDA_SUCCESS) {
       close(OfTheTest());
+      pthread_mutex_init(&lost.at(used++), nullptr);
       return code;
     }
     close(OfTheTest());
     return driver.EventDestroy(event);
   }));
+  EXPECT_THAT(Texts(audit), ElementsAre("leak mutex 1" + kFault)) << audit.Text();
 }
 
 // As a program does that goes on without its parent's files. The copies are closed, too: nothing is said, and what it closed is gone.
