@@ -58,6 +58,18 @@ constinit std::atomic<int> last_declined{-2};
 constinit DescriptorSet inherited;  // inherited numbers, whatever file they refer to now
 constinit DescriptorSet taken;      // numbers that the driver took over, until they are opened again or closed
 
+// A descriptor that a span closed and that was open when the audit began. They belong to the span's thread.
+struct ClosedInherited {
+  int descriptor;
+  int copy;
+  int flags;  // FD_CLOEXEC
+  Record* record;
+};
+constexpr int kMostReopened = 32;  // more in one span are closed like any other
+constexpr int kLowestCopy = 200;   // above the numbers that a program is likely to get
+constinit ClosedInherited closed_inherited[kMostReopened] = {};
+constinit int closed_inherited_count = 0;
+
 // State of one census, guarded by `counting`.
 constinit std::atomic_flag counting = ATOMIC_FLAG_INIT;
 constinit DescriptorSet seen;
@@ -231,6 +243,18 @@ uint16_t FlagsOf(int descriptor) noexcept {
   return connected && IsLibraryFile(peer.sun_path) ? uint16_t{kKeptByLibrary} : uint16_t{0};
 }
 
+// False when there is nothing to keep: the number is not open, or too many are kept.
+bool KeepCopy(int descriptor) noexcept {
+  if (closed_inherited_count == kMostReopened) return false;
+  const int flags = static_cast<int>(syscall(SYS_fcntl, descriptor, F_GETFD));
+  const int copy = flags < 0 ? -1 : static_cast<int>(syscall(SYS_fcntl, descriptor, F_DUPFD_CLOEXEC, kLowestCopy));
+  if (copy < 0) return false;
+  inherited.Remove(descriptor);
+  Record* const record = Reserve(HostCall::DescriptorClose, Name(descriptor), kOpenAtBegin);
+  closed_inherited[closed_inherited_count++] = {descriptor, copy, flags, record};
+  return true;
+}
+
 void Tell(int descriptor) noexcept {
   if (seen.Has(descriptor)) {
     Know(descriptor);
@@ -285,6 +309,7 @@ int Replaced(int descriptor, HostCall call) noexcept {
 
 bool Closing(int descriptor) noexcept {
   if (!Follows(descriptor)) return false;
+  if (InOwnSpan() && inherited.Has(descriptor) && KeepCopy(descriptor)) return true;
   if (descriptor > STDERR_FILENO) inherited.Remove(descriptor);  // a standard stream is closed before it is opened anew
   // A driver that took the number over may have closed it, and somebody may have opened it again by a way without a record.
   const bool was_taken = taken.Remove(descriptor) && syscall(SYS_fcntl, descriptor, F_GETFD) < 0;
@@ -294,16 +319,43 @@ bool Closing(int descriptor) noexcept {
 }
 
 void WasNotOpen(int descriptor) noexcept {
-  if (!Follows(descriptor) || InProcess()) return;
+  if (!Follows(descriptor)) return;
+  if (InProcess()) {
+    if (InOwnSpan() && opened.Has(descriptor)) Write(HostCall::DescriptorClose, Name(descriptor), kClosedAgain);
+    return;
+  }
   const bool next = last_declined.exchange(descriptor, std::memory_order_relaxed) + 1 == descriptor;
   if (!next || opened.Has(descriptor)) Write(HostCall::DescriptorClose, Name(descriptor), kNotOpen);
 }
 
+void ReopenClosed() noexcept {
+  const Quiet quiet;
+  for (; closed_inherited_count != 0; --closed_inherited_count) {
+    const ClosedInherited& one = closed_inherited[closed_inherited_count - 1];
+    const bool replaced = syscall(SYS_fcntl, one.descriptor, F_GETFD) >= 0;
+    if (!replaced) {
+      syscall(SYS_dup3, one.copy, one.descriptor, (one.flags & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0);
+      inherited.Add(one.descriptor);
+    }
+    syscall(SYS_close, one.copy);
+    // A standard stream is closed to be opened anew, for example as a log file.
+    if (replaced && one.descriptor <= STDERR_FILENO) {
+      Withdraw(one.record);
+    } else {
+      Finish(one.record);
+    }
+  }
+}
+
 void ClosingFrom(unsigned first, unsigned last) noexcept {
   for (unsigned descriptor = first; descriptor <= last && descriptor < kMostDescriptors; ++descriptor) {
-    if (known.Group(static_cast<int>(descriptor / 64)) == 0) {
+    const int group = static_cast<int>(descriptor / 64);
+    const uint64_t open = known.Group(group) | (InOwnSpan() ? inherited.Group(group) : 0);
+    if (open == 0) {
       descriptor |= 63U;
-    } else if (known.Has(static_cast<int>(descriptor))) {
+    } else if ((open >> (descriptor % 64) & 1U) != 0) {
+      if (InOwnSpan() && last >= static_cast<unsigned>(kLowestCopy))
+        inherited.Remove(static_cast<int>(descriptor));  // the range takes the copies, too
       Closing(static_cast<int>(descriptor));
     }
   }

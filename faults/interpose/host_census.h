@@ -40,8 +40,9 @@ int Replaced(int descriptor, HostCall call) noexcept;
 // Called before the descriptor is closed, because another thread may have the number at once afterwards. Ignores unknown descriptors.
 // True when it wrote the record of this close.
 bool Closing(int descriptor) noexcept;
-// Called after a close without a record that the kernel declined because the descriptor was not open. Writes a record (kNotOpen) when a
-// wrapped function once opened the number. A loop over all numbers gets one record for each gap of numbers that nobody opened.
+// Called after a close without a record that the kernel declined because the descriptor was not open. Writes a record (kNotOpen, in a
+// lifecycle kClosedAgain) when a wrapped function once opened the number. A loop over all numbers of a program gets one record for each gap
+// of numbers that nobody opened.
 void WasNotOpen(int descriptor) noexcept;
 void ClosingFrom(unsigned first, unsigned last) noexcept;
 
@@ -49,8 +50,11 @@ void ClosingFrom(unsigned first, unsigned last) noexcept;
 // of the driver call has the descriptor.
 void ToldOfDescriptor(int descriptor, bool taken_over) noexcept;
 
-void RememberOpenDescriptors() noexcept;    // called once, while the library is loaded: open descriptors are inherited
-void RememberReplaceable() noexcept;        // for an audit in this process, without census: replacing an open descriptor gains nothing
+void RememberOpenDescriptors() noexcept;  // called once, while the library is loaded: open descriptors are inherited
+void RememberReplaceable() noexcept;      // for an audit in this process, without census: replacing an open descriptor gains nothing
+// For an audit in this process, at the end of a span: opens again what the span closed although it was open when the audit began. So the
+// next cycle begins like this one, and the process loses nothing of its own.
+void ReopenClosed() noexcept;
 void TakeCensus(bool at_the_end) noexcept;  // writes a record for each descriptor that was opened or closed unseen
 void ForgetCallsUnderWay() noexcept;        // called in a forked child, which does not have the threads that made those calls
 

@@ -39,6 +39,7 @@ constinit std::atomic<bool> in_process{false};
 constinit std::atomic<bool> in_span{false};
 constinit std::atomic<pid_t> process{0};
 thread_local bool inside = false;
+thread_local bool in_own_span = false;
 
 // Process id of a process that continues its parent (forker.h) and has its parent's id in its records; 0 for any other process.
 constinit std::atomic<uint32_t> own_id{0};
@@ -151,7 +152,12 @@ bool InSpan() noexcept { return in_span.load(std::memory_order_relaxed); }
 
 void SetInProcess(bool now) noexcept { in_process.store(now, std::memory_order_release); }
 
-void SetInSpan(bool now) noexcept { in_span.store(now, std::memory_order_release); }
+bool InOwnSpan() noexcept { return in_own_span && InSpan(); }
+
+void SetInSpan(bool now) noexcept {
+  in_own_span = now;
+  in_span.store(now, std::memory_order_release);
+}
 
 StackTable& HostStacks() noexcept { return stacks; }
 

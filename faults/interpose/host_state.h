@@ -49,6 +49,7 @@ void StopWatching() noexcept;
 // True while an audit runs in this process (host_watch.h), and between the begin and the end of one of its spans.
 bool InProcess() noexcept;
 bool InSpan() noexcept;
+bool InOwnSpan() noexcept;  // and the calling thread began it
 void SetInProcess(bool now) noexcept;
 void SetInSpan(bool now) noexcept;
 

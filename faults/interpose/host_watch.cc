@@ -95,6 +95,7 @@ void WriteBlockRecord(HostCall call, const Block& block) noexcept {
 }
 
 HostNet EndSpan() noexcept {
+  ReopenClosed();
   SetInSpan(false);
   const std::uint32_t ended = span.exchange(0, std::memory_order_acq_rel);
   HostNet net;

@@ -136,6 +136,9 @@ inline constexpr std::size_t kRecordArguments = 9;
 
 // In a DescriptorClose record: the kernel declined the close, because the number was not open.
 inline constexpr std::uint64_t kNotOpen = ~std::uint64_t{0};
+// The same in a lifecycle, by its own thread; and a descriptor that was open when the audit in its process began.
+inline constexpr std::uint64_t kClosedAgain = kNotOpen - 1;
+inline constexpr std::uint64_t kOpenAtBegin = kNotOpen - 2;
 
 // Which kernel arguments can be told from plain numbers.
 

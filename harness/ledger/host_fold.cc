@@ -38,6 +38,15 @@ void ProcessFold::Finish() {
   }
 }
 
+// In a lifecycle. What was open when the audit began has no opening; of a number without any record it is not known whose it was.
+void ProcessFold::ClosedTooOften(const faults::Record& record) {
+  const HandleEntry* const entry = account_.Find(Family::FileDescriptor, record.argument[0]);
+  const bool open_at_begin = record.argument[1] == faults::kOpenAtBegin;
+  if (!open_at_begin && (entry == nullptr || entry->top >= 0 || entry->last < 0)) return;
+  account_.books().Violate(Rule::Deficit, Kind::FileDescriptor, record, record.argument[0], open_at_begin ? -1 : entry->last);
+  if (!open_at_begin) account_.books().ledger.violations.back().other = account_.books().object(entry->last).released;
+}
+
 // The C library counts all openings of a library in one handle. A close ends an opening of the same caller, so that a driver that opens a
 // library of the program does not close the program's reference.
 void ProcessFold::ReleaseLibrary(const faults::Record& record) {
@@ -146,6 +155,10 @@ void ProcessFold::Host(const faults::Record& record) {
       HostUnmap(record);
       break;
     case HostCall::DescriptorClose:
+      if (record.argument[1] == faults::kClosedAgain || record.argument[1] == faults::kOpenAtBegin) {
+        ClosedTooOften(record);
+        break;
+      }
       account_.CheckTaken(handle, record, true);
       if (record.argument[1] != faults::kNotOpen) ReleaseHeld(Kind::FileDescriptor, record);
       break;

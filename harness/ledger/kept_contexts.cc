@@ -2,13 +2,31 @@
 #include "harness/ledger/kept_contexts.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
+#include <string_view>
 #include <tuple>
 
 namespace cuaudit::harness {
 
 using driver::BaseId;
 using driver::Kind;
+
+namespace {
+
+bool IsGenuine(const faults::JournalHeader& header) {
+  return header.driver_kind.load() == static_cast<std::uint32_t>(faults::DriverKind::Genuine);
+}
+
+// The kinds of the host that a driver takes for a context, as words.
+constexpr std::pair<Kind, std::string_view> kOfContexts[] = {
+    {Kind::FileDescriptor, "descriptor"}, {Kind::Thread, "thread"}, {Kind::HostMapping, "mapping"}};
+
+bool IsOfContexts(Kind kind) {
+  return std::any_of(std::begin(kOfContexts), std::end(kOfContexts), [&](const auto& one) { return one.first == kind; });
+}
+
+}  // namespace
 
 std::vector<KeptContexts> KeptContextsOf(const Ledger& ledger, const std::function<bool(const Object&)>& kept) {
   std::vector<KeptContexts> all;
@@ -25,8 +43,33 @@ std::vector<KeptContexts> KeptContextsOf(const Ledger& ledger, const std::functi
 
 std::uint64_t DescriptorsOf(const faults::JournalHeader& header, std::size_t contexts) {
   constexpr std::uint64_t kOfEachContext = 4;
-  const bool genuine = header.driver_kind.load() == static_cast<std::uint32_t>(faults::DriverKind::Genuine);
-  return genuine ? kOfEachContext * contexts : 0;
+  return IsGenuine(header) ? kOfEachContext * contexts : 0;
+}
+
+DriversOwn HeldByDriver(const Ledger& ledger, std::uint32_t pid) {
+  DriversOwn own;
+  for (const Object& object : ledger.objects) {
+    const bool is_live = object.pid == pid && object.state == State::Live;
+    if (is_live && object.driver_owned && IsOfContexts(object.kind)) ++own[object.kind];
+  }
+  return own;
+}
+
+DriversOwn HeldMore(const faults::JournalHeader& header, DriversOwn held, const DriversOwn& before) {
+  if (!IsGenuine(header)) return {};
+  for (const auto& [kind, count] : before) held[kind] -= std::min(held[kind], count);
+  return held;
+}
+
+std::string InWords(const DriversOwn& own) {
+  std::string words;
+  for (const auto& [kind, word] : kOfContexts) {
+    const auto held = own.find(kind);
+    if (held == own.end() || held->second == 0) continue;
+    words.append(words.empty() ? "" : ", ").append(std::to_string(held->second)).append(" ").append(word);
+    if (held->second != 1) words.append("s");
+  }
+  return words;
 }
 
 UndestroyedContexts::UndestroyedContexts(const Ledger& ledger) {

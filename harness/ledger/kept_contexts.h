@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// kept_contexts.h: the contexts that a run keeps, how many descriptors a genuine driver holds open for them, and what ends with them.
+// kept_contexts.h: the contexts that a run keeps, what a genuine driver holds for them, and what ends with them.
 //
 //   Owns      nothing; a KeptContexts and an UndestroyedContexts point into the ledger.
 //   Source    seen on an H200: two events and both ends of a pipe for each context, opened past the wrappers.
@@ -9,9 +9,11 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "faults/driver/kinds.h"
 #include "faults/journal/layout.h"
 #include "harness/ledger/ledger.h"
 
@@ -28,6 +30,15 @@ struct KeptContexts {
 
 // Number of event and pipe descriptors that the driver of this run opens for that many contexts. The simulated driver opens none.
 [[nodiscard]] std::uint64_t DescriptorsOf(const faults::JournalHeader& header, std::size_t contexts);
+
+// Descriptors, threads and mappings that the driver holds for itself: objects that MarkDriverOwned
+// (harness/verdict/host/driver_owned.h) has marked.
+using DriversOwn = std::map<driver::Kind, std::uint64_t>;
+[[nodiscard]] DriversOwn HeldByDriver(const Ledger& ledger, std::uint32_t pid);
+// What it holds beyond what it holds after another run. What the simulated driver holds is known, and is of no context.
+[[nodiscard]] DriversOwn HeldMore(const faults::JournalHeader& header, DriversOwn held, const DriversOwn& before);
+// "2 descriptors, 1 thread"; empty for nothing.
+[[nodiscard]] std::string InWords(const DriversOwn& own);
 
 // Contexts that the program made itself and could not destroy, because the plan refused that; and what they would have taken along.
 //

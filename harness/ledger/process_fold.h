@@ -75,6 +75,7 @@ class ProcessFold {
   void AcquireUnowned(const faults::Record& record, const driver::EffectRow& row);
   void BorrowAnswers(const faults::Record& record);
   void ReleaseHeld(driver::Kind kind, const faults::Record& record);
+  void ClosedTooOften(const faults::Record& record);
   void ReleaseLibrary(const faults::Record& record);
   void HostMap(Object object, const faults::Record& record);
   void HostUnmap(const faults::Record& record);

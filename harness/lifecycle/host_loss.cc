@@ -54,7 +54,8 @@ bool HostLoss::MayBe(const HostKept& trial, const HostKept& good, bool blocks) {
   if (trial.net.lost) return false;
   if (blocks && (trial.net.kept > good.net.kept || trial.net.kept_bytes > good.net.kept_bytes)) return true;
   if (trial.Violations() > good.Violations()) return true;
-  return std::any_of(std::begin(kCounted), std::end(kCounted), [&](Kind kind) { return trial.Net(kind) > Floor(good.Net(kind)); });
+  return std::any_of(std::begin(kCounted), std::end(kCounted),
+                     [&](Kind kind) { return trial.Net(Rule::Leak, kind) > Floor(good.Net(Rule::Leak, kind)); });
 }
 
 bool HostLoss::IsAsked(Kind kind) const {
@@ -65,10 +66,11 @@ bool HostLoss::IsAsked(Kind kind) const {
 void HostLoss::Repeat(const HostKept& trial) {
   HostPlaces kept;
   for (const auto& [key, tally] : trial.places) {
-    if (!IsAsked(key.kind)) continue;
-    // When the run replaced an object of another place, the kind as a whole has not grown, and nothing is reported.
-    const bool counted = key.rule == Rule::Leak && key.kind != Kind::HostHeap;
-    if (counted && trial.Net(key.kind) <= Floor(good_.Net(key.kind))) continue;
+    if (key.rule == Rule::Leak && !IsAsked(key.kind)) continue;
+    // When the run replaced an object of another place, or closed elsewhere what a good cycle closes, the kind as a whole has not grown,
+    // and nothing is reported.
+    const bool counted = key.rule == Rule::Deficit || (key.rule == Rule::Leak && key.kind != Kind::HostHeap);
+    if (counted && trial.Net(key.rule, key.kind) <= Floor(good_.Net(key.rule, key.kind))) continue;
     const HostTally good = At(good_.places, key);
     HostTally more = tally;
     more.count -= Floor(good.count);
@@ -104,8 +106,12 @@ std::vector<TrialFinding> HostLoss::Findings(const faults::JournalView& host) co
   std::vector<TrialFinding> findings;
   if (!kept_.has_value()) return findings;
   for (const auto& [key, tally] : *kept_) {
-    findings.push_back(HostFinding(key, tally, host));
-    findings.back().detail = {{Detail::BeyondGoodCycle, {std::to_string(repeats_)}}};
+    TrialFinding& finding = findings.emplace_back(HostFinding(key, tally, host));
+    if (key.rule == Rule::Deficit) {
+      const bool again = tally.other.record_kind != faults::RecordKind::Empty;
+      finding.detail = {{again ? Detail::ClosedAlready : Detail::OpenAtBeginOfAudit}};
+    }
+    finding.detail.push_back({Detail::BeyondGoodCycle, {std::to_string(repeats_)}});
   }
   return findings;
 }
@@ -190,6 +196,7 @@ HostGrown GrownByPlace(const Lifecycle& lifecycle, const CycleOptions& options, 
   }
   for (const auto& [key, series] : all) {
     if (key.kind == driver::Kind::HostHeap && !blocks) continue;
+    if (key.rule == Rule::Deficit) continue;  // only a faulted cycle is compared with a good one
     if (key.rule != Rule::Leak) {
       grown.findings.push_back(HostFinding(key, series.last, grown.host));
       continue;

@@ -75,9 +75,9 @@ HostPlaces ChangesIn(const Ledger& ledger, std::uint64_t after, std::uint64_t un
   return ChangesBetween(ledger, tickets, FreedMutex::Gone).front();
 }
 
-std::int64_t HostKept::Net(Kind kind) const {
+std::int64_t HostKept::Net(Rule rule, Kind kind) const {
   std::int64_t all = 0;
-  for (const auto& [key, tally] : places) all += key.rule == Rule::Leak && key.kind == kind ? tally.count : 0;
+  for (const auto& [key, tally] : places) all += key.rule == rule && key.kind == kind ? tally.count : 0;
   return all;
 }
 

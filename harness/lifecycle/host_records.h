@@ -196,7 +196,7 @@ HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_u
 struct HostKept {
   HostNet net;
   HostPlaces places;
-  std::int64_t Net(driver::Kind kind) const;
+  std::int64_t Net(Rule rule, driver::Kind kind) const;
   std::int64_t Violations() const;
 };
 HostKept KeptBy(const HostRecords& records, const HostSpan& span);
@@ -228,7 +228,7 @@ class HostLoss {
 std::vector<TrialFindingText> HostTexts(const std::vector<TrialFinding>& findings, const faults::JournalView& host, SiteTexts* sites,
                                         std::size_t* of_googletest);
 
-// The finding for a place in the host drop-in's journal: "leak", "double_release", "mutex_freed" or "mutex_locked".
+// The finding for a place in the host drop-in's journal: "leak", "double_release", "deficit", "mutex_freed" or "mutex_locked".
 TrialFinding HostFinding(const HostPlaceKey& key, const HostTally& tally, const faults::JournalView& host);
 
 // Finds the places where clean cycles keep more and more host resources, with the host drop-in.

@@ -264,7 +264,7 @@ Status InProcessRunner::FindFaultFreeHost(std::vector<TrialFindingText>* finding
   if (good_by_place_->net.lost) Count(Reason::PlacesBeyond, 1, &skipped_);
   std::vector<TrialFinding> found;
   for (const auto& [key, tally] : good_by_place_->places) {
-    if (key.rule != Rule::Leak) found.push_back(HostFinding(key, tally, host_.records()->View()));
+    if (key.rule != Rule::Leak && key.rule != Rule::Deficit) found.push_back(HostFinding(key, tally, host_.records()->View()));
   }
   *findings = HostTexts(found);
   return {};
@@ -337,7 +337,9 @@ Status InProcessRunner::Repeat(TrialResult* trial) {
   }
   if (!status.ok()) return status;
   if ((meters.empty() && places.empty()) || !host_.alone()) return {};
-  for (const TrialFinding& place : places) std::erase_if(meters, [&](const MeterFinding& one) { return KindOf(one.meter) == place.kind; });
+  for (const TrialFinding& place : places) {
+    if (place.rule == Rule::Leak) std::erase_if(meters, [&](const MeterFinding& one) { return KindOf(one.meter) == place.kind; });
+  }
   std::vector<TrialFindingText> found;
   if (!places.empty()) found = HostTexts(places);
   for (const MeterFinding& meter : meters) found.push_back(TextOf(meter));
@@ -348,7 +350,9 @@ Status InProcessRunner::Repeat(TrialResult* trial) {
   std::move(found.begin(), found.end(), std::back_inserter(trial->findings));
   const bool quiet = trial->verdict == Verdict::Pass || trial->verdict == Verdict::Absorbed || trial->verdict == Verdict::Benign ||
                      trial->verdict == Verdict::ReleaseRefused;
-  if (quiet) trial->verdict = Verdict::Leak;
+  const auto is_deficit = [](const TrialFindingText& one) { return one.rule == Rule::Deficit; };
+  const bool lost = !std::all_of(trial->findings.begin(), trial->findings.end(), is_deficit);
+  if (quiet) trial->verdict = lost ? Verdict::Leak : Verdict::Misuse;
   return {};
 }
 

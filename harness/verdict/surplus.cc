@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -69,10 +70,12 @@ Site KeptFromDestruction(const Evidence& trial) {
   return {};
 }
 
-// One of the contexts that a process keeps, and how many descriptors the driver may hold open for those that the rehearsal did not keep.
+// One of the contexts that a process keeps, how many descriptors without a call stack the driver may hold open for those that the rehearsal
+// did not keep, and what it holds for them.
 struct Holder {
   const Object* context = nullptr;
   std::uint64_t room = 0;
+  DriversOwn own;
 };
 
 std::map<std::uint32_t, Holder> MoreContexts(const Rehearsed& rehearsal, const Evidence& trial) {
@@ -82,16 +85,18 @@ std::map<std::uint32_t, Holder> MoreContexts(const Rehearsed& rehearsal, const E
   for (std::size_t i = 0; i < after.size(); ++i) {
     const std::size_t kept_anyway = i < before.size() ? before[i].count : 0;
     if (after[i].count <= kept_anyway) continue;
-    more[after[i].pid] = {after[i].context, DescriptorsOf(trial.journal->header(), after[i].count - kept_anyway)};
+    const DriversOwn held = i < before.size() ? HeldByDriver(*rehearsal.run().ledger, before[i].pid) : DriversOwn();
+    more[after[i].pid] = {after[i].context, DescriptorsOf(trial.journal->header(), after[i].count - kept_anyway),
+                          HeldMore(trial.journal->header(), HeldByDriver(*trial.ledger, after[i].pid), held)};
   }
   return more;
 }
 
-// Descriptors that the driver opened for a context are part of the finding of that context. Returns false when none of these is one.
-bool TellUnder(const TrialFinding& context, std::vector<TrialFinding>* findings, std::uint64_t descriptors) {
+// What the driver holds for a context is part of the finding of that context. Returns false when none of these is one.
+bool TellUnder(const TrialFinding& context, std::vector<TrialFinding>* findings, const std::string& own) {
   for (TrialFinding& finding : *findings) {
     if (finding.kind != context.kind || finding.acquired_key != context.acquired_key) continue;
-    finding.detail.push_back({Detail::HoldsDescriptors, {std::to_string(descriptors)}});
+    finding.detail.push_back({Detail::HoldsOfDriver, {own}});
     return true;
   }
   return false;
@@ -199,7 +204,6 @@ Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial, cons
       unmatched.push_back({&object, key});
     }
   }
-  std::map<const Object*, std::uint64_t> under_context;
   // One run may lose the object with its context and the other without. Both leave it behind, so the two counts are one allowance.
   for (const Left& left : unmatched) {
     Allowance& allowance = allowances[{left.object->kind, left.key}];
@@ -215,7 +219,7 @@ Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial, cons
     }
     const auto holder = contexts.find(left.object->pid);
     if (left.object->event_or_pipe && holder != contexts.end() && Take(&holder->second.room)) {
-      ++under_context[holder->second.context];
+      ++holder->second.own[Kind::FileDescriptor];
       continue;
     }
     const bool pooled =
@@ -245,16 +249,19 @@ Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial, cons
     }
   }
   Leftovers left = {leaks.Take(), refused.Take(), retried.Take(), lifetime.Take(), relied.Take(), {}, unjudged.Take()};
-  for (const auto& [object, descriptors] : under_context) {
-    const TrialFinding context = FindingOf(Rule::KeptByLibrary, *object, keys.Of(object->acquired));
-    const bool told = TellUnder(context, &left.leaks, descriptors) || TellUnder(context, &left.refused, descriptors) ||
-                      TellUnder(context, &left.process_lifetime, descriptors);
-    if (told) continue;
-    TrialFinding alone;
-    alone.rule = Rule::KeptByLibrary;
-    alone.kind = Kind::FileDescriptor;
-    alone.count = descriptors;
-    left.process_lifetime.push_back(std::move(alone));
+  for (const auto& [pid, holder] : contexts) {
+    const TrialFinding context = FindingOf(Rule::KeptByLibrary, *holder.context, keys.Of(holder.context->acquired));
+    const std::string own = InWords(holder.own);
+    const bool told = own.empty() || TellUnder(context, &left.leaks, own) || TellUnder(context, &left.refused, own) ||
+                      TellUnder(context, &left.process_lifetime, own);
+    for (const auto& [kind, count] : holder.own) {
+      if (told || count == 0) continue;
+      TrialFinding alone;
+      alone.rule = Rule::KeptByLibrary;
+      alone.kind = kind;
+      alone.count = count;
+      left.process_lifetime.push_back(std::move(alone));
+    }
   }
   left.shown = TakeShown(*trial.journal, &left.leaks);
   for (TrialFinding& kept_alive : TakeShown(*trial.journal, &left.refused)) left.shown.push_back(std::move(kept_alive));

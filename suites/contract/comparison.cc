@@ -7,7 +7,7 @@ namespace cuaudit::contract {
 namespace {
 
 constexpr Difference kAccepted[] = {
-#define CUAUDIT_DIFFERENCE(question, answer, reason) {question, answer, reason},
+#define CUAUDIT_DIFFERENCE(question, evidence, answer, reason) {question, answer, reason, Evidence::evidence},
 #include "suites/contract/differences.def"
 #undef CUAUDIT_DIFFERENCE
 };
@@ -30,7 +30,11 @@ std::vector<std::string> Compare(const Answers& answers, const Answers& referenc
     if (known == reference.end()) continue;
     const Difference* const row = Find(accepted, question);
     const std::string expected = row != nullptr ? row->answer : known->second;
-    if (row != nullptr && known->second == expected) {
+    const bool crashes = known->second.ends_with("crash");
+    if (row != nullptr && (row->evidence == Evidence::Crashes || row->evidence == Evidence::Steady) &&
+        crashes != (row->evidence == Evidence::Crashes)) {
+      broken.push_back(question + ": the evidence is not what was recorded, " + known->second);
+    } else if (row != nullptr && known->second == expected) {
       broken.push_back(question + ": listed as a difference, but both answers are " + expected);
     } else if (answer != expected) {
       broken.push_back(question + ": expected " + expected + ", answered " + answer);

@@ -10,18 +10,21 @@
 
 namespace cuaudit::contract {
 
+enum class Evidence { None, Crashes, Varies, Steady };  // see differences.def; None: the row says nothing of it
+
 struct Difference {
   const char* question;
   const char* answer;  // the simulated driver's
   const char* reason;
+  Evidence evidence = Evidence::None;
 };
 std::span<const Difference> AcceptedDifferences();
 
 using Answers = std::map<std::string, std::string>;
 
 // `answers` must equal `reference`, apart from the accepted differences, which must have the answer that they declare and must still
-// differ. Questions that the reference lacks are not compared. With `all_asked`, an accepted difference whose question was not asked is
-// an error. Returns one line per error.
+// differ and have the evidence that was recorded. Questions that the reference lacks are not compared. With `all_asked`, an accepted
+// difference whose question was not asked is an error. Returns one line per error.
 std::vector<std::string> Compare(const Answers& answers, const Answers& reference, std::span<const Difference> accepted, bool all_asked);
 
 // Reads lines of name<TAB>answer; lines that start with # are comments. Returns nothing when the file has another form.

@@ -26,6 +26,18 @@ TEST(Comparison, AnAcceptedDifferenceIsAsExpected) {
   EXPECT_THAT(Compare({{"stream.garbage", "INVALID_HANDLE"}}, {{"stream.garbage", "crash"}}, kCrash, true), IsEmpty());
 }
 
+TEST(Comparison, EvidenceIsWhatWasRecorded) {
+  const auto compare = [](Evidence evidence, const char* recorded) {
+    const Difference row[] = {{"a", "INVALID_HANDLE", "why", evidence}};
+    return Compare({{"a", "INVALID_HANDLE"}}, {{"a", recorded}}, row, true);
+  };
+  EXPECT_THAT(compare(Evidence::Crashes, "SUCCESS crash"), IsEmpty());
+  EXPECT_THAT(compare(Evidence::Steady, "SUCCESS"), IsEmpty());
+  for (const char* const recorded : {"SUCCESS", "crash"}) EXPECT_THAT(compare(Evidence::Varies, recorded), IsEmpty());
+  EXPECT_THAT(compare(Evidence::Crashes, "SUCCESS"), ElementsAre("a: the evidence is not what was recorded, SUCCESS"));
+  EXPECT_THAT(compare(Evidence::Steady, "crash"), ElementsAre("a: the evidence is not what was recorded, crash"));
+}
+
 TEST(Comparison, AnAcceptedDifferenceThatIsGoneIsBroken) {
   EXPECT_THAT(Compare({{"stream.garbage", "INVALID_HANDLE"}}, {{"stream.garbage", "INVALID_HANDLE"}}, kCrash, true),
               ElementsAre("stream.garbage: listed as a difference, but both answers are INVALID_HANDLE"));

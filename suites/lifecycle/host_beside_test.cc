@@ -28,6 +28,7 @@ constexpr Loss kLosses[] = {
     {"new", " leak/host_heap/1", " growth/host_heap/10"},
     {"library", " leak/dlopen_reference/1", " growth/dlopen_reference/10"},
     {"descriptor", " leak/file_descriptor/1", " growth/file_descriptor/10"},
+    {"closed", " deficit/file_descriptor/1", ""},
     {"mutex", " leak/host_heap/1 leak/mutex/1", " growth/host_heap/10 growth/mutex/10"},
     {"freed", " mutex_freed/mutex/1", " growth/mutex/10 mutex_freed/mutex/11"},
     {"locked", " mutex_freed/mutex/1 mutex_locked/mutex/1", " growth/mutex/10 mutex_freed/mutex/11 mutex_locked/mutex/11"},
@@ -83,6 +84,9 @@ INSTANTIATE_TEST_SUITE_P(Every, Beside, ::testing::Values("plain", "address_gcc"
 class Unlinked : public Beside {};
 
 TEST_P(Unlinked, SaysWhatItDoesNotSee) {
+  const Ended closed = Run("closed");
+  EXPECT_EQ(LineOf(closed.output, "sweep"), "") << closed.output;
+  EXPECT_THAT(closed.output, HasSubstr("descriptors closed too often"));
   const Ended alone = Run("mutex");
   EXPECT_EQ(alone.status, 0) << alone.output;
   EXPECT_THAT(alone.output, HasSubstr("not metered: mutexes, references of libraries"));

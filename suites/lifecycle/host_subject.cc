@@ -27,6 +27,7 @@ void __libc_free(void*);
 
 namespace {
 
+int given = -1;           // a descriptor that is open when the audits begin
 std::vector<void*> kept;  // reachable until the end: nothing that a sanitizer's own look for leaks could see
 
 void Lose(const std::string& what) {
@@ -34,6 +35,7 @@ void Lose(const std::string& what) {
   if (what == "new") kept.push_back(new int[10]);
   if (what == "library") dlopen("libm.so.6", RTLD_NOW);
   if (what == "descriptor") (void)open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (what == "closed") close(given);
   if (what == "mutex" || what == "freed" || what == "locked") {
     auto* const mutex = static_cast<pthread_mutex_t*>(std::malloc(sizeof(pthread_mutex_t)));
     pthread_mutex_init(mutex, nullptr);
@@ -76,6 +78,7 @@ void Print(const char* title, const cuaudit::Audit& audit) {
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   kept.reserve(10000);
+  given = open("/dev/null", O_RDONLY | O_CLOEXEC);
   const std::string what = argv[1];
   const auto event = [&](bool always) {
     return cuaudit::Lifecycle("loses").WithCurrentContext().Init([&what, always](cuaudit::DriverRef driver) {

@@ -118,6 +118,23 @@ TEST(ChangesIn, AViolationHasItsCallsAndItsObject) {
   EXPECT_EQ(twice.where.stack, 3U);
 }
 
+TEST(ChangesIn, ADescriptorClosedTooOften) {
+  Trace t;
+  t.Host(HostCall::DescriptorOpen, 0x4).Stack(1);
+  t.Host(HostCall::DescriptorClose, 0x4).Stack(2);
+  const std::uint64_t until = t.Host(HostCall::DescriptorClose, 0x4, faults::kClosedAgain).Stack(3).begin();
+  t.Host(HostCall::DescriptorClose, 0x7, faults::kOpenAtBegin).Stack(4);
+  t.Host(HostCall::DescriptorClose, 0x8, faults::kClosedAgain).Stack(5);  // nobody knows who opened it
+  t.Host(HostCall::DescriptorOpen, 0x4).Stack(1);
+  t.Host(HostCall::DescriptorClose, 0x4, faults::kClosedAgain).Stack(6);  // gone by a call without a record, perhaps of its owner
+  EXPECT_THAT(Changes(t, until), ElementsAre("leak file_descriptor at 1: 1, 0", "deficit file_descriptor at 4: 1, 0"));
+  const harness::HostPlaces places = harness::ChangesIn(t.Fold(), 0, until);
+  const harness::HostTally& again =
+      places.at({harness::Rule::Deficit, driver::Kind::FileDescriptor, static_cast<std::uint16_t>(HostCall::DescriptorClose), 3});
+  EXPECT_EQ(again.acquired.stack, 1U);
+  EXPECT_EQ(again.other.stack, 2U);
+}
+
 TEST(ChangesIn, WhatIsOfTheCLibraryOrTheSimulatedDriverIsLeftOut) {
   Trace t;
   t.Host(HostCall::Map, 0x1000, 0x1000);

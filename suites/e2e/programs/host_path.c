@@ -10,10 +10,12 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <iconv.h>
 #include <libintl.h>
 #include <locale.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <pwd.h>
@@ -57,6 +59,25 @@ static void convert(void) {
 static void user(void) { lost = getpwuid(0); }
 static void log_line(void) { syslog(LOG_DEBUG, "nothing"); }
 static void print(void) { fprintf(stderr, "%s %5.3f %ls\n", "no memory", 1.5, L"wide"); }
+// What error messages need for the first time.
+static void errors(void) {
+  fprintf(stderr, "%s\n", strerror(123456));
+  errno = ENOMEM;
+  perror("host_path");
+}
+static void trace(void) {
+  void *frames[16];
+  backtrace_symbols_fd(frames, backtrace(frames, 16), 2);
+}
+static void addresses(void) {
+  struct addrinfo *found = NULL;
+  if (getaddrinfo("localhost", "80", NULL, &found) == 0) freeaddrinfo(found);
+}
+static void buffers(void) {
+  setvbuf(stderr, NULL, _IOFBF, 4096);
+  fprintf(stderr, "no memory\n");
+  printf("no memory\n");
+}
 static void *returns(void *argument) { return argument; }
 static void joined(void) {
   pthread_t one;
@@ -177,6 +198,10 @@ static const struct {
              {"user", user},
              {"log_line", log_line},
              {"print", print},
+             {"errors", errors},
+             {"trace", trace},
+             {"addresses", addresses},
+             {"buffers", buffers},
              {"joined", joined},
              {"optional", optional},
              {"itself", itself},

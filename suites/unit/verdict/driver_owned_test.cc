@@ -2,14 +2,21 @@
 // What of the host is the driver's and not the program's, and which modules are interpreters.
 #include "harness/verdict/host/driver_owned.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/verdict/judge.h"
 #include "suites/support/journal_image.h"
 
 namespace cuaudit::testing::driver_owned_test {
 namespace {
 
+using driver::CallId;
+using driver::Kind;
 using faults::HostCall;
+using harness::Judgement;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 // A block allocated by malloc <- `module`, and whether it counts as the driver's.
 bool OwnedByDriver(std::string_view module, std::string_view outer = "/usr/bin/program") {
@@ -189,6 +196,79 @@ TEST(Interpreters, OtherFilesAreNone) {
                                  "libpython_x.so", "Python3", "mypython3", "/usr/lib/libc.so.6", "/usr/bin/r"}) {
     EXPECT_FALSE(harness::IsInterpreter(path)) << path;
   }
+}
+
+enum class Fate { Destroyed, Refused, Forgotten };
+
+constexpr std::uint32_t kInDriver = 1;
+constexpr std::uint32_t kInProgram = 2;
+
+// A context with a thread and two mappings that the driver made for it, by their call stacks; a third mapping it keeps in any case.
+Trace ContextWithWorkers(Fate fate, bool rehearsal = false) {
+  Trace t;
+  if (!rehearsal) t.Call(CallId::EventCreate).Refused(CUDA_ERROR_OUT_OF_MEMORY);
+  t.Host(HostCall::Map, 0x30000, 4096).Stack(kInDriver);
+  t.Call(CallId::CtxCreate_v4).Out(0, 0x70);
+  t.Host(HostCall::ThreadCreate, 0x900).Stack(kInDriver);
+  for (const std::uint64_t address : {0x10000U, 0x20000U}) t.Host(HostCall::Map, address, 4096).Stack(kInDriver);
+  if (fate == Fate::Destroyed) {
+    t.Call(CallId::CtxDestroy_v2).In(0, 0x70);
+    t.Host(HostCall::ThreadJoin, 0x900);
+    for (const std::uint64_t address : {0x10000U, 0x20000U}) t.Host(HostCall::Unmap, address, 4096);
+  }
+  if (fate == Fate::Refused) t.Call(CallId::CtxDestroy_v2).In(0, 0x70).Refused(CUDA_ERROR_INVALID_VALUE);
+  t.CreateStream(0x10);
+  t.DestroyStream(0x10);
+  return t;
+}
+
+Judgement JudgeWorkers(const Trace& trial, faults::DriverKind driver = faults::DriverKind::Genuine) {
+  JournalImage before(ContextWithWorkers(Fate::Destroyed, true));
+  JournalImage after(trial);
+  harness::Ledger ledgers[2];
+  for (JournalImage* const image : {&before, &after}) {
+    image->Module("/usr/lib/libcuda.so.1").Module("/home/me/program").Driver(driver);
+    image->Stack(kInDriver, {JournalImage::Frame(0, 0x10)}).Stack(kInProgram, {JournalImage::Frame(1, 0x10)});
+    harness::Ledger& ledger = ledgers[image == &after ? 1 : 0];
+    ledger = image->ledger();
+    harness::MarkDriverOwned(image->view(), &ledger);
+  }
+  return Judge({&ledgers[0], &before.view(), {}}, {&ledgers[1], &after.view(), {1, 0, false}}, true, {});
+}
+
+TEST(DriverOwned, ThreadsAndMappingsOfTheDriverAreToldUnderTheirContext) {
+  const Judgement refused = JudgeWorkers(ContextWithWorkers(Fate::Refused));
+  EXPECT_THAT(refused.findings, IsEmpty());
+  ASSERT_THAT(refused.notes, SizeIs(1));
+  EXPECT_EQ(Words(refused.notes[0].detail), "holds 1 thread, 2 mappings of the driver");
+  const Judgement leaked = JudgeWorkers(ContextWithWorkers(Fate::Forgotten));
+  ASSERT_THAT(leaked.findings, SizeIs(1));
+  EXPECT_EQ(leaked.findings[0].kind, Kind::Context);
+  EXPECT_EQ(Words(leaked.findings[0].detail), "holds 1 thread, 2 mappings of the driver");
+  EXPECT_THAT(leaked.notes, IsEmpty());
+}
+
+TEST(DriverOwned, WhatTheDriverKeepsWithoutAContextIsNobodys) {
+  Trace more = ContextWithWorkers(Fate::Destroyed);
+  more.Host(HostCall::Map, 0x40000, 4096).Stack(kInDriver);
+  more.Host(HostCall::ThreadCreate, 0x901).Stack(kInDriver);
+  const Judgement judgement = JudgeWorkers(more);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+  EXPECT_THAT(judgement.notes, IsEmpty());
+  const Judgement simulated = JudgeWorkers(ContextWithWorkers(Fate::Forgotten), faults::DriverKind::Simulated);
+  ASSERT_THAT(simulated.findings, SizeIs(1));
+  EXPECT_THAT(simulated.findings[0].detail, IsEmpty()) << "it holds nothing for a context";
+}
+
+TEST(DriverOwned, AThreadAndAMappingOfTheProgramStayBesideTheContext) {
+  Trace more = ContextWithWorkers(Fate::Forgotten);
+  more.Host(HostCall::Map, 0x40000, 4096).Stack(kInProgram);
+  more.Host(HostCall::ThreadCreate, 0x901).Stack(kInProgram);
+  const Judgement judgement = JudgeWorkers(more);
+  ASSERT_THAT(judgement.findings, SizeIs(3));
+  EXPECT_EQ(Words(judgement.findings[0].detail), "holds 1 thread, 2 mappings of the driver");
+  EXPECT_EQ(judgement.findings[1].kind, Kind::HostMapping);
+  EXPECT_EQ(judgement.findings[2].kind, Kind::Thread);
 }
 
 }  // namespace

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
+// What the gate knows of contexts: those that are lost, and those that it pins.
 #define __CUDA_API_VERSION_INTERNAL
-#include "faults/shim/lost_contexts.h"
-
 #include <gtest/gtest.h>
 
+#include "faults/shim/lost_contexts.h"
+#include "faults/shim/pinned_contexts.h"
 #include "suites/support/gated_world.h"
 
-namespace cuaudit::faults::lost_contexts_test {
+namespace cuaudit::faults::context_tables_test {
 namespace {
 
 using driver::BaseId;
+using driver::Effect;
 
 TEST(LostContexts, ConcernCallsThatNeedAContext) {
   for (const BaseId base : {BaseId::MemAlloc, BaseId::StreamCreate, BaseId::StreamSynchronize, BaseId::LaunchKernel})
@@ -29,9 +31,9 @@ TEST(LostContexts, AContextThatWasDestroyedTakesItsLossWithIt) {
   lost.Lose(d, {CUDA_ERROR_LAUNCH_FAILED, 1});
   Passage passage;
   passage.value[0] = reinterpret_cast<std::uintptr_t>(context);
-  lost.After(driver::Effect::Uses, passage);
+  lost.After(Effect::Uses, passage);
   EXPECT_EQ(lost.Find(d).code, CUDA_ERROR_LAUNCH_FAILED);
-  lost.After(driver::Effect::DestroysContext, passage);
+  lost.After(Effect::DestroysContext, passage);
   EXPECT_EQ(lost.Find(d).code, CUDA_SUCCESS);
 }
 
@@ -50,7 +52,7 @@ TEST(LostContexts, EachContextThatIsMadeAfterTheLossOfAllIsGood) {
     ASSERT_EQ(d.CtxCreate(&context, nullptr, 0, 0), CUDA_SUCCESS);
     Passage passage;
     passage.value[0] = reinterpret_cast<std::uintptr_t>(&context);
-    lost.After(driver::Effect::CreatesContext, passage);
+    lost.After(Effect::CreatesContext, passage);
   }
   for (const CUcontext context : made) {
     ASSERT_EQ(d.CtxSetCurrent(context), CUDA_SUCCESS);
@@ -60,5 +62,46 @@ TEST(LostContexts, EachContextThatIsMadeAfterTheLossOfAllIsGood) {
   EXPECT_EQ(lost.Find(d).code, CUDA_ERROR_LAUNCH_FAILED);
 }
 
+Passage Retain(std::uint64_t device) {
+  Passage passage;
+  passage.value[1] = device;
+  return passage;
+}
+
+Passage Release(std::uint64_t device) {
+  Passage passage;
+  passage.value[0] = device;
+  return passage;
+}
+
+TEST(PinnedContexts, TheLastReleaseOfTheProgramIsTold) {
+  PinnedContexts pinned;
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(pinned.Count(Effect::RetainsPrimary, Retain(3)), -1);
+  EXPECT_EQ(pinned.Count(Effect::ReleasesPrimary, Release(3)), -1);
+  EXPECT_EQ(pinned.Count(Effect::ReleasesPrimary, Release(3)), 3);
+  EXPECT_EQ(pinned.Count(Effect::ResetsPrimary, Release(3)), -1) << "no release";
+}
+
+TEST(PinnedContexts, WhatOnlyThePinKeepsIsGoneForTheProgram) {
+  GatedWorld world({}, Scope::Process);
+  ASSERT_EQ(world.below().Init(0), CUDA_SUCCESS);
+  PinnedContexts pinned;
+  EXPECT_EQ(pinned.Unreferenced(), 0U) << "nothing is pinned";
+  pinned.Pin(world.below(), 0);
+  EXPECT_EQ(pinned.Unreferenced(), 1U);
+  (void)pinned.Count(Effect::RetainsPrimary, Retain(0));
+  EXPECT_EQ(pinned.Unreferenced(), 0U);
+  pinned.NoteHeld(5);
+  EXPECT_EQ(pinned.Unreferenced(), std::uint64_t{1} << 5) << "somebody else's reference is none of the program's";
+}
+
+TEST(PinnedContexts, ADeviceBeyondTheTableIsLeftAlone) {
+  PinnedContexts pinned;
+  pinned.NoteHeld(64);
+  pinned.NoteHeld(-1);
+  EXPECT_EQ(pinned.Count(Effect::ReleasesPrimary, Release(64)), -1);
+  EXPECT_EQ(pinned.Unreferenced(), 0U);
+}
+
 }  // namespace
-}  // namespace cuaudit::faults::lost_contexts_test
+}  // namespace cuaudit::faults::context_tables_test
