@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Checks the picture of the house: which folder includes which, that no files include each other in a circle, that every source is built, how long
-files are, and that the table of files in a README has the files that are there.
+files are, that the table of files in a README has the files that are there, and that the tests are there that docs/ALLOCATOR.md names.
 
     check_layering.py --root DIR [--compile-commands FILE]
     check_layering.py --root DIR --rows                      print the rows that the tree would need, without judgement
@@ -209,10 +209,19 @@ def check_readmes(root):
     return problems
 
 
+def check_named_tests(root):
+    """docs/ALLOCATOR.md proves its arguments by tests: each that it names, `Suite.Name` with `*` for what is left open, is there."""
+    pattern = re.compile(r"\bTEST(?:_[FP])?\((\w+),\s*(\w+)\)")
+    tests = {".".join(found) for path in (root / "suites").rglob("*.cc") for found in pattern.findall(path.read_text())}
+    page = root / "docs/ALLOCATOR.md"
+    named_tests = re.findall(r"`(?:All/)?([A-Z]\w*\.(?:[A-Z]\w*\*?|\*))(?:/[\w*]+)?`", page.read_text())
+    return [f"{page.relative_to(root)}: names the test `{name}`, which is not there" for name in sorted(set(named_tests)) if not fnmatch.filter(tests, name)]
+
+
 def check(root, commands):
     tree = Tree(root)
     problems = (tree.problems + check_rows(tree, read_rows(root / "scripts/layers.txt")) + circles(tree.edges, tree.seen_by)
-                + circles(tree.pairs, tree.included_by) + check_foreign(tree) + check_readmes(root))
+                + circles(tree.pairs, tree.included_by) + check_foreign(tree) + check_readmes(root) + check_named_tests(root))
     if commands:
         built = compiled(commands)
         problems += [f"{name}: in no target, so never compiled"

@@ -92,6 +92,13 @@ struct alignas(64) Block {
 };
 static_assert(offsetof(Block, segment) == 64 && offsetof(Block, slots) == 128);
 
+// Whether the record is the block at that address, and its state. In this order: a record that has become another block's has another
+// address when its state is that one's, and a state that changes behind this is refused by the exchange that names it.
+inline bool IsAt(const Block* block, CUdeviceptr address, std::uint64_t* state) noexcept {
+  if (block == nullptr) return false;
+  *state = block->state.load(std::memory_order_acquire);
+  return block->address.load(std::memory_order_relaxed) == address;
+}
 // What must have room in `uses` beyond the entries there are.
 inline std::uint32_t RoomBeyond(const Block* block) noexcept {
   return block->recorded.size() + 1 + static_cast<std::uint32_t>(UseSlots::kCount);

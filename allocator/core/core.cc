@@ -140,9 +140,7 @@ CUresult Allocator::RecordUse(CUdeviceptr address, CUstream stream) noexcept {
   return address == 0 ? CUDA_SUCCESS : core_->RecordUse(address, DeviceOf(address), stream);
 }
 
-CUresult Allocator::RecordUse(CUdeviceptr address, StreamRef stream) noexcept {
-  return core_->uses.RecordUse(address, stream.record(), stream.record() == nullptr ? nullptr : stream.record()->LiveHandle());
-}
+CUresult Allocator::RecordUse(CUdeviceptr address, StreamRef stream) noexcept { return core_->uses.RecordUse(address, stream.record()); }
 
 CUresult Allocator::KeepAliveUntil(CUdeviceptr address, CUevent event) noexcept { return core_->uses.KeepAliveUntil(address, event); }
 bool Allocator::FindBlock(CUdeviceptr address, CUdeviceptr* base, std::size_t* size) const noexcept {

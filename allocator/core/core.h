@@ -26,6 +26,7 @@ class UseRecorder {
   UseRecorder(Environment& environment, StreamTable& streams, PoolTable& pools, Identities& identities, ThreadCaches& caches,
               Keepers& keepers) noexcept
       : env_(environment), streams_(streams), pools_(pools), identities_(identities), caches_(caches), keepers_(keepers) {}
+  CUresult RecordUse(CUdeviceptr address, StreamRecord* stream) noexcept;
   CUresult RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
   // The driver has just been asked whether the stream is in a capture, and `stream` is what it is there.
   CUresult RecordUseAsked(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept;
@@ -49,6 +50,8 @@ class UseRecorder {
   CUresult RecordNoted(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live, ThreadCache* cache) noexcept;
   void CountRecorded(CUdeviceptr address, const StreamRecord* stream, std::uint64_t sequence, std::uint64_t before,
                      ThreadCache* cache) noexcept;
+  CUresult RecordOutside(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live, ThreadCache* cache) noexcept;
+  CUresult RecordLooked(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live, ThreadCache* cache) noexcept;
   CUresult RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live, bool is_asked, ThreadCache* cache) noexcept;
   CUresult RecordInContext(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live, bool is_asked,
                            ThreadCache* cache) noexcept;
@@ -152,10 +155,13 @@ class Core {
   void Remember(int device, CUstream stream, StreamRecord* record) noexcept;
   StreamRecord* NameBelieved(int device, CUstream stream) noexcept;
   bool TakeKept(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept;
+  static void HandKept(ThreadCache::Latest* latest, Block* block, std::size_t bytes, CUdeviceptr* out) noexcept;
   bool TakeBelieved(int device, std::size_t bytes, CUstream stream, CUdeviceptr* out) noexcept;
   bool TakeOtherwise(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept;
   Block* TakeDirectly(Arena* arena, std::size_t bytes, StreamRecord* stream) noexcept;
   CUresult AllocateAsked(Device* target, int device, std::size_t bytes, CUstream stream, CUdeviceptr* out) noexcept;
+  CUresult AllocateBelieved(int device, std::size_t bytes, CUstream stream, CUdeviceptr* out) noexcept;
+  static CUresult RefuseOfOther(int device) noexcept;
   CUresult AllocateOtherwise(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept;
   CUresult AllocateSlow(std::size_t bytes, StreamRecord* stream, CUstream live, CUdeviceptr* out) noexcept;
   CUresult FreeOtherwise(CUdeviceptr address) noexcept;

@@ -10,52 +10,50 @@ constexpr std::size_t kMostFast = std::size_t{1} << 40;
 
 std::uint32_t KeyOf(std::size_t bytes) noexcept { return static_cast<std::uint32_t>((bytes + kMinBlock - 1) / kMinBlock); }
 
-// Whether the record is the block at that address, and its state. In this order: a record that has become another block's has another
-// address when its state is that one's, and a state that changes behind this is refused by the exchange that names it.
-bool IsAt(const Block* block, CUdeviceptr address, std::uint64_t* state) noexcept {
-  if (block == nullptr) return false;
-  *state = block->state.load(std::memory_order_acquire);
-  return block->address.load(std::memory_order_relaxed) == address;
-}
-
 }  // namespace
 
 // The path without locks is one straight way, with all that is rarer in functions that it ends with: so it keeps nothing across a call, and
 // saves no registers. Each store counts as well, since the next locked instruction waits for it.
 
-// Serves from the thread's cache. Returns false when the cache is for another allocator or arena, has no such size, or a capture check is
-// due.
+// Serves from the thread's cache with what it kept last. Returns false when the cache is for another allocator or arena, keeps something
+// else there, or a capture check is due.
 [[gnu::always_inline]] inline bool Core::TakeKept(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept {
   if (known_cache.serial != environment.fast_serial() || bytes - 1 >= kMostFast || stream == nullptr) [[unlikely]]
     return false;
   ThreadCache::Latest& latest = known_cache.cache->latest;
   const Arena* const arena = stream->fast_arena.load(std::memory_order_acquire);
-  if (arena == nullptr || arena != latest.arena || !latest.magazine->MayServeUnasked()) [[unlikely]]
+  if (arena == nullptr || arena != latest.arena) [[unlikely]]
     return false;
-  Block* const block = latest.magazine->Take(KeyOf(bytes));
+  Block* const block = latest.magazine->TakeLatestUnasked(KeyOf(bytes));
   if (block == nullptr) [[unlikely]]
     return false;
-  const std::size_t before = block->requested.load(std::memory_order_relaxed);
-  block->requested.store(bytes, std::memory_order_relaxed);
-  block->state.store(block->state.load(std::memory_order_relaxed) + kOneLife + kLive - kCached, std::memory_order_release);
-  latest.block = block;
-  *out = block->address.load(std::memory_order_relaxed);
-  latest.counters->AllocatedKept(block, block->large, block->size, bytes, before);
+  HandKept(&latest, block, bytes, out);
   return true;
 }
 
-// What TakeKept did not, without asking the driver: after a turn to another allocator or arena, and, where the thread's cache is passed by,
-// from what is free for certain.
+[[gnu::always_inline]] inline void Core::HandKept(ThreadCache::Latest* latest, Block* block, std::size_t bytes, CUdeviceptr* out) noexcept {
+  const std::size_t before = block->requested.load(std::memory_order_relaxed);
+  block->requested.store(bytes, std::memory_order_relaxed);
+  block->state.store(block->state.load(std::memory_order_relaxed) + kOneLife + kLive - kCached, std::memory_order_release);
+  latest->block = block;
+  *out = block->address.load(std::memory_order_relaxed);
+  latest->counters->AllocatedKept(block, block->large, block->size, bytes, before);
+}
+
+// What TakeKept did not, without asking the driver: after a turn to another allocator or arena, from any slot, and, where the thread's
+// cache is passed by, from what is free for certain.
 [[gnu::always_inline]] inline bool Core::TakeOtherwise(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept {
   if (bytes - 1 >= kMostFast || stream == nullptr || (known_cache.serial != environment.fast_serial() && !caches.TurnTo())) return false;
   ThreadCache::Latest& latest = known_cache.cache->latest;
   Arena* const arena = stream->fast_arena.load(std::memory_order_acquire);
-  if (arena != latest.passed_by) [[unlikely]] {
-    if (!known_cache.cache->TurnTo(arena)) return false;
-    if (arena == latest.arena) return TakeKept(bytes, stream, out);  // fails the same way if the cache was at this arena before
-  }
-  if (arena == nullptr || !latest.magazine->MayServeUnasked()) [[unlikely]]
+  if (arena == nullptr || (arena != latest.passed_by && arena != latest.arena && !known_cache.cache->TurnTo(arena)) ||
+      !latest.magazine->MayServeUnasked()) [[unlikely]]
     return false;
+  if (arena == latest.arena) {
+    Block* const block = latest.magazine->Take(KeyOf(bytes));
+    if (block != nullptr) HandKept(&latest, block, bytes, out);
+    return block != nullptr;
+  }
   if (latest.magazine->NoteRequest(KeyOf(bytes))) known_cache.cache->TurnToNone();
   Block* const block = TakeDirectly(arena, bytes, stream);
   if (block == nullptr) [[unlikely]]
@@ -100,27 +98,37 @@ CUresult Core::Allocate(int device, std::size_t bytes, CUstream stream, CUdevice
 }
 
 [[gnu::noinline]] CUresult Core::AllocateAsked(Device* target, int device, std::size_t bytes, CUstream stream, CUdeviceptr* out) noexcept {
+  if (bytes - 1 >= kTooLarge || target == nullptr || environment.options.handle_check_interval != 1) [[unlikely]]
+    return AllocateBelieved(device, bytes, stream, out);
   *out = 0;
-  if (bytes == 0) [[unlikely]]
-    return environment.Usable("Allocate");
-  if (bytes > kTooLarge) [[unlikely]]
-    return Refuse(CUDA_ERROR_INVALID_VALUE, "Allocate: %zu bytes: at most 2^60 are possible", bytes);
-  if (environment.options.handle_check_interval != 1 && TakeBelieved(device, bytes, stream, out)) [[unlikely]]
-    return CUDA_SUCCESS;
-  StreamRecord* record = nullptr;
-  CUresult result = environment.Usable("Identify");
-  if (result == CUDA_SUCCESS) [[likely]]
-    result = target == nullptr ? identities.Name(device, stream, &record) : identities.NameAnew(target, stream, &record);
-  if (result != CUDA_SUCCESS) [[unlikely]]
+  if (const CUresult result = environment.Usable("Identify"); result != CUDA_SUCCESS) [[unlikely]]
     return result;
-  if (record->device != target) [[unlikely]]
-    return Refuse(CUDA_ERROR_INVALID_CONTEXT, "Allocate: the stream is of another context than device %d's", device);
-  if (environment.options.handle_check_interval != 1) [[unlikely]]
-    Remember(device, stream, record);
-  return Allocate(bytes, record, stream, out);
+  const Identities::Named named = identities.NameAnew(target, stream);
+  if (named.result != CUDA_SUCCESS) [[unlikely]]
+    return named.result;
+  if (named.record->device != target) [[unlikely]]
+    return RefuseOfOther(device);
+  return Allocate(bytes, named.record, stream, out);
 }
 
-[[gnu::noinline]] bool Core::TakeBelieved(int device, std::size_t bytes, CUstream stream, CUdeviceptr* out) noexcept {
+[[gnu::cold]] CUresult Core::RefuseOfOther(int device) noexcept {
+  return Refuse(CUDA_ERROR_INVALID_CONTEXT, "Allocate: the stream is of another context than device %d's", device);
+}
+
+// The same where the handle is perhaps believed, or something is wrong.
+[[gnu::noinline]] CUresult Core::AllocateBelieved(int device, std::size_t bytes, CUstream stream, CUdeviceptr* out) noexcept {
+  *out = 0;
+  if (bytes == 0) return environment.Usable("Allocate");
+  if (bytes > kTooLarge) return Refuse(CUDA_ERROR_INVALID_VALUE, "Allocate: %zu bytes: at most 2^60 are possible", bytes);
+  if (TakeBelieved(device, bytes, stream, out)) return CUDA_SUCCESS;
+  const Identities::Named named = identities.Name(device, stream);
+  if (named.result != CUDA_SUCCESS) return named.result;
+  if (named.record->device != devices.At(device)) return RefuseOfOther(device);
+  Remember(device, stream, named.record);
+  return Allocate(bytes, named.record, stream, out);
+}
+
+bool Core::TakeBelieved(int device, std::size_t bytes, CUstream stream, CUdeviceptr* out) noexcept {
   StreamRecord* const believed = Remembered(device, stream);
   return believed != nullptr && (TakeKept(bytes, believed, out) || TakeOtherwise(bytes, believed, out));
 }
@@ -133,11 +141,12 @@ CUresult Core::RecordUse(CUdeviceptr address, int device, CUstream stream) noexc
   if (environment.options.handle_check_interval != 1) [[unlikely]]
     record = NameBelieved(device, stream);
   if (record == nullptr) [[likely]] {
-    CUresult result = environment.Usable("RecordUse");
-    if (result == CUDA_SUCCESS) [[likely]]
-      result = identities.NameAnew(target, stream, &record);
-    if (result != CUDA_SUCCESS) [[unlikely]]
+    if (const CUresult result = environment.Usable("RecordUse"); result != CUDA_SUCCESS) [[unlikely]]
       return result;
+    const Identities::Named named = identities.NameAnew(target, stream);
+    if (named.result != CUDA_SUCCESS) [[unlikely]]
+      return named.result;
+    record = named.record;
     if (environment.options.handle_check_interval != 1) [[unlikely]]
       Remember(device, stream, record);
   }

@@ -114,34 +114,45 @@ void UseRecorder::TraceUse(CUdeviceptr address, const StreamRecord* stream, std:
     TraceUse(address, stream, sequence);
 }
 
-[[gnu::always_inline]] inline CUresult UseRecorder::RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live,
-                                                              bool is_asked, ThreadCache* cache) noexcept {
-  // The cheapest question first, and mostly the answer is no.
-  const bool was_captured =
-      stream->capture.load(std::memory_order_acquire) != 0 || env_.captured_streams.load(std::memory_order_acquire) != 0;
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  CUresult result = was_captured || is_asked ? CUDA_SUCCESS : env_.driver.StreamIsCapturing(live, &status);
-  if (result != CUDA_SUCCESS) [[unlikely]]
-    return result;
-  if (was_captured || status != CU_STREAM_CAPTURE_STATUS_NONE) [[unlikely]] {
-    CaptureView view;
-    result = streams_.LookAt(stream, live, &view);
-    if (result != CUDA_SUCCESS) return result;
-    if (view.id != 0) return RecordCaptured(address, "RecordUse", stream, view);
-  }
+// Of a stream that is in no capture.
+[[gnu::always_inline]] inline CUresult UseRecorder::RecordOutside(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live,
+                                                                  ThreadCache* cache) noexcept {
   const std::size_t slot = block->slots.Find(stream);
   StreamRecord::QuickRecording recording;
   if (slot == UseSlots::kCount || !stream->BeginQuick(&block->slots, slot, &recording)) [[unlikely]]
     return RecordNoted(block, address, stream, live, cache);
   if (!block->used.load(std::memory_order_relaxed)) block->used.store(true, std::memory_order_relaxed);
-  result = env_.driver.EventRecord(recording.event, live);
+  const CUresult result = env_.driver.EventRecord(recording.event, live);
   if (result != CUDA_SUCCESS) [[unlikely]] {
-    stream->Cancel(recording.Whole(&block->slots, slot));
+    stream->CancelQuick(recording.sequence, recording.before, &block->slots);
     return result;
   }
   stream->Returned(recording.sequence);
   CountRecorded(address, stream, recording.sequence, recording.before, cache);
   return CUDA_SUCCESS;
+}
+
+// Of a stream that is, or was, in a capture.
+[[gnu::noinline]] CUresult UseRecorder::RecordLooked(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live,
+                                                     ThreadCache* cache) noexcept {
+  CaptureView view;
+  const CUresult result = streams_.LookAt(stream, live, &view);
+  if (result != CUDA_SUCCESS) return result;
+  if (view.id != 0) return RecordCaptured(address, "RecordUse", stream, view);
+  return RecordOutside(block, address, stream, live, cache);
+}
+
+[[gnu::always_inline]] inline CUresult UseRecorder::RecordNow(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live,
+                                                              bool is_asked, ThreadCache* cache) noexcept {
+  // The cheapest question first, and mostly the answer is no.
+  if (stream->capture.load(std::memory_order_acquire) != 0 || env_.captured_streams.load(std::memory_order_acquire) != 0) [[unlikely]]
+    return RecordLooked(block, address, stream, live, cache);
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUresult result = is_asked ? CUDA_SUCCESS : env_.driver.StreamIsCapturing(live, &status);
+  if (result != CUDA_SUCCESS) [[unlikely]]
+    return result;
+  return status == CU_STREAM_CAPTURE_STATUS_NONE ? RecordOutside(block, address, stream, live, cache)
+                                                 : RecordLooked(block, address, stream, live, cache);
 }
 
 // For default streams; and where a driver insists on a current context and there was none.
@@ -158,11 +169,11 @@ CUresult UseRecorder::RecordInContext(Block* block, CUdeviceptr address, StreamR
 [[gnu::always_inline]] inline CUresult UseRecorder::RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream live,
                                                               bool is_asked) noexcept {
   if (address == 0) return CUDA_SUCCESS;
-  CUresult error = CUDA_SUCCESS;
   // Where the path without locks is open, the allocator is not closed, and this is no forked child.
   const bool is_fast = known_cache.serial == env_.fast_serial() && !env_.exiting.load(std::memory_order_relaxed);
-  if (!is_fast && (error = env_.Usable("RecordUse")) != CUDA_SUCCESS) [[unlikely]]
-    return error;
+  if (!is_fast) [[unlikely]] {
+    if (const CUresult error = env_.Usable("RecordUse"); error != CUDA_SUCCESS) return error;
+  }
   if (stream == nullptr) [[unlikely]]
     return Refuse(CUDA_ERROR_INVALID_VALUE, "RecordUse: an empty StreamRef: Identify makes one");
   if (stream->own_thread && live != CU_STREAM_PER_THREAD) [[unlikely]]
@@ -170,18 +181,22 @@ CUresult UseRecorder::RecordInContext(Block* block, CUdeviceptr address, StreamR
   // What the thread was given last is mostly what it uses; which block the record is now is read below.
   ThreadCache* const cache = is_fast ? known_cache.cache : caches_.Mine();
   Block* block = cache == nullptr ? nullptr : cache->latest.block;
-  if (block == nullptr || block->address.load(std::memory_order_relaxed) != address) {
+  std::uint64_t state = 0;
+  bool is_there = IsAt(block, address, &state);
+  if (!is_there) {
     block = env_.map.Find(address);
     if (cache != nullptr) cache->latest.block = block;
+    is_there = IsAt(block, address, &state);
   }
-  const std::uint64_t state = block == nullptr ? 0 : block->state.load(std::memory_order_acquire);
-  bool own = false;
   // Of a block that is being freed, against the rules, it may be gone.
-  const Arena* const arena = block == nullptr ? nullptr : block->arena.load(std::memory_order_relaxed);
-  if ((state & (kStatusMask | kForeign)) == kLive && arena != nullptr && block->address.load(std::memory_order_relaxed) == address)
-      [[likely]] {
+  const Arena* arena = nullptr;
+  if (is_there && (state & (kStatusMask | kForeign)) == kLive) [[likely]]
+    arena = block->arena.load(std::memory_order_relaxed);
+  bool own = false;
+  if (arena != nullptr) [[likely]] {
     own = stream == arena->stream;
   } else {  // to say what is wrong; or lent to another stream than the arena's
+    CUresult error = CUDA_SUCCESS;
     block = Edit(address, "RecordUse", &error);
     if (block == nullptr) return error;
     own = stream == block->stream;
@@ -200,6 +215,9 @@ CUresult UseRecorder::RecordInContext(Block* block, CUdeviceptr address, StreamR
   return result == CUDA_SUCCESS ? result : env_.Note(result);
 }
 
+CUresult UseRecorder::RecordUse(CUdeviceptr address, StreamRecord* stream) noexcept {
+  return RecordUse(address, stream, stream == nullptr ? nullptr : stream->LiveHandle(), false);
+}
 CUresult UseRecorder::RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream live) noexcept {
   return RecordUse(address, stream, live, false);
 }

@@ -241,7 +241,7 @@ CUresult Report::TakeSnapshot(Snapshot* out) noexcept {
 }
 
 bool Report::FindBlock(CUdeviceptr address, CUdeviceptr* base, std::size_t* size) noexcept {
-  if (env_.Forked()) return false;
+  if (env_.fast_serial() != env_.serial && env_.Forked()) return false;
   // Where it begins is told without a lock, which would tell no more: that a block was live there a moment ago.
   const Block* block = size == nullptr ? env_.map.Find(address) : nullptr;
   if (block != nullptr && (block->state.load(std::memory_order_acquire) & kStatusMask) == kLive &&

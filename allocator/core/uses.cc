@@ -77,7 +77,7 @@ void UseRecorder::EndEdit(Block* block, std::uint64_t flags) noexcept {
   block->state.store((block->state.load(std::memory_order_relaxed) & ~kEditing) | flags, std::memory_order_release);
 }
 
-CUresult UseRecorder::Free(CUdeviceptr address) noexcept {
+[[gnu::noinline]] CUresult UseRecorder::Free(CUdeviceptr address) noexcept {
   if (address == 0) return CUDA_SUCCESS;
   if (env_.Forked())
     return Refuse(CUDA_ERROR_NOT_INITIALIZED, "Free: in a forked child: memory of the parent's allocator is not the child's");

@@ -29,6 +29,12 @@ void Warn(void*, const char* text) noexcept { std::fprintf(stderr, "cuaudit_allo
 
 }  // namespace
 
+[[gnu::noinline]] PluginState& PluginState::MakeOnly() {
+  static PluginState* const state = new PluginState();  // outlives every exit handler that may still free a tensor
+  only_.store(state, std::memory_order_release);
+  return *state;
+}
+
 void PluginState::SetError(std::string_view text) noexcept {
   try {
     last_error = text;

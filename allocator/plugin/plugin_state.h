@@ -29,8 +29,8 @@ class PluginState {
   static constexpr int kMaxDevices = 64;
 
   static PluginState& Get() {
-    static PluginState* const state = new PluginState();  // outlives every exit handler that may still free a tensor
-    return *state;
+    PluginState* const state = only_.load(std::memory_order_acquire);
+    return state != nullptr ? *state : MakeOnly();
   }
 
   // Reads the settings until they are right; false when they are wrong.
@@ -75,9 +75,12 @@ class PluginState {
   };
 
   PluginState() = default;
+  static PluginState& MakeOnly();
   Backend* MakeFor(int device) noexcept;
   CUresult Make(int device);
   static bool Applies(void* filter, StreamRef stream) noexcept;
+
+  static inline constinit std::atomic<PluginState*> only_{nullptr};
 
   std::mutex mutex_;
   bool has_settings_ = false;

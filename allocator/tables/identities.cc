@@ -12,77 +12,90 @@ namespace cuaudit::alloc {
 // On a captured stream cuStreamGetId fails and ends the capture, so cuStreamIsCapturing is asked first; it costs less than asking for the
 // capture itself. A primary context's legacy stream is never captured; a green context's may be. The legacy stream of any other context
 // that was given refuses to tell while a blocking stream is captured, and that ends no capture (contract question capture.legacy_asked).
-[[gnu::always_inline]] inline CUresult Identities::Ask(Device* device, CUstream stream, StreamRecord** out) noexcept {
+[[gnu::always_inline]] inline Identities::Named Identities::Ask(Device* device, CUstream stream) noexcept {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   CUresult result = CUDA_SUCCESS;
   if (stream != nullptr || !device->retained) result = env_.driver.StreamIsCapturing(stream, &status);
   if (stream == nullptr && result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) result = CUDA_SUCCESS;
   if (result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE) [[unlikely]] {
-    const CUresult captured = AskCaptured(device, stream, &status, out);
-    if (captured != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE) return captured;
+    const Named captured = AskCaptured(device, stream);
+    if (captured.result != CUDA_SUCCESS || captured.record != nullptr) return captured;
   }
   unsigned long long id = 0;
   if (result == CUDA_SUCCESS) [[likely]]
     result = env_.driver.StreamGetId(stream, &id);
   if (result != CUDA_SUCCESS) [[unlikely]]
-    return Refuse(result, "stream %p: the driver does not know it", static_cast<void*>(stream));
-  *out = streams_.Find(id);
-  if (streams_.captures_noted() != 0) streams_.EndCapturesOf(stream, device->context, *out);
-  return *out != nullptr ? CUDA_SUCCESS : Meet(device, stream, id, out);
+    return DoesNotKnow(result, stream);
+  StreamRecord* const found = streams_.Find(id);
+  if (found == nullptr || streams_.captures_noted() != 0) [[unlikely]]
+    return See(device, stream, id, found);
+  return {CUDA_SUCCESS, found};
 }
 
-// A stream in a capture, unless that has ended meanwhile: `*status` tells.
-[[gnu::noinline]] CUresult Identities::AskCaptured(Device* device, CUstream stream, CUstreamCaptureStatus* status,
-                                                   StreamRecord** out) noexcept {
+[[gnu::cold]] Identities::Named Identities::DoesNotKnow(CUresult result, CUstream stream) noexcept {
+  return {Refuse(result, "stream %p: the driver does not know it", static_cast<void*>(stream)), nullptr};
+}
+
+// A stream in a capture; no record: that has ended meanwhile.
+[[gnu::noinline]] Identities::Named Identities::AskCaptured(Device* device, CUstream stream) noexcept {
   std::uint64_t capture = 0;
-  const CUresult result = CaptureOf(env_.driver, stream, status, &capture);
-  if (result != CUDA_SUCCESS) return Refuse(result, "stream %p: the driver does not know it", static_cast<void*>(stream));
-  if (*status == CU_STREAM_CAPTURE_STATUS_INVALIDATED)
-    return Refuse(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "stream %p: its capture has been invalidated", static_cast<void*>(stream));
-  return *status == CU_STREAM_CAPTURE_STATUS_ACTIVE ? IdentifyCaptured(device, stream, capture, out) : CUDA_SUCCESS;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUresult result = CaptureOf(env_.driver, stream, &status, &capture);
+  if (result != CUDA_SUCCESS) return DoesNotKnow(result, stream);
+  if (status == CU_STREAM_CAPTURE_STATUS_INVALIDATED) {
+    return {Refuse(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "stream %p: its capture has been invalidated", static_cast<void*>(stream)),
+            nullptr};
+  }
+  Named named;
+  if (status == CU_STREAM_CAPTURE_STATUS_ACTIVE) named.result = IdentifyCaptured(device, stream, capture, &named.record);
+  return named;
 }
 
-// A stream that was not seen before.
-[[gnu::noinline]] CUresult Identities::Meet(Device* device, CUstream stream, std::uint64_t id, StreamRecord** out) noexcept {
+// A stream outside captures that was not seen before, or not since some were noted.
+[[gnu::noinline]] Identities::Named Identities::See(Device* device, CUstream stream, std::uint64_t id, StreamRecord* found) noexcept {
+  if (streams_.captures_noted() != 0) streams_.EndCapturesOf(stream, device->context, found);
+  Named named{CUDA_SUCCESS, found};
+  if (found != nullptr) return named;
   CUcontext context = device->context;
-  const CUresult result = IsDefaultStream(stream) ? CUDA_SUCCESS : ContextOf(env_.driver, stream, &context);
-  return result == CUDA_SUCCESS ? streams_.Make(id, stream, context, out) : result;
+  if (!IsDefaultStream(stream)) named.result = ContextOf(env_.driver, stream, &context);
+  if (named.result == CUDA_SUCCESS) named.result = streams_.Make(id, stream, context, &named.record);
+  return named;
 }
 
-CUresult Identities::Name(int device, CUstream stream, StreamRecord** out) noexcept {
+Identities::Named Identities::Name(int device, CUstream stream) noexcept {
   const CUresult result = env_.Usable("Identify");
-  if (result != CUDA_SUCCESS) return result;
+  if (result != CUDA_SUCCESS) return {result, nullptr};
   Device* const target = devices_.At(device);
-  if (target == nullptr) return Refuse(CUDA_ERROR_INVALID_VALUE, "device %d: 0 to %zu are known", device, devices_.size() - 1);
+  if (target == nullptr) return {Refuse(CUDA_ERROR_INVALID_VALUE, "device %d: 0 to %zu are known", device, devices_.size() - 1), nullptr};
   StreamRecord* const known = Known(target, stream);
-  if (known == nullptr) return NameAnew(target, stream, out);
-  *out = known;
-  return CUDA_SUCCESS;
+  return known == nullptr ? NameAnew(target, stream) : Named{CUDA_SUCCESS, known};
 }
 
-[[gnu::noinline]] CUresult Identities::NameAnew(Device* device, CUstream stream, StreamRecord** out) noexcept {
+[[gnu::noinline]] Identities::Named Identities::NameAnew(Device* device, CUstream stream) noexcept {
   if (stream == CU_STREAM_LEGACY) stream = nullptr;  // one handle for it, by which captures are noted
-  StreamRecord* found = nullptr;
   // A stream of its own tells its context. So whether one is current is asked only where the driver wants one.
-  CUresult result = IsDefaultStream(stream) ? CUDA_ERROR_INVALID_CONTEXT : Ask(device, stream, &found);
-  if (result == CUDA_ERROR_INVALID_CONTEXT) [[unlikely]]
-    result = AskInContext(device, stream, &found);
-  if (result != CUDA_SUCCESS) [[unlikely]]
-    return env_.Note(result);
+  Named named{CUDA_ERROR_INVALID_CONTEXT, nullptr};
+  if (!IsDefaultStream(stream)) [[likely]]
+    named = Ask(device, stream);
+  if (named.result == CUDA_ERROR_INVALID_CONTEXT) [[unlikely]]
+    named = AskInContext(device, stream);
+  if (named.result != CUDA_SUCCESS) [[unlikely]]
+    return {env_.Note(named.result), nullptr};
   std::atomic<StreamRecord*>* const memory = MemoryOf(device, stream);
-  if (memory != nullptr && found->scope == Scope::Stream) memory->store(found, std::memory_order_release);
-  *out = found;
-  return CUDA_SUCCESS;
+  if (memory != nullptr && named.record->scope == Scope::Stream) memory->store(named.record, std::memory_order_release);
+  return named;
 }
 
-[[gnu::noinline]] CUresult Identities::AskInContext(Device* device, CUstream stream, StreamRecord** out) noexcept {
+[[gnu::noinline]] Identities::Named Identities::AskInContext(Device* device, CUstream stream) noexcept {
   const bool is_default = IsDefaultStream(stream);
   CurrentContext current(env_.driver, device->context, !is_default);
-  if (current.result() != CUDA_SUCCESS) return current.result();
-  CUresult result = CUDA_ERROR_INVALID_CONTEXT;
-  if (is_default || current.has_pushed()) result = Ask(device, stream, out);
+  Named named{current.result(), nullptr};
+  if (named.result != CUDA_SUCCESS) return named;
+  named.result = CUDA_ERROR_INVALID_CONTEXT;
+  if (is_default || current.has_pushed()) named = Ask(device, stream);
   const CUresult left = current.Leave();
-  return result == CUDA_SUCCESS ? left : result;
+  if (named.result == CUDA_SUCCESS) named.result = left;
+  return named;
 }
 
 // The handle may have been another stream's when it was last seen outside, so no identity from there is used: what that stream freed may

@@ -21,15 +21,17 @@ class Identities {
  public:
   Identities(Environment& environment, Devices& devices, StreamTable& streams, PoolTable& pools) noexcept
       : env_(environment), devices_(devices), streams_(streams), pools_(pools) {}
+  struct Named {  // in two registers
+    CUresult result = CUDA_SUCCESS;
+    StreamRecord* record = nullptr;  // null with an error
+  };
   CUresult Identify(int device, CUstream stream, StreamRef* out) noexcept {
-    StreamRecord* found = nullptr;
-    const CUresult result = Name(device, stream, &found);
-    *out = StreamRef(found);
-    return result;
+    const Named named = Name(device, stream);
+    *out = StreamRef(named.result == CUDA_SUCCESS ? named.record : nullptr);
+    return named.result;
   }
-  CUresult Name(int device, CUstream stream, StreamRecord** out) noexcept;  // the same; with an error `*out` stays as it is
-  // The same where nothing is Known. The allocator is usable.
-  CUresult NameAnew(Device* device, CUstream stream, StreamRecord** out) noexcept;
+  Named Name(int device, CUstream stream) noexcept;
+  Named NameAnew(Device* device, CUstream stream) noexcept;  // the same where nothing is Known. The allocator is usable.
   // What Identify answers where the driver need not be asked; nullptr: it has to be.
   StreamRecord* Known(const Device* device, CUstream stream) noexcept {
     const std::atomic<StreamRecord*>* const memory = MemoryOf(device, stream);
@@ -49,10 +51,11 @@ class Identities {
     if (stream == nullptr || stream == CU_STREAM_LEGACY) return device->retained || is_trusted ? &legacy_[device->index] : nullptr;
     return is_trusted && stream != CU_STREAM_PER_THREAD ? &by_handle_[StreamTable::HandleBucket(stream)] : nullptr;
   }
-  CUresult Ask(Device* device, CUstream stream, StreamRecord** out) noexcept;
-  CUresult AskCaptured(Device* device, CUstream stream, CUstreamCaptureStatus* status, StreamRecord** out) noexcept;
-  CUresult Meet(Device* device, CUstream stream, std::uint64_t id, StreamRecord** out) noexcept;
-  CUresult AskInContext(Device* device, CUstream stream, StreamRecord** out) noexcept;
+  Named Ask(Device* device, CUstream stream) noexcept;
+  static Named DoesNotKnow(CUresult result, CUstream stream) noexcept;
+  Named AskCaptured(Device* device, CUstream stream) noexcept;
+  Named See(Device* device, CUstream stream, std::uint64_t id, StreamRecord* found) noexcept;
+  Named AskInContext(Device* device, CUstream stream) noexcept;
   CUresult IdentifyCaptured(Device* device, CUstream stream, std::uint64_t capture, StreamRecord** out) noexcept;
   Environment& env_;
   Devices& devices_;

@@ -40,13 +40,15 @@ class alignas(64) Magazine {
   void NoteAsked(std::uint32_t interval) noexcept { unasked_left_ = static_cast<std::int64_t>(interval) - 1; }
   bool MayServeUnasked() noexcept { return --unasked_left_ >= 0; }
 
+  // From the slot that was used last, and only where no capture check is due; nullptr: Take knows more. What was put last is mostly asked
+  // for next, and one key is read sooner than sixteen just after one of them was written.
+  Block* TakeLatestUnasked(std::uint32_t key) noexcept {
+    const unsigned latest = last_;
+    if (key_[latest] != key || !MayServeUnasked()) [[unlikely]]
+      return nullptr;
+    return TakeAt(latest);
+  }
   Block* Take(std::uint32_t key) noexcept {
-    // What was put last is mostly asked for next, and one key is read sooner than sixteen just after one of them was written.
-    if (key_[last_] == key) [[likely]] {
-      Block* const block = TakeAt(last_);
-      if (block != nullptr) [[likely]]
-        return block;
-    }
     for (unsigned hits = Match(key); hits != 0; hits &= hits - 1) {
       Block* const block = TakeAt(static_cast<unsigned>(__builtin_ctz(hits)));
       if (block != nullptr) return block;
@@ -84,12 +86,13 @@ class alignas(64) Magazine {
   // Puts a block into the slot used last. Returns false if it is taken or the limit is exceeded; call Put then.
   bool PutAtOnce(Block* block, std::size_t limit) noexcept {
     const std::size_t bytes = bytes_ + block->size;
-    if (key_[last_] != 0 || bytes > limit) [[unlikely]]
+    const unsigned latest = last_;
+    if (key_[latest] != 0 || bytes > limit) [[unlikely]]
       return false;
-    key_[last_] = block->key;
+    key_[latest] = block->key;
     bytes_ = bytes;
-    size_[last_] = block->size;
-    slot_[last_].store(block, std::memory_order_release);
+    size_[latest] = block->size;
+    slot_[latest].store(block, std::memory_order_release);
     return true;
   }
   bool Put(Block* block, std::size_t limit) noexcept {
@@ -167,22 +170,20 @@ class alignas(64) Magazine {
     last_ = i;
     key_[i] = 0;
     Block* block = nullptr;
-    bool is_alone = emptying_.load(std::memory_order_relaxed) == 0;
+    is_taking_.store(true, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // the processor is kept to that order by the barrier of who empties
+    const bool is_alone = emptying_.load(std::memory_order_acquire) == 0;
     if (is_alone) [[likely]] {
-      is_taking_.store(true, std::memory_order_relaxed);
-      std::atomic_signal_fence(std::memory_order_seq_cst);  // the processor is kept to that order by the barrier of who empties
-      is_alone = emptying_.load(std::memory_order_acquire) == 0;
-      if (is_alone) [[likely]] {
-        block = slot_[i].load(std::memory_order_acquire);
-        slot_[i].store(nullptr, std::memory_order_relaxed);
-      }
-      is_taking_.store(false, std::memory_order_release);
+      block = slot_[i].load(std::memory_order_acquire);
+      slot_[i].store(nullptr, std::memory_order_relaxed);
     }
+    is_taking_.store(false, std::memory_order_release);
     if (!is_alone) [[unlikely]] {
       block = slot_[i].exchange(nullptr, std::memory_order_acquire);
       Heed();
     }
-    if (block == nullptr) return nullptr;
+    if (block == nullptr) [[unlikely]]
+      return nullptr;
     bytes_ -= block->size;
     misses_ = 0;
     return block;

@@ -7,10 +7,25 @@
 
 namespace cuaudit::alloc {
 
+bool Stamps::Reserve(std::size_t usual) noexcept {
+  const std::size_t count = size();
+  if (count == capacity_) {
+    const std::size_t capacity = count == 0 ? 8 : 2 * count;
+    Stamp* const first = static_cast<Stamp*>(std::malloc(capacity * sizeof(Stamp)));
+    if (first == nullptr) return false;
+    end_ = std::uninitialized_copy(first_, end_, first);
+    std::free(first_);
+    first_ = first;
+    capacity_ = capacity;
+  }
+  room_end_ = first_ + std::min(capacity_, usual);
+  return true;
+}
+
 Stamp* StreamRecord::FirstFrom(std::uint64_t sequence) noexcept {
-  const auto at = std::lower_bound(stamps_.begin(), stamps_.end(), sequence,
-                                   [](const Stamp& stamp, std::uint64_t wanted) { return stamp.sequence < wanted; });
-  return at == stamps_.end() ? nullptr : &*at;
+  Stamp* const at = std::lower_bound(stamps_.begin(), stamps_.end(), sequence,
+                                     [](const Stamp& stamp, std::uint64_t wanted) { return stamp.sequence < wanted; });
+  return at == stamps_.end() ? nullptr : at;
 }
 
 Stamp* StreamRecord::At(std::uint64_t sequence) noexcept {
@@ -35,26 +50,27 @@ void StreamRecord::Recycle(CUevent event) noexcept {
 
 // Gives up every other stamp that the one behind it stands for.
 void StreamRecord::MakeRoom() noexcept {
-  std::size_t kept = 0;
-  bool kept_last = false;
   const std::size_t count = stamps_.size();
-  Stamp* const stamps = stamps_.data();
-  for (std::size_t i = 0; i + 1 < count; ++i) {
-    Stamp& following = stamps[i + 1];
-    bool may_go =
-        kept_last && HasReturned(&stamps[i]) && stamps[i].pins == 0 && HasReturned(&following) && following.settled >= stamps[i].sequence;
+  if (count == 0) return;
+  bool kept_last = false;
+  Stamp* const last = stamps_.end() - 1;
+  Stamp* end = stamps_.begin();
+  for (Stamp* stamp = end; stamp != last; ++stamp) {
+    Stamp& following = stamp[1];
+    bool may_go = kept_last && following.settled >= stamp->sequence && HasReturned(stamp) && stamp->pins == 0 && HasReturned(&following);
     // What it wrote tells of the one before it from then on.
-    if (may_go && word != nullptr) may_go = NoteValue(&stamps[kept - 1], stamps[i]);
+    if (may_go && word != nullptr) may_go = NoteValue(end - 1, *stamp);
     kept_last = !may_go;
     if (may_go) {
-      Recycle(stamps[i].event);
+      Recycle(stamp->event);
     } else {
-      stamps[kept++] = stamps[i];
+      *end++ = *stamp;
     }
   }
-  if (count != 0) stamps[kept++] = stamps[count - 1];
+  *end++ = *last;
+  stamps_.CutAt(end);
+  const std::size_t kept = stamps_.size();
   shared.store(shared.load(std::memory_order_relaxed) + (count - kept), std::memory_order_relaxed);
-  stamps_.erase(stamps_.begin() + static_cast<std::ptrdiff_t>(kept), stamps_.end());
 }
 
 bool StreamRecord::NoteValue(Stamp* earlier, const Stamp& gone) noexcept {
@@ -89,7 +105,7 @@ void StreamRecord::Advance() noexcept {
       stamps_[kept++] = stamps_[i];
     }
   }
-  stamps_.erase(stamps_.begin() + static_cast<std::ptrdiff_t>(kept), stamps_.end());
+  stamps_.CutAt(&stamps_[kept]);
 }
 
 // The lock is held.
@@ -104,13 +120,9 @@ CUresult StreamRecord::Enter(CUevent event, Recording* out) noexcept {
   // Mostly the last one is the only one that was not known to have returned, and it has.
   if (settled_ + 1 != last || returned_[last % kReturning].load(std::memory_order_acquire) != last) [[unlikely]]
     settled = Settled(last + 1, &out->is_quiet);
-  try {
-    stamps_.emplace_back(last + 1, settled, event);
-  } catch (...) {
-    return CUDA_ERROR_OUT_OF_MEMORY;
-  }
-  room_ = std::min<std::size_t>(stamps_.capacity(), max_stamps);
-  if (word != nullptr) stamps_.back().value = stamps_.back().last_value = out->value = ++values_;
+  if (!stamps_.Reserve(max_stamps)) return CUDA_ERROR_OUT_OF_MEMORY;
+  stamps_.Add(last + 1, settled, event);
+  if (word != nullptr) stamps_.end()[-1].value = stamps_.end()[-1].last_value = out->value = ++values_;
   settled_ = settled;
   begun.store(last + 1, std::memory_order_release);
   out->sequence = last + 1;
@@ -121,10 +133,10 @@ CUresult StreamRecord::Enter(CUevent event, Recording* out) noexcept {
 // Up to where all recordings before that one have returned. `*is_quiet` false: one that has not has its place.
 std::uint64_t StreamRecord::Settled(std::uint64_t sequence, bool* is_quiet) noexcept {
   std::uint64_t settled = sequence - 1;
-  for (std::size_t i = stamps_.size(); i-- != 0 && stamps_[i].sequence > settled_;) {
-    if (HasReturned(&stamps_[i])) continue;
-    settled = stamps_[i].sequence - 1;
-    if (stamps_[i].sequence % kReturning == sequence % kReturning) *is_quiet = false;
+  for (Stamp* stamp = stamps_.end(); stamp != stamps_.begin() && (--stamp)->sequence > settled_;) {
+    if (HasReturned(stamp)) continue;
+    settled = stamp->sequence - 1;
+    if (stamp->sequence % kReturning == sequence % kReturning) *is_quiet = false;
   }
   return settled;
 }
@@ -174,10 +186,10 @@ bool StreamRecord::Finish(const Recording& recording, bool is_recorded, bool is_
     Withdraw(recording);
     Recycle(stamp->event);
     // Its write may have been done, over the one before it, and so tells of that; over others', and so another write must tell of those.
-    if (word != nullptr && stamp != stamps_.data()) (void)NoteValue(stamp - 1, *stamp);
-    stamps_.erase(stamps_.begin() + (stamp - stamps_.data()));
+    if (word != nullptr && stamp != stamps_.begin()) (void)NoteValue(stamp - 1, *stamp);
+    stamps_.CutAt(std::move(stamp + 1, stamps_.end(), stamp));
     // The next one has its number: else a debt that awaits it would count as paid.
-    const std::uint64_t last = std::max(over.load(std::memory_order_relaxed), stamps_.empty() ? 0 : stamps_.back().sequence);
+    const std::uint64_t last = std::max(over.load(std::memory_order_relaxed), stamps_.size() == 0 ? 0 : stamps_.end()[-1].sequence);
     begun.store(last, std::memory_order_release);
     if (word != nullptr && overlapped) Want(last + 1);
     Advance();
@@ -207,6 +219,15 @@ bool StreamRecord::Sent(const Recording& recording) noexcept {
 }
 
 void StreamRecord::Cancel(const Recording& recording) noexcept { (void)Finish(recording, false, false); }
+
+void StreamRecord::CancelQuick(std::uint64_t sequence, std::uint64_t before, UseSlots* slots) noexcept {
+  Recording recording;
+  recording.sequence = sequence;
+  recording.slot = slots->Find(this) % UseSlots::kCount;  // where it has none any more, one that is not its own
+  recording.slots = slots;
+  recording.before = before;
+  Cancel(recording);
+}
 
 CUresult StreamRecord::Record(driver::DriverRef driver, CUstream live, std::uint64_t* sequence) noexcept {
   Recording recording;

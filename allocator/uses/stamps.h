@@ -8,6 +8,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -60,6 +62,32 @@ struct Stamp {
   std::uint16_t pins = 0;
   bool returned = false;
   bool over = false;
+};
+
+// Stamps in order. Room is asked for apart, so that what every recording passes has no code for a list that grows.
+class Stamps {
+ public:
+  Stamps() = default;
+  Stamps(const Stamps&) = delete;
+  Stamps& operator=(const Stamps&) = delete;
+  ~Stamps() { std::free(first_); }
+  bool Reserve(std::size_t usual) noexcept;  // host memory for one more; false: there is none
+  // There is that, and there are fewer than is usual.
+  bool HasRoom() const noexcept { return end_ < room_end_; }
+  [[gnu::always_inline]] void Add(std::uint64_t sequence, std::uint64_t settled, CUevent event) noexcept {
+    std::construct_at(end_++, sequence, settled, event);
+  }
+  void CutAt(Stamp* end) noexcept { end_ = end; }
+  Stamp* begin() noexcept { return first_; }
+  Stamp* end() noexcept { return end_; }
+  Stamp& operator[](std::size_t i) noexcept { return first_[i]; }
+  std::size_t size() const noexcept { return static_cast<std::size_t>(end_ - first_); }
+
+ private:
+  Stamp* first_ = nullptr;
+  Stamp* end_ = nullptr;
+  const Stamp* room_end_ = nullptr;
+  std::size_t capacity_ = 0;
 };
 
 // What a record stands for: a stream, or what a handle means while it is captured, when the driver does not tell the stream's identity.
@@ -177,10 +205,9 @@ struct StreamRecord {
     std::uint64_t sequence;
     std::uint64_t before;
     CUevent event;
-    Recording Whole(UseSlots* slots, std::size_t slot) const noexcept { return {sequence, 0, event, true, slot, slots, before}; }
   };
   // Begin with `slot`, where all is as usual: the slot is the stream's, there is an event and room for a stamp, and all recordings have
-  // returned. False: it is not, and nothing was done. It is sent by cuEventRecord, and that is followed by Returned or Cancel.
+  // returned. False: it is not, and nothing was done. It is sent by cuEventRecord, and that is followed by Returned or CancelQuick.
   [[gnu::always_inline]] bool BeginQuick(UseSlots* slots, std::size_t slot, QuickRecording* out) noexcept {
     if (word != nullptr) [[unlikely]]
       return false;
@@ -188,10 +215,10 @@ struct StreamRecord {
     const std::uint64_t last = begun.load(std::memory_order_relaxed);
     if (settled_ + 1 != last || returned_[last % kReturning].load(std::memory_order_acquire) != last) [[unlikely]]
       return false;
-    if (spare_count_ == 0 || stamps_.size() >= room_ || slots->stream[slot].load(std::memory_order_relaxed) != this) [[unlikely]]
+    if (spare_count_ == 0 || !stamps_.HasRoom() || slots->stream[slot].load(std::memory_order_relaxed) != this) [[unlikely]]
       return false;
     CUevent const event = spares_[--spare_count_];
-    stamps_.emplace_back(last + 1, last, event);
+    stamps_.Add(last + 1, last, event);
     settled_ = last;
     begun.store(last + 1, std::memory_order_release);
     std::atomic<std::uint64_t>& noted = slots->sequence[slot];
@@ -204,6 +231,7 @@ struct StreamRecord {
   // Of a recording that has reached the stream. True: overlapping ones may have reached it in another order, and all have returned.
   bool Sent(const Recording& recording) noexcept;
   void Cancel(const Recording& recording) noexcept;
+  void CancelQuick(std::uint64_t sequence, std::uint64_t before, UseSlots* slots) noexcept;
   // Slot `i` is this stream's and not in use: from then on it is nobody's. The block is being edited.
   bool Leave(UseSlots* slots, std::size_t i) noexcept;
   // The same also when it is in use: what it stands at is in the caller's hands.
@@ -269,8 +297,7 @@ struct StreamRecord {
   std::array<std::atomic<std::uint64_t>, kReturning> returned_{};
   Lock lock_{LockRank::Stream};
   // Guarded by lock_:
-  std::vector<Stamp> stamps_;             // by sequence, and by value
-  std::size_t room_ = 0;                  // for so many stamps there is host memory, and so many may be
+  Stamps stamps_;                         // by sequence, and by value
   std::uint64_t values_ = 0;              // given out, also to recordings that failed: a write may have been done all the same
   std::uint64_t failed_writes_ = 0;       // to the word
   std::uint64_t failed_writes_over_ = 0;  // so many of them will not come any more

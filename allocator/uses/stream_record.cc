@@ -68,10 +68,10 @@ void StreamRecord::ForgetWaits() noexcept {
 void StreamRecord::LoadWord() noexcept {
   counts->polls.fetch_add(1, std::memory_order_relaxed);
   const std::uint64_t seen = word->load(std::memory_order_acquire);
-  const auto after =
+  Stamp* const after =
       std::upper_bound(stamps_.begin(), stamps_.end(), seen, [](std::uint64_t value, const Stamp& stamp) { return value < stamp.value; });
-  if (after == stamps_.begin() || seen > std::prev(after)->last_value) return;
-  NoteOver(&*std::prev(after));
+  if (after == stamps_.begin() || seen > after[-1].last_value) return;
+  NoteOver(after - 1);
   Advance();
 }
 

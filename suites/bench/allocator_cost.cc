@@ -11,16 +11,19 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <string_view>
 #include <thread>
 #include <vector>
 
 #include "allocator/allocator.h"
+#include "allocator/lock.h"
 #include "allocator/plugin/process_driver.h"
 
 namespace cuaudit::alloc {
@@ -174,6 +177,68 @@ void DriverCalls(Native& native, PlugIn&, int index, std::uint64_t turns) {
   }
 }
 
+// What an arena's lock that its main thread passes without a locked instruction could win, beside the one that there is: around a section
+// of as many stores as a direct call has between its two. Others would take it behind a barrier in all threads, and for good.
+class OwnerBiasedLock {
+ public:
+  void lock() noexcept {
+    if (owner_ == &me_) [[likely]] {
+      is_inside_.store(true, std::memory_order_relaxed);
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      if (!is_taken_away_.load(std::memory_order_acquire)) [[likely]]
+        return;
+      is_inside_.store(false, std::memory_order_release);
+    }
+    LockSlowly();
+  }
+  void unlock() noexcept {
+    if (is_shared_) [[unlikely]]
+      return shared_.unlock();
+    is_inside_.store(false, std::memory_order_release);
+  }
+  void GiveToMe() noexcept { owner_ = &me_; }
+
+ private:
+  [[gnu::noinline]] void LockSlowly() noexcept {
+    shared_.lock();
+    is_taken_away_.store(true);
+    if (!RunBarrier()) Die("no barrier");
+    for (Waiter waiter; is_inside_.load(std::memory_order_acquire);) waiter.Pause();
+    is_shared_ = true;
+  }
+  static thread_local char me_;
+  const char* owner_ = nullptr;
+  std::atomic<bool> is_inside_{false};
+  std::atomic<bool> is_taken_away_{false};
+  bool is_shared_ = false;
+  Lock shared_;
+};
+thread_local char OwnerBiasedLock::me_ = 0;
+
+template <typename AnyLock>
+struct alignas(64) Locked {
+  AnyLock lock;
+  std::array<std::atomic<std::uint64_t>, 16> words{};
+
+  void Run(std::uint64_t turns) {
+    for (; turns != 0; --turns) {
+      const std::lock_guard held(lock);
+      for (std::atomic<std::uint64_t>& word : words) word.store(turns, std::memory_order_relaxed);
+    }
+  }
+};
+
+void ExchangedLock(Native&, PlugIn&, int index, std::uint64_t turns) {
+  static std::array<Locked<Lock>, kMostThreads> each;
+  each[static_cast<std::size_t>(index)].Run(turns);
+}
+
+void BiasedLock(Native&, PlugIn&, int index, std::uint64_t turns) {
+  static std::array<Locked<OwnerBiasedLock>, kMostThreads> each;
+  each[static_cast<std::size_t>(index)].lock.GiveToMe();
+  each[static_cast<std::size_t>(index)].Run(turns);
+}
+
 struct Row {
   const char* name;
   Loop loop;
@@ -193,6 +258,10 @@ constexpr Row kRows[] = {
     {"native_record_use", NativeRecordUse, 1, 1'000'000},
     {"plugin_record_use", PluginRecordUse, 1, 1'000'000},
     {"event_record", DriverCalls, 1, 2'000'000},
+    {"lock", ExchangedLock, 1, 2'000'000},
+    {"lock", ExchangedLock, 16, 200'000},
+    {"lock_owner_biased", BiasedLock, 1, 2'000'000},
+    {"lock_owner_biased", BiasedLock, 16, 200'000},
 };
 
 // Nanoseconds of CPU time for a turn: of the middle thread.

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // In which order memory is looked for: the choice among what there is, and what is done when there is none. And what holds no lock.
+#include <cstdint>
 #include <string>
+#include <utility>
 
+#include "allocator/blocks/capture.h"
 #include "suites/unit/allocator/allocating.h"
 #include "suites/unit/allocator/model/faulty_driver.h"
 
@@ -214,6 +217,32 @@ TEST_F(Order, ARecordingHoldsNoLock) {
     logging.on_call = nullptr;
     EXPECT_OK(allocator->Close());
     allocator.reset();
+  }
+}
+
+// Each node comes after the one of the number before it.
+#if CUDA_VERSION >= 13000
+constexpr CallId kDependencies = CallId::GraphNodeGetDependencies_v2;
+CUresult ChainOf(void*, CUgraphNode node, CUgraphNode* before, CUgraphEdgeData*, std::size_t* count) {
+#else
+constexpr CallId kDependencies = CallId::GraphNodeGetDependencies;
+CUresult ChainOf(void*, CUgraphNode node, CUgraphNode* before, std::size_t* count) {
+#endif
+  *count = 1;
+  if (before != nullptr) *before = reinterpret_cast<CUgraphNode>(reinterpret_cast<std::uintptr_t>(node) - 1);
+  return CUDA_SUCCESS;
+}
+
+TEST(OrderInAGraph, IsLookedForAmong65536Nodes) {
+  driver::DriverTable table{};
+  table.entry[driver::Index(kDependencies)] = reinterpret_cast<driver::Entry>(&ChainOf);
+  const driver::DriverRef chain{&table, nullptr};
+  constexpr std::uintptr_t kLast = 1'000'000;
+  const auto node = [](std::uintptr_t number) { return reinterpret_cast<CUgraphNode>(number); };  // NOLINT(performance-no-int-to-ptr)
+  for (const auto& [distance, is_found] : {std::pair<std::uintptr_t, bool>{60'000, true}, {70'000, false}}) {
+    bool ordered = !is_found;
+    EXPECT_OK(IsOrderedBefore(chain, {node(kLast - distance)}, {node(kLast)}, &ordered));
+    EXPECT_EQ(ordered, is_found) << distance;
   }
 }
 

@@ -222,6 +222,9 @@ TEST(Devices, AreApart) {
     EXPECT_EQ(a.Reserved(1), static_cast<std::int64_t>(40 * kMiB));
     EXPECT_EQ(a.Stats(0).allocation[0].current, 1);
     EXPECT_EQ(a.Stats(1).allocated_bytes[0].current, static_cast<std::int64_t>(40 * kMiB));
+    const CUmemLocation other{CU_MEM_LOCATION_TYPE_DEVICE, 1};
+    unsigned long long access = 0;
+    EXPECT_TRUE(a.d.MemGetAccess(&access, &other, x) == CUDA_SUCCESS && access == CU_MEM_ACCESS_FLAGS_PROT_NONE);
     const Snapshot snapshot = a.Look();
     ASSERT_EQ(snapshot.segments.size(), 2U);
     EXPECT_EQ(snapshot.segments[1].device, 1);

@@ -51,6 +51,8 @@ class Layering(unittest.TestCase):
         cls.rows = (ROOT / "scripts/layers.txt").read_text()
         (cls.root / "scripts").mkdir()
         (cls.root / "scripts/layers.txt").write_text(cls.rows)
+        (cls.root / "docs").mkdir()
+        shutil.copy(ROOT / "docs/ALLOCATOR.md", cls.root / "docs")
 
     @staticmethod
     def no_source(directory, names):
@@ -96,6 +98,12 @@ class Layering(unittest.TestCase):
         self.named({"faults/shim/planted.h": '#include "faults/shim/gone.h"\n'}, "includes faults/shim/gone.h, which is not there")
         self.named({"faults/shim/planted.h": "#include <fmt/format.h>\n"}, "includes <fmt/format.h>, which faults/shim may not see")
         self.named({"reports/planted.h": "#include <cuda.h>\n"}, "includes <cuda.h>, which reports may not see")
+
+    def test_a_named_test_that_is_not_there(self):
+        named = "So it is: `Told.OrItIsRefused`, `All/Told.*`, `Told.OrIt*`, `Faults.*/*Moving`, `StreamRecord::Want`, `{}`.\n"
+        self.named({"docs/ALLOCATOR.md": named.format("Told.ByARoute")})
+        self.named({"docs/ALLOCATOR.md": named.format("Told.ByARout")}, "docs/ALLOCATOR.md: names the test `Told.ByARout`, which is not there")
+        self.named({"docs/ALLOCATOR.md": named.format("Untold.*")}, "docs/ALLOCATOR.md: names the test `Untold.*`, which is not there")
 
     def test_an_allowance_that_no_file_uses(self):
         options = (self.root / "harness/options").iterdir()
