@@ -188,6 +188,9 @@ TEST(Usage, ExplainSaysWhatIsNoJournal) {
   ExpectOneLine(RunTool({"explain", dir.File("text")}), 2, "expected a cuaudit journal");
   ExpectOneLine(RunTool({"explain", dir.File("empty")}), 2, "expected a cuaudit journal");
   ExpectOneLine(RunTool({"explain", dir.File("none")}), 2, "No such file");
+  for (const char* const word : {"deficit", "misreported", "clean"}) {
+    ExpectOneLine(RunTool({"explain", word}), 2, std::string(word) + ": no such file; --rule " + word + " says what the word means");
+  }
   ExpectOneLine(RunTool({"explain", dir.path()}), 2, "expected a regular file");
 }
 
