@@ -16,13 +16,20 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 COPIED = ["allocator_peers.tsv", "allocator_cost.tsv", "trace_peers.tsv", "map_cost.tsv", "record_use.tsv", "torch_trace.tsv", "torch_trace_generation.tsv", "torch_trace_diffusion.tsv", "torch_trace_finetuning.tsv", "torch_end_to_end.tsv", "driver_call_cost.json", "allocator_bench.txt"]
-
-
-A_PLACE = re.compile(r"(?<![\w.])/(?:data|home|mnt|opt|root|srv|tmp|usr|var|work)/[^\s\"',;)]*")
+A_PLACE = re.compile(r"(?<![\w.])/(?:data|home|mnt|nfs|opt|root|scratch|srv|tmp|Users|usr|var|work|workspace)/[^\s\"',;)]*")
 
 
 def fail(message):
     sys.exit(f"measurements: {message}")
+
+
+def without_places(data):
+    """The same with the last name of each path of this machine, "tree.cc:3" for "/home/me/tree.cc:3", instead of the path."""
+    if isinstance(data, str):
+        return A_PLACE.sub(lambda place: place[0].rstrip("/").rsplit("/", 1)[-1], data)
+    if isinstance(data, dict):
+        return {key: without_places(value) for key, value in data.items()}
+    return [without_places(value) for value in data] if isinstance(data, list) else data
 
 
 def load(path):
@@ -96,9 +103,9 @@ def add(root, results):
     later = [name_of(old) for old in data["runs"] if name_of(old) > name_of(run)]
     if later:
         fail(f"{path} has results of {later[-1]}, these are of {name_of(run)}: add older ones first")
-    place = A_PLACE.search(json.dumps(run))
+    place = A_PLACE.search(re.sub(r"\\.", " ", json.dumps(run)))  # no letter of an escaped line feed stands before a path
     if place:
-        fail(f"{results / 'summary.json'}: has the path {place[0]} of the machine that measured, expected none in results that are kept")
+        fail(f"{results / 'summary.json'}: has the path {place[0]} of the machine that measured: leave its last name alone there, as gpu_check does, and add it again")
     data["runs"] = without_superseded(data["runs"], run) + [run]
     directory.mkdir(parents=True, exist_ok=True)
     path.write_text(text_of(data))

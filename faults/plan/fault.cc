@@ -116,7 +116,7 @@ const char* ParseHow(std::string_view text, Fault* fault) noexcept {
     fault->burst = ParseCount(text);
     return fault->burst == 0 ? "refuse,burst=K with a count K from 1" : nullptr;
   }
-  return "one of refuse, refuse+garbage, after, persist, refuse,burst=K, sticky";
+  return "one of refuse, refuse+garbage, after, persist, burst, refuse,burst=K, sticky";
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ struct HostFaultRow {
   std::string_view error;   // text after the '=' in the text form
   std::string_view option;  // word for --how
   std::string_view code;    // error in reports
-  const char* expected;     // FaultError::expected for a text with another error
+  const char* expected;     // ParseError::expected for a text with another error
   const char* what;         // name of what is refused
   driver::BaseId base;
   How how;
@@ -100,7 +100,7 @@ struct ParseError {
   const char* expected = nullptr;  // null: no error
 };
 
-// FaultError::expected for a fault without an error, such as "cuMemAlloc#2". All other fields of the fault are then set.
+// ParseError::expected for a fault without an error, such as "cuMemAlloc#2". All other fields of the fault are then set.
 inline constexpr char kExpectsCode[] = "=CODE, the error to inject";
 
 [[nodiscard]] ParseError ParseFault(std::string_view text, Fault* fault) noexcept;

@@ -21,6 +21,7 @@ struct Decision {
 
 class Plan {
  public:
+  static constexpr std::size_t kCapacity = 16;
   [[nodiscard]] bool Add(const Fault& fault) noexcept;
   std::size_t size() const noexcept { return size_; }
   const Fault& fault(std::size_t i) const noexcept { return faults_[i]; }
@@ -34,7 +35,6 @@ class Plan {
   static Decision Decide(const Fault& fault, std::uint32_t matching) noexcept;
 
  private:
-  static constexpr std::size_t kCapacity = 16;
   Fault faults_[kCapacity];
   std::size_t size_ = 0;
 };

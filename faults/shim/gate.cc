@@ -12,6 +12,8 @@
 
 namespace cuaudit::faults {
 
+static_assert(Plan::kCapacity == kMaxFaults);  // the journal counts for each fault of a plan
+
 namespace {
 
 // No two plans of this process are told apart by less than this.

@@ -2,7 +2,8 @@
 // gate.h: ask the plan, pass on or refuse, write one record.
 //
 //   Owns      its policies (below). Borrows the driver below and the journal; both must outlive it.
-//   Threads   safe: the plan is constant after Arm, counters live in the journal's header, records are reserved one by one.
+//   Threads   safe: the plan is constant while calls pass, counters live in the journal's header, records are reserved one by one. Arm, Rearm
+//             and ReplacePlan may be called only while no thread is inside a call; Continue by the one thread of a forked process.
 //   Errors    the driver's result, or the plan's. A full journal never changes a result.
 //   Faults    forwards every call. For itself it calls DeviceGet and DeviceGetName once, for the journal's header; what its policies call,
 //             past the plan, their headers say.
@@ -70,8 +71,8 @@ class Gate {
  public:
   // Called once, before any call passes. `journal` and `stacks` may be null: then nothing is written and faults count per process.
   void Arm(driver::DriverRef next, Journal* journal, StackTable* stacks, const Plan& plan, Scope scope) noexcept;
-  // Other faults from here on, all occurrences counted anew, and call stacks or none; what a sticky fault lost stays lost. No call may be
-  // under way.
+  // Other faults from here on, and call stacks or none. Counts of faults and the occurrences of calls begin anew; how often each fault
+  // fired (JournalHeader::fired) goes on, and what a sticky fault lost stays lost.
   void Rearm(const Plan& plan, StackTable* stacks) noexcept;
   // Of this device's primary context somebody else holds a reference all the time: for the program it is there from its own first retain to
   // its own last release.
@@ -109,14 +110,14 @@ class Gate {
   }
   // Null: nobody is told.
   void WatchDescriptors(OnDescriptor function) noexcept { on_descriptor_ = function; }
-  // In a process forked inside BeforeCall that goes on as if it were its parent: from here on under `plan`, whose counts stand in the
-  // journal's header, and in its parent's name in all records.
+  // In a process forked inside BeforeCall that goes on as if it were its parent: from here on under `plan`, and in its parent's name in all
+  // records. Nothing begins anew: the counts stand in the journal's header.
   void Continue(const Plan& plan) noexcept;
 
   // By which process id this process stands in its records.
   static std::uint32_t ProcessName() noexcept;
 
-  // Another plan from here on, its counts anew; the occurrences of calls go on. No other thread may be inside a call.
+  // Another plan from here on. With a journal its counts begin anew, also how often each fault fired; the occurrences of calls go on.
   void ReplacePlan(const Plan& plan) noexcept;
 
   // Marks and process events may be written before a driver is there.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/core.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <string>
@@ -37,9 +38,8 @@ void Add(std::string_view id, std::string_view what, std::string_view title, std
   if (!advice.empty()) page->append("  What to do: ").append(advice).append("\n");
 }
 
-}  // namespace
-
-Exit ExplainWord(const std::string& word) {
+// Empty: no report has such a word.
+std::string PageOf(const std::string& word) {
   std::string page;
   if (const std::optional<words::Outcome> outcome = Named<words::Outcome>(word)) {
     const words::OutcomeRow& row = Row(*outcome);
@@ -65,6 +65,13 @@ Exit ExplainWord(const std::string& word) {
     const std::string about = std::string(kReasonGroups[static_cast<std::size_t>(row.group)]) + ".";
     Add(word, "reason", Filled(row.text, "[" + std::string(row.of) + "]"), about, row.advice, &page);
   }
+  return page;
+}
+
+}  // namespace
+
+Exit ExplainWord(const std::string& word) {
+  const std::string page = PageOf(word);
   if (!page.empty()) return Print(page);
   return Refuse({Exit::Usage, OptionFlag{"--rule"},
                  "'" + word +
@@ -319,7 +326,8 @@ Exit ExplainCommand(const Options& options) {
   Result<Observation> seen = ReadObservation(options.operand, Ending());
   progress.Clear();
   if (!seen.ok()) {
-    Say(seen.status().message());
+    const bool is_word = access(options.operand.c_str(), F_OK) != 0 && !PageOf(options.operand).empty();
+    Say(is_word ? options.operand + ": no such file; --rule " + options.operand + " says what the word means" : seen.status().message());
     return Exit::Usage;
   }
   if (seen->recording != nullptr && !options.every_record) return ExplainRecording(options, std::move(*seen), &progress);

@@ -90,7 +90,8 @@ void OccupyStandardStreams() {
 int main(int argc, char** argv) {
   using namespace cuaudit::harness;
   OccupyStandardStreams();
-  // A write to a closed pipe becomes an error that is reported like any other. Started programs get the default handler back.
+  // A write to a closed pipe becomes an error that is reported like any other, except in Print. Started programs get the default handler
+  // back.
   std::signal(SIGPIPE, SIG_IGN);
   // A write beyond the limit on file sizes becomes an error, too, and the error names the file.
   std::signal(SIGXFSZ, SIG_IGN);

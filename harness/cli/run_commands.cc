@@ -145,7 +145,7 @@ Result<std::vector<report::Replayed>> ReadFaults(const Options& options) {
     if (error.expected != nullptr && !chosen) return wrong("column " + std::to_string(error.column) + ": expected " + error.expected);
     if (fault.follows && faults.empty()) return wrong("expected a fault before one that counts from it (#+N)");
     if (fault.site != 0 && options.stacks == 0) return wrong("expected --stacks from 1 with a fault addressed by site");
-    faults.push_back({chosen ? TextOf(fault) : text, chosen});
+    faults.push_back({TextOf(fault), chosen});
     if (chosen) Say("--fault: '" + text + "': no error given, taken the likeliest documented one: " + faults.back().text);
   }
   if (faults.size() > faults::kMaxFaults) {

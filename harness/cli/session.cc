@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -174,10 +175,7 @@ KeptLines::KeptLines() { Keeper() = &lines_; }
 KeptLines::~KeptLines() { Keeper() = nullptr; }
 
 void Say(const std::string& line) {
-  if (Keeper() != nullptr) {
-    Keeper()->push_back(line);
-    return;
-  }
+  if (Keeper() != nullptr) return Keeper()->push_back(line);
   std::fprintf(stderr, "cuaudit: %s\n", report::ForTerminal(line).c_str());
 }
 
@@ -186,9 +184,10 @@ void SayLeftOut(const report::Run& run) {
 }
 
 Exit Print(std::string_view text) {
+  std::signal(SIGPIPE, SIG_DFL);
   const Status status = WriteAll(STDOUT_FILENO, text, "stdout");
-  if (!status.ok()) Say(status.message());
-  return status.exit();
+  std::signal(SIGPIPE, SIG_IGN);
+  return status.ok() ? status.exit() : Refuse(status);
 }
 
 Result<Session> Session::Open(const Options& options) {

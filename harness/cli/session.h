@@ -98,7 +98,8 @@ inline constexpr int kSignalled = 128;  // plus the signal's number: the exit st
 // Delivers `run`, which holds the results so far, for a command that a signal ended. Answers 128 plus the signal's number.
 Exit EndInterrupted(const Progressed& progressed, report::Run run, const Session& session);
 
-// Writes text to stdout. A failure is said on stderr.
+// Writes the page that a command is asked for to stdout. A failure is said on stderr. A reader that went away, such as `head`, has read
+// enough: SIGPIPE then ends the process, as in other tools. Where the exit status is a verdict (WriteReport), it is a failure.
 Exit Print(std::string_view text);
 
 // Writes one line to stderr.

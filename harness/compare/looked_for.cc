@@ -71,10 +71,11 @@ std::optional<bool> MakesCall(const report::Run* run, std::string_view call) {
 
 bool IsDriverCall(std::string_view call) { return call.size() > 2 && call.starts_with("cu") && call[2] >= 'A' && call[2] <= 'Z'; }
 
-// True when the text of a fault, "cuMemAlloc#2=OUT_OF_MEMORY,refuse", makes the call fail in this way.
+// True when the text of a fault as a report has it, "cuMemAlloc#2=OUT_OF_MEMORY,refuse", makes the call fail in this way.
 bool IsFault(std::string_view text, const FailingWay& way) {
+  if (const faults::HostFaultRow* const host = faults::HostFaultOf(text)) return host->name == way.call && host->option == way.how;
   const faults::FaultWords fault = faults::WordsOf(text);
-  return fault.call == way.call && fault.code == way.code && (fault.how == way.how || fault.how.empty());  // the latter for malloc
+  return fault.call == way.call && fault.code == way.code && fault.how == way.how;
 }
 
 // The innermost function of the program, as Tried::function has it. Empty: unknown.

@@ -37,6 +37,8 @@ constexpr bool IsProved(Rule rule) {
   return false;
 }
 
+// The sets of these two are also in suites/unit/verdict/tables_test.cc.
+
 // True when the other call tells one violation from another: a collision is its two calls. Otherwise the object and the wrong call tell,
 // and the other call only says how the object came to be gone.
 constexpr bool OtherTellsApart(Rule rule) { return rule != Rule::DoubleRelease && rule != Rule::UseAfterRelease && rule != Rule::Deficit; }

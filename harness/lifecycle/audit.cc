@@ -10,9 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "faults/plan/fault.h"
 #include "harness/lifecycle/chosen_driver.h"
 #include "harness/lifecycle/isolation.h"
 #include "harness/lifecycle/sweep_lifecycle.h"
+#include "harness/sweep/plan/make_plan.h"
 #include "include/cuaudit/lifecycle.h"
 #include "reports/defect_words.h"
 #include "reports/writers.h"
@@ -51,7 +53,9 @@ std::vector<std::string> ChosenFaults() {
   std::vector<std::string> faults;
   std::istringstream text(Variable("CUAUDIT_FAULT"));
   for (std::string fault; std::getline(text, fault, ';');) {
-    if (!fault.empty()) faults.push_back(fault);
+    faults::Fault read;
+    const bool is_fault = faults::ParseFault(fault, &read).expected == nullptr;  // another text is refused where it is used
+    if (!fault.empty()) faults.push_back(is_fault ? harness::TextOf(read) : fault);
   }
   return faults;
 }

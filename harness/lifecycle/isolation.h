@@ -64,7 +64,7 @@ std::vector<std::string> CommandWords();
 // The command line with the filter from SetTestFilter. With such a filter, the process's own options for choosing tests are left out.
 std::string CommandLine();
 
-// `filter` is "Suite.Name" of the running test, or empty when none runs. cuaudit/gtest.h calls this.
+// `filter` is "Suite.Name" of the running test, or empty when none runs. cuaudit::SetRunningTest calls this.
 void SetTestFilter(const std::string& filter);
 
 // Whether cuaudit's code is in a shared library of its own, whose frames are not the program's.

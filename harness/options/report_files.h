@@ -30,11 +30,11 @@ void SetInterrupted(const Progressed& progressed, report::Run* run);
 
 // In the format github the page for people is also added to the file that GITHUB_STEP_SUMMARY names, when it is set.
 Status WriteReport(const report::Run& run, const Output& output);
+// The same for several reports. JSON holds one report, so an audit of more than one is refused.
+Status WriteAudit(const report::Audit& audit, const Output& output);
 
 // True when stdout is a terminal that shows colours and NO_COLOR is not set.
 bool WantsColour();
-// The same for several reports. JSON holds one report, so an audit of more than one is refused.
-Status WriteAudit(const report::Audit& audit, const Output& output);
 
 // The time of a report: now, or SOURCE_DATE_EPOCH.
 std::string Timestamp();

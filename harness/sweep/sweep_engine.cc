@@ -23,8 +23,8 @@ constexpr int kAttemptsBySite = 12;
 
 }  // namespace
 
-std::uint64_t OptionsHash(const SweepOptions& options, std::uint64_t hash) {
-  hash = HashNumber(static_cast<std::uint64_t>(options.depth), hash);
+std::uint64_t OptionsHash(const SweepOptions& options, std::uint64_t subject) {
+  std::uint64_t hash = HashNumber(static_cast<std::uint64_t>(options.depth), subject);
   hash = HashNumber(static_cast<std::uint64_t>(options.plan.prune), hash);
   hash = HashNumber((options.judge.exit_is_said ? 1U : 0U) + (options.judge.own_orphans_count ? 2U : 0U), hash);
   for (const Benign& benign : options.benign) hash = HashText(benign.text, hash);

@@ -176,6 +176,7 @@ struct NameRow {
   std::string_view name;
 };
 inline constexpr NameRow kIsolations[] = {{""}, {"fork"}, {"spawn"}, {"cycle"}, {"in_process"}};
+static_assert(std::size(kIsolations) == static_cast<std::size_t>(Isolation::InProcess) + 1);
 
 constexpr std::span<const OutcomeRow> RowsOf(Outcome) { return kOutcomes; }
 constexpr std::span<const VerdictRow> RowsOf(Verdict) { return kVerdicts; }

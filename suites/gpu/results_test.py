@@ -51,7 +51,7 @@ class TheTree(unittest.TestCase):
         for path in self.here.glob("*/gpu_check.json"):
             data = json.loads(path.read_text())
             self.assertEqual(path.read_text(), measurements.text_of(data), path)
-            self.assertIsNone(measurements.A_PLACE.search(path.read_text()), path)
+            self.assertEqual(data, measurements.without_places(data), path)
             self.assertEqual(path.parent.name.split("_")[-1], data["driver"])
             order = [(run["date"], run["time"]) for run in data["runs"]]
             self.assertEqual(order, sorted(order))
@@ -108,8 +108,12 @@ class Adding(unittest.TestCase):
     def test_what_is_refused(self):
         self.assertIn("expected a device and a driver version", self.refused(gpu="simulated"))
         self.assertIn("expected a device and a driver version", self.refused(gpu="?"))
-        for said in ("at /home/me/tree/a.cc:3", "/opt/python run -- p", "in (/tmp/x)"):
-            self.assertIn("of the machine that measured", self.refused(results=[{"name": "one", "passed": True, "output": said}]))
+        for said in ("at /home/me/tree/a.cc:3", "/opt/python run -- p", "in (/tmp/x)", "error:\n/usr/lib/a", "/scratch/me", "/nfs/a", "/Users/me", "/workspace/a"):
+            message = self.refused(results=[{"name": "one", "passed": True, "output": said}])
+            self.assertIn("of the machine that measured: leave its last name alone there", message)
+        place = {"name": "one", "passed": False, "stderr": ["File \"/usr/lib/python3.11/json/a.py\", line 3", "in /scratch/me/tree/"], "rows": 3}
+        self.assertEqual(measurements.without_places(place), {**place, "stderr": ["File \"a.py\", line 3", "in tree"]})
+        self.add(date="2026-01-05", results=[measurements.without_places(place)])
         self.add(date="2026-01-06", results=[{"name": "one", "passed": True, "output": "suites/home/a.cc:3, /dev/nvidia0, 3/4"}])
         self.assertIn("add older ones first", self.refused())
         (self.root / "measurements/rtx_a6000_590.1/gpu_check.json").write_text("{\n,")
@@ -118,6 +122,16 @@ class Adding(unittest.TestCase):
         with self.assertRaises(SystemExit) as ended:
             measurements.add(self.root, self.results)
         self.assertIn("summary.json: expected a JSON file", str(ended.exception))
+
+
+    def test_a_folder_with_results_is_measured_into_once(self):
+        earlier = self.results / "summary.json"
+        earlier.write_text("earlier")
+        done = subprocess.run([sys.executable, options.root / "scripts/gpu_check", "--build", self.root, "--out", self.results, "--driver", "sim"], capture_output=True,
+                              text=True)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertEqual(done.stderr, f"gpu_check: --out: {self.results} has the summary.json of an earlier call, expected another folder\n")
+        self.assertEqual(earlier.read_text(), "earlier")
 
 
 INDEX = {"rows": [

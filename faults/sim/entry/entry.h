@@ -62,6 +62,7 @@ using driver::CallId;
 
 inline constexpr unsigned kSecondInterface = 3020;  // CUDA 3.2
 
+// What an entry point needs. verdict/context/put_back_calls.cc reads the same column: a row decides a verdict, too.
 enum class Needs : std::uint8_t {
   Nothing,  // without the lock
   Lock,     // with the lock; callable before cuInit

@@ -27,13 +27,14 @@ constexpr HowWord kHowWords[] = {{"refuse", "not forwarded, the error is returne
                                  {"refuse+garbage", "not forwarded, the error is returned, outputs are overwritten with garbage"},
                                  {"after", "forwarded, then the error is returned; a release has happened all the same"},
                                  {"persist", "refused from that call on"},
-                                 {"burst:K", "refused K times in a row, burst alone: twice; in a fault text refuse,burst=K"},
+                                 {"burst", "refused twice in a row"},
+                                 {"burst:K", "refused K times in a row; in a fault text refuse,burst=K"},
                                  {"host_oom", "an allocation of the host by the program's own modules is refused: malloc#N=host_oom"},
                                  {"host_thread", "a thread that the program's own modules start is refused: pthread_create#N=EAGAIN"},
                                  {"sticky", "the context is lost: this and every later call fails with the same error"}};
 
 std::string ExpectedOf(std::string_view how) {
-  if (how.starts_with("burst")) return "burst:K with a count K from 1";
+  if (how.starts_with("burst")) return "burst, or burst:K with a count K from 1";
   std::string words;
   for (const HowWord& one : kHowWords) words.append(words.empty() ? "one of " : ", ").append(one.word);
   return words;
@@ -121,7 +122,8 @@ std::size_t GoThroughFaults(const CallStates& rehearsal, const PlanOptions& opti
   std::vector<faults::Fault> hows;
   for (const std::string& how : options.hows) {
     faults::Fault fault;
-    if (ParseHow(how, &fault).expected == nullptr) hows.push_back(fault);
+    const bool is_way = ParseHow(how, &fault).expected == nullptr;
+    if (is_way && std::find(hows.begin(), hows.end(), fault) == hows.end()) hows.push_back(fault);  // burst is burst:2
   }
   for (const CallState& place : rehearsal.calls) {
     const faults::Record& record = *place.record;

@@ -41,7 +41,7 @@ struct TrialSeen {
   std::size_t index = 0;
   Observation seen;  // of a settled trial only when the order goes on
   Isolation isolation = Isolation::Unknown;
-  Fallback fallback;                    // why the trial was spawned although another way was chosen; empty: it was not
+  Fallback fallback;                    // why the chosen isolation was not used; empty: it was
   std::optional<Settled> settled = {};  // empty: the trial must be judged
 };
 

@@ -74,7 +74,12 @@ TEST(Replay, AFaultWithoutAnErrorTakesTheLikeliestAndSaysWhich) {
   EXPECT_EQ(report["totals"]["fired"], 1);
   const Said text = Tool({"replay", "--fault=malloc#1", "--fault=cuMemAlloc#1=OUT_OF_MEMORY"}, {"sound"});
   EXPECT_THAT(text.out, AllOf(HasSubstr("  fault    malloc#1=host_oom (given without an error: this is the likeliest documented one)\n"),
-                              HasSubstr("  fault    cuMemAlloc#1=OUT_OF_MEMORY\n")));
+                              HasSubstr("  fault    cuMemAlloc#1=OUT_OF_MEMORY,refuse\n")));
+}
+
+TEST(Replay, AFaultIsReportedInOneFormHoweverItWasWritten) {
+  const Json report = Report(Tool({"replay", "--format=json", "--fault=cuMemAlloc#1=OUT_OF_MEMORY,burst"}, {"leaks"}));
+  EXPECT_EQ(report["faults"], Json::parse(R"([{"text": "cuMemAlloc#1=OUT_OF_MEMORY,refuse,burst=2", "code_chosen": false}])"));
 }
 
 TEST(Sweep, LeakOnAnErrorPathIsFoundAndReplayed) {

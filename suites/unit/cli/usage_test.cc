@@ -2,6 +2,7 @@
 // What a user can get wrong before anything runs: one line on stderr, nothing on stdout, the documented exit code.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -163,11 +164,12 @@ TEST(Usage, TheLimitOnFileSizesNamesTheFileThatHitIt) {
   EXPECT_THAT(*ReadFile(err), HasSubstr("stdout: cannot write: File too large"));
 }
 
-TEST(Usage, AReaderThatWentAwayIsOurFailure) {
-  const Said said = RunToolUnread({"list", "calls"});
-  EXPECT_EQ(said.status, 125);
-  EXPECT_TRUE(IsOneLine(said.err)) << said.err;
-  EXPECT_THAT(said.err, HasSubstr("stdout"));
+TEST(Usage, AReaderThatHasReadEnoughOfAPageEndsTheCommandAsOthers) {
+  for (const Words& words : {Words{"list", "calls"}, Words{"explain", "--rule", "leak"}, Words{"--help"}}) {
+    const Said said = RunToolUnread(words);
+    EXPECT_EQ(said.status, 128 + SIGPIPE) << words[0];
+    EXPECT_EQ(said.err, "");
+  }
 }
 
 TEST(Usage, SecondSweepIntoADirectoryIsOneLine) {
@@ -188,6 +190,9 @@ TEST(Usage, ExplainSaysWhatIsNoJournal) {
   ExpectOneLine(RunTool({"explain", dir.File("text")}), 2, "expected a cuaudit journal");
   ExpectOneLine(RunTool({"explain", dir.File("empty")}), 2, "expected a cuaudit journal");
   ExpectOneLine(RunTool({"explain", dir.File("none")}), 2, "No such file");
+  for (const char* const word : {"deficit", "misreported", "clean"}) {
+    ExpectOneLine(RunTool({"explain", word}), 2, std::string(word) + ": no such file; --rule " + word + " says what the word means");
+  }
   ExpectOneLine(RunTool({"explain", dir.path()}), 2, "expected a regular file");
 }
 

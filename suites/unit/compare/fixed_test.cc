@@ -42,18 +42,6 @@ TEST(Fixed, AFunctionIsRenamedOnlyWhenAnotherOneMakesTheSameCalls) {
   EXPECT_EQ(Fate(beside, head({Tried("other"), Tried("stop", "cuMemHostUnregister")})), kNotTried) << "another program";
 }
 
-report::Run Replay(const std::vector<Leak>& leaks, const std::string& fault, const std::string& call, const std::string& function) {
-  report::Run run = Sweep(leaks);
-  run.mode = report::Mode::Replay;
-  run.coverage.reset();
-  run.faults = {{fault, false}};
-  report::Sequence& sequence = run.sequence.emplace();
-  sequence.places = {{call, At(function, 101)}, {"cuStreamCreate", At("main", 5)}};
-  sequence.calls = {{0, "", 0}};
-  sequence.trials.emplace_back().call = 0;
-  return run;
-}
-
 TEST(Fixed, AReplayLooksForWhatItsOwnFaultsShow) {
   const std::string fault = "cuEventCreate#1=OUT_OF_MEMORY,refuse";
   const Audit before = AuditOf({Replay({Leak()}, fault, "cuEventCreate", "open_device")});
@@ -80,6 +68,17 @@ TEST(Fixed, AReplayOfABurstIsKnownByAllItsWords) {
   const auto head = [](const std::string& text) { return AuditOf({Replay({}, text, "cuEventCreate", "open_device")}); };
   EXPECT_EQ(Fate(BaseOf(AuditOf({run})), head(run.faults[0].text)), "fixed");
   EXPECT_NE(Fate(BaseOf(AuditOf({run})), head("cuEventCreate#1=OUT_OF_MEMORY,refuse")), "fixed");
+  EXPECT_NE(Fate(BaseOf(AuditOf({run})), head("cuEventCreate#1=OUT_OF_MEMORY")), "fixed") << "without a way it means refuse";
+}
+
+TEST(Fixed, AReplayOfAHostFaultIsKnownByItsName) {
+  report::Run run = Replay({Leak()}, "malloc#1=host_oom", "malloc", "open_device");
+  run.findings[0].fault->call = "malloc";
+  run.findings[0].fault->how = "host_oom";
+  FindDefects(&run);
+  const auto head = [](const std::string& text) { return AuditOf({Replay({}, text, "malloc", "open_device")}); };
+  EXPECT_EQ(Fate(BaseOf(AuditOf({run})), head("malloc#4=host_oom")), "fixed");
+  EXPECT_NE(Fate(BaseOf(AuditOf({run})), head("pthread_create#1=EAGAIN")), "fixed");
 }
 
 TEST(Fixed, AReplayOfTwoFaultsNeedsBoth) {

@@ -62,6 +62,19 @@ inline report::Audit AuditOf(std::vector<report::Run> runs, const std::string& n
   return audit;
 }
 
+// A replay of `fault`, which hit a call of `function`.
+inline report::Run Replay(const std::vector<Leak>& leaks, const std::string& fault, const std::string& call, const std::string& function) {
+  report::Run run = Sweep(leaks);
+  run.mode = report::Mode::Replay;
+  run.coverage.reset();
+  run.faults = {{fault, false}};
+  report::Sequence& sequence = run.sequence.emplace();
+  sequence.places = {{call, At(function, 101)}, {"cuStreamCreate", At("main", 5)}};
+  sequence.calls = {{0, "", 0}};
+  sequence.trials.emplace_back().call = 0;
+  return run;
+}
+
 // The fault of a Leak, tried without finding anything.
 inline report::Tried Tried(const std::string& function, const std::string& call = "cuEventCreate") {
   return {call, "OUT_OF_MEMORY", "refuse", false, function, 1};

@@ -131,7 +131,7 @@ TEST(FaultText, SaysWhereItIsWrongAndWhatWasExpected) {
       {"cuMemAlloc#1=SUCCESS", 14, "CUDA error"},
       {"cuMemFree#1=OUT_OF_MEMORY", 13, "documented"},
       {"cuMemAlloc#1=OUT_OF_MEMORY,", 28, "one of"},
-      {"cuMemAlloc#1=OUT_OF_MEMORY,sometimes", 28, "one of"},
+      {"cuMemAlloc#1=OUT_OF_MEMORY,burts", 28, "burst, refuse,burst=K"},
       {"cuMemAlloc#1=OUT_OF_MEMORY,burst:0", 28, "burst=K"},
       {"cuMemAlloc#1=OUT_OF_MEMORY,sticky", 14, "loses the context"},
   };

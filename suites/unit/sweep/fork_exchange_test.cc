@@ -17,6 +17,7 @@
 #include "faults/journal/journal_view.h"
 #include "harness/process/files.h"
 #include "harness/sweep/runners/fork_control.h"
+#include "harness/sweep/runners/make_runner.h"
 #include "suites/support/journal_builder.h"
 #include "suites/support/temporary_dir.h"
 
@@ -352,6 +353,34 @@ TEST(ForkImages, WhatTheHostWasAskedForIsNoCallOfTheDriver) {
     Count<std::uint32_t>(name + "-0001.journal", offsetof(faults::JournalHeader, occurrences) + host * sizeof(std::uint32_t));
   }
   EXPECT_FALSE(images.Called(0));
+}
+
+TEST(MakeRunner, AGenuineDriverIsNotForkedAndTheTrialSaysWhyWhenForksWereAskedFor) {
+  const TemporaryDir dir;
+  const Result<WorkDir> work = WorkDir::Open(dir.File("work"));
+  ASSERT_TRUE(work.ok());
+  JournalBuilder journal(dir.File("rehearsal"));
+  journal.Call(CallId::Init);
+  Rehearsal rehearsal;
+  rehearsal.run = journal.Read();
+  Subject subject;
+  subject.program.path = "/bin/true";
+  subject.command = {"true"};
+  subject.launch.driver = DriverChoice::Genuine;
+  subject.launch.drop_in_dir = dir.path();
+  subject.deadline_ms = 20000;
+  const auto fallback = [&](Isolation wished) {
+    const std::unique_ptr<Runner> runner = MakeRunner(wished, subject, *work, {1, false, kRecords}, rehearsal);
+    EXPECT_TRUE(runner->Give({{0, {"cuInit#1=NO_DEVICE,refuse"}}}).ok());
+    const Result<TrialSeen> seen = runner->Next();
+    EXPECT_TRUE(seen.ok()) << seen.status().message();
+    EXPECT_EQ(seen->isolation, Isolation::Spawn);
+    EXPECT_TRUE(runner->idle());
+    return seen->fallback;
+  };
+  EXPECT_EQ(fallback(Isolation::Fork), Fallback{{Reason::ForkDriver}});
+  EXPECT_EQ(fallback(Isolation::Spawn), Fallback());
+  EXPECT_EQ(fallback(Isolation::Unknown), Fallback());
 }
 
 }  // namespace

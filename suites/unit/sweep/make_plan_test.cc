@@ -195,6 +195,16 @@ TEST_F(MakePlanTest, WhatTheDriverDeclinesStandsForNothingUnderAfter) {
   EXPECT_EQ(plan.pruned.at(Reason::FirstSameState), 3U);
 }
 
+TEST_F(MakePlanTest, TriesAWayOnceHoweverOftenItIsNamed) {
+  journal_.Call(CallId::MemAlloc_v2);
+  PlanOptions options;
+  options.hows = {"refuse", "burst", "burst:2", "burst:3", "refuse"};
+  const PlannedFaults plan = Plan(options);
+  EXPECT_THAT(plan.faults, ElementsAre("cuMemAlloc#1=OUT_OF_MEMORY,refuse", "cuMemAlloc#1=OUT_OF_MEMORY,refuse,burst=2",
+                                       "cuMemAlloc#1=OUT_OF_MEMORY,refuse,burst=3"));
+  EXPECT_EQ(plan.possible, 3U);
+}
+
 TEST_F(MakePlanTest, FillsGarbageOnlyWhereACallWritesOutput) {
   journal_.Call(CallId::MemAlloc_v2);
   journal_.Call(CallId::MemFree_v2);
@@ -234,7 +244,7 @@ TEST(PlanOptions, NamesWhatIsNoHowAndNoCall) {
   EXPECT_THAT(CheckPlanOptions(options).message(), HasSubstr("'gently': expected one of refuse"));
   for (const HowWord& one : HowWords()) EXPECT_THAT(CheckPlanOptions(options).message(), HasSubstr(std::string(one.word)));
   options.hows = {"burst:0"};
-  EXPECT_THAT(CheckPlanOptions(options).message(), HasSubstr("expected burst:K with a count K from 1"));
+  EXPECT_THAT(CheckPlanOptions(options).message(), HasSubstr("expected burst, or burst:K with a count K from 1"));
   for (const HowWord& one : HowWords()) {
     std::string word(one.word);
     if (word.back() == 'K') word.back() = '2';
