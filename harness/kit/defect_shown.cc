@@ -252,6 +252,8 @@ Result<WantedDefect> FindDefect(const report::Audit& audit, const std::string& f
             wanted.left_out.push_back(name + ": the rule is about what the program says or how it ends, which driver calls do not show");
           } else if (IsHost(wrong.kind) || wrong.kind == driver::Kind::Block) {
             wanted.left_out.push_back(name + ": a resource of the host, which driver calls do not make");
+          } else if (finding.rule == Rule::DestroyedUnderUser && wrong.kind == driver::Kind::HostRegistration) {
+            wanted.left_out.push_back(name + ": the memory under the registration is given back by munmap or free, no driver call");
           } else {
             wanted.wanted.push_back(wrong);
             if (!finding.acquired.stack.empty()) wanted.lost.push_back(finding.acquired);
