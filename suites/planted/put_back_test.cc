@@ -58,7 +58,8 @@ CUAUDIT_CASE(Deficit, TheCallersContextIsReset) {
 
 // Three blocks come from one place. Who still uses one of them is not blamed, and the other two are lost.
 CUAUDIT_CASE(Orphaned, WhatNobodyMissesAfterAReset) {
-  Causes(2);  // a deficit, and what it does not tell
+  Causes(2);
+  Also(Rule::Deficit, driver::Kind::PrimaryContext);
   const auto program = [](Run run) {
     const bool fails = run != Run::FaultFree;
     Trace t;
