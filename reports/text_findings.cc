@@ -69,8 +69,12 @@ void AppendOrigin(const Finding& finding, Page* page) {
   }
   if (finding.where.empty() && finding.where_stack.empty()) return;
   const bool same_stack = has_origin && !finding.where_stack.empty() && SamePlace(acquired.stack, finding.where_stack);
-  if (same_stack && acquired.call == finding.where) return;
-  page->Line("     seen at {}{}", page->Paint(kBold, ForTerminal(finding.where)), same_stack ? ", called from the same place" : "");
+  const bool same_call = same_stack && acquired.call == finding.where;
+  if (same_call && finding.other.call.empty()) return;  // the acquisition itself is wrong; a call that collides with another comes later
+  page->Line("     seen at {}{}", page->Paint(kBold, ForTerminal(finding.where)),
+             same_call    ? ", the same line again"
+             : same_stack ? ", called from the same place"
+                          : "");
   if (!same_stack) AppendStack(finding.where_stack, page);
 }
 

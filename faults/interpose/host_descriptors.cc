@@ -337,7 +337,11 @@ CUAUDIT_WRAP_MAPPING(void*, mremap, (void* address, size_t bytes, size_t wanted,
     Withdraw(record);
     return memory;
   }
+  const uint64_t kept = memory == address ? Pages(bytes < wanted ? bytes : wanted) : 0;
+  if (record != nullptr) record->argument[2] = kept;
   Finish(record);
-  if (Watching()) Write(HostCall::Map, Address(memory), Pages(wanted));
+  record = Watching() ? Reserve(HostCall::Map, Address(memory), Pages(wanted)) : nullptr;
+  if (record != nullptr) record->argument[2] = kept;
+  Finish(record);
   return memory;
 }

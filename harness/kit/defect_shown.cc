@@ -252,6 +252,8 @@ Result<WantedDefect> FindDefect(const report::Audit& audit, const std::string& f
             wanted.left_out.push_back(Words({Detail::OfProgram, {name}}));
           } else if (IsHost(wrong.kind) || wrong.kind == driver::Kind::Block) {
             wanted.left_out.push_back(Words({Detail::OfHost, {name}}));
+          } else if (finding.rule == Rule::DestroyedUnderUser && wrong.kind == driver::Kind::HostRegistration) {
+            wanted.left_out.push_back(Words({Detail::OfUnregisteredMemory, {name}}));
           } else {
             wanted.wanted.push_back(wrong);
             if (!finding.acquired.stack.empty()) wanted.lost.push_back(finding.acquired);

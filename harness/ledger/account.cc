@@ -149,7 +149,7 @@ void Account::Close(std::int64_t index, State state, const Site& site) {
   object.released = site;
   if (HandleEntry* entry = Find(driver::FamilyOf(object.kind), object.handle)) Unlink(*entry, index);
   if (object.kind == Kind::Mapping) mappings_.erase(object.handle);
-  if (object.kind == Kind::HostRegistration) unfounded_.erase(object.handle);
+  if (object.kind == Kind::HostRegistration) FoundAnew(object.handle, object.handle + object.bytes);
   if (object.kind == Kind::Module || object.kind == Kind::Library) space_.CountDeath();
   if (StaleAfterRelease(object.kind)) {
     space_.Kill(object.handle, object.bytes, index);

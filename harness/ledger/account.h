@@ -105,10 +105,9 @@ class Account {
   // The program gave back the host memory [base, base + bytes). What is registered there stays registered, and the driver goes on with the
   // pages that were there.
   void FreeUnderRegistrations(std::uint64_t base, std::uint64_t bytes, const faults::Record& record);
-  // A call names the address, or registers [address, address + bytes) and is told that it is registered: a violation where the registration
-  // is of memory that is gone.
-  void CheckRegistered(std::uint64_t address, const faults::Record& record);
-  void CheckRegisteredAgain(std::uint64_t address, std::uint64_t bytes, const faults::Record& record);
+  // A call uses [address, address + bytes), or registers it `again` and is told that it is registered: a violation where the registration
+  // is of memory that is gone. With `bytes` 0 only the address is known.
+  void CheckRegistered(std::uint64_t address, std::uint64_t bytes, const faults::Record& record, bool again = false);
 
   // The program's own pool hands out [address, address + bytes), or takes the block at `address` back.
   void HandOut(std::uint64_t address, std::uint64_t bytes, const faults::Record& record);
@@ -186,9 +185,13 @@ class Account {
     Site freed;
     bool reused = false;  // a part of the block was handed out again: the C library may have kept its pages
   };
+  using UnfoundedRanges = std::map<std::uint64_t, Unfounded>;  // by start, without overlaps
+  // The range that `address` lies in, or the next one.
+  UnfoundedRanges::iterator UnfoundedFrom(std::uint64_t address);
+  // What is registered in [from, end) is memory that is there, or nothing.
+  void FoundAnew(std::uint64_t from, std::uint64_t end);
   void ReuseUnderRegistrations(const Object& block);
-  void ViolateRegistration(const Unfounded& one, const faults::Record& record);
-  std::map<std::uint64_t, Unfounded> unfounded_;  // live registrations of host memory that is gone, by address
+  UnfoundedRanges unfounded_;  // registered host memory that is gone
 };
 
 }  // namespace cuaudit::harness

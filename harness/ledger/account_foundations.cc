@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which object stands on which, and descriptors that the driver took over. This part of Account relates two objects to each other.
 #include <algorithm>
+#include <iterator>
 
 #include "harness/ledger/account.h"
 
@@ -58,36 +59,52 @@ void Account::FreeUnderRegistrations(std::uint64_t base, std::uint64_t bytes, co
     const std::int64_t index = space_.LiveObjectIn(from, end - from);
     if (index < 0) return;
     const Object& object = books_->object(index);
-    from = std::max(from, object.handle) + std::max<std::uint64_t>(object.bytes, 1);
-    // A program that could not end the registration has no other way than to go on.
-    if (object.kind != Kind::HostRegistration || object.state != State::Live) continue;
-    unfounded_[object.handle] = {object.handle + object.bytes, index, SiteOf(record)};
+    const std::uint64_t begin = std::max(from, object.handle);
+    from = object.handle + std::max<std::uint64_t>(object.bytes, 1);
+    if (from <= begin) return;  // it wraps around
+    if (object.kind != Kind::HostRegistration) continue;
+    const std::uint64_t gone = std::min(end, from);
+    const auto known = UnfoundedFrom(begin);
+    const bool already = known != unfounded_.end() && known->first <= begin && known->second.end >= gone && !known->second.reused;
+    if (already) continue;
+    FoundAnew(begin, gone);
+    unfounded_[begin] = {gone, index, SiteOf(record)};
+  }
+}
+
+Account::UnfoundedRanges::iterator Account::UnfoundedFrom(std::uint64_t address) {
+  const auto next = unfounded_.upper_bound(address);
+  return next != unfounded_.begin() && std::prev(next)->second.end > address ? std::prev(next) : next;
+}
+
+void Account::FoundAnew(std::uint64_t from, std::uint64_t end) {
+  for (auto at = UnfoundedFrom(from); at != unfounded_.end() && at->first < end;) {
+    const std::uint64_t begin = at->first;
+    const Unfounded one = at->second;
+    at = unfounded_.erase(at);
+    if (begin < from) unfounded_[begin] = {from, one.object, one.freed, one.reused};
+    if (one.end > end) unfounded_[end] = one;
   }
 }
 
 void Account::ReuseUnderRegistrations(const Object& block) {
-  for (auto& [address, one] : unfounded_) {
-    const bool of_heap = one.freed.call == static_cast<std::uint16_t>(faults::HostCall::Deallocate);
-    one.reused = one.reused || (of_heap && address < block.handle + block.bytes && block.handle < one.end);
+  for (auto at = UnfoundedFrom(block.handle); at != unfounded_.end() && at->first < block.handle + block.bytes; ++at) {
+    Unfounded& one = at->second;
+    one.reused = one.reused || one.freed.call == static_cast<std::uint16_t>(faults::HostCall::Deallocate);
   }
 }
 
-void Account::CheckRegistered(std::uint64_t address, const faults::Record& record) {
-  auto at = unfounded_.upper_bound(address);
-  if (at == unfounded_.begin() || (--at)->second.end <= address || at->second.reused) return;
-  ViolateRegistration(at->second, record);
-}
-
-void Account::CheckRegisteredAgain(std::uint64_t address, std::uint64_t bytes, const faults::Record& record) {
-  for (const auto& [base, one] : unfounded_) {
-    if (base >= address + bytes || one.end <= address) continue;
-    return ViolateRegistration(one, record);
+void Account::CheckRegistered(std::uint64_t address, std::uint64_t bytes, const faults::Record& record, bool again) {
+  const std::uint64_t end = address + std::max<std::uint64_t>(bytes, 1);
+  for (auto at = UnfoundedFrom(address); at != unfounded_.end() && at->first < end; ++at) {
+    const Unfounded& one = at->second;
+    const Object& object = books_->object(one.object);
+    if (one.reused && !again) continue;
+    if (object.state != State::Live) continue;  // the program could not end the registration, and has no other way than to go on
+    books_->Violate(Rule::DestroyedUnderUser, Kind::HostRegistration, record, object.handle, one.object);
+    books_->ledger.violations.back().other = one.freed;
+    return;
   }
-}
-
-void Account::ViolateRegistration(const Unfounded& one, const faults::Record& record) {
-  books_->Violate(Rule::DestroyedUnderUser, Kind::HostRegistration, record, books_->object(one.object).handle, one.object);
-  books_->ledger.violations.back().other = one.freed;
 }
 
 void Account::TakeOver(std::uint64_t descriptor, const faults::Record& record) {

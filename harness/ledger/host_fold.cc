@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Host records: heap blocks, dlopen references, mutexes, descriptors, threads and mappings. Resources acquired before the probes started
 // have no record, so the release of an unknown one is no violation here.
+#include <algorithm>
+
 #include "faults/journal/record.h"
 #include "harness/ledger/host_deed.h"
 #include "harness/ledger/process_fold.h"
@@ -58,23 +60,25 @@ void ProcessFold::ReleaseLibrary(const faults::Record& record) {
   if (!CameUnseen(entry, record)) account_.Release(Kind::DlopenReference, record.argument[0], 1, record, Outcome::Succeeded);
 }
 
+// A mapping that grows or shrinks where it is keeps its pages, although it is given back and mapped: argument[2] tells how many bytes stay.
 void ProcessFold::HostMap(Object object, const faults::Record& record) {
   object.kind = Kind::HostMapping;
   object.bytes = record.argument[1];
   const std::int64_t index = account_.Acquire(object, record);
-  for (const std::int64_t gone : host_mappings_.Map(object.handle, object.bytes, index)) GiveBack(gone, record);
+  GiveBack(host_mappings_.Map(object.handle, object.bytes, index), record);
 }
 
 void ProcessFold::HostUnmap(const faults::Record& record) {
-  for (const std::int64_t gone : host_mappings_.Unmap(record.argument[0], record.argument[1])) {
-    if (account_.books().object(gone).state == State::Live) GiveBack(gone, record);
-  }
+  GiveBack(host_mappings_.Unmap(record.argument[0], record.argument[1]), record);
 }
 
-void ProcessFold::GiveBack(std::int64_t memory, const faults::Record& record) {
-  const Object& object = account_.books().object(memory);
-  account_.FreeUnderRegistrations(object.handle, object.bytes, record);
-  account_.Close(memory, State::Released, SiteOf(record));
+void ProcessFold::GiveBack(const std::vector<std::int64_t>& mappings, const faults::Record& record) {
+  const std::uint64_t kept = std::min(record.argument[1], record.argument[2]);
+  account_.FreeUnderRegistrations(record.argument[0] + kept, record.argument[1] - kept, record);
+  for (const std::int64_t gone : mappings) {
+    const bool seen = account_.books().object(gone).released.record_kind != faults::RecordKind::Empty;  // exec gave it back
+    if (!seen) account_.Close(gone, State::Released, SiteOf(record));
+  }
 }
 
 // exec: the kernel takes back the host resources of the old image. Open descriptors survive, but which ones is not recorded.

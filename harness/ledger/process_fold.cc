@@ -36,14 +36,14 @@ void ProcessFold::CheckUses(const faults::Record& record, const EffectRow& row) 
   const CallId call = CallOf(record);
   const bool release = driver::IsRelease(row.effect);
   for (std::size_t i = 0; i < Arguments(call); ++i) {
-    if (row.effect == Effect::Uses) account_.CheckRegistered(record.argument[i], record);
+    if (row.effect == Effect::Uses) account_.CheckRegistered(record.argument[i], ArgumentAt(record, row.bytes), record);
     if (driver::ShapeOf(call).parameter[i].output) continue;
     const bool names = driver::FamilyOf(row.kind) != Family::PeerAccess;  // that call names a context, and does not release it
     if (release && names && static_cast<int>(i) == row.object) continue;  // a second release is another rule
     account_.CheckUse(ArgumentFamily(call, i), record.argument[i], record);
   }
   const bool again = row.base == BaseId::MemHostRegister && record.result == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-  if (again && OutcomeOf(record) == Outcome::Failed) account_.CheckRegisteredAgain(record.argument[0], record.argument[1], record);
+  if (again && OutcomeOf(record) == Outcome::Failed) account_.CheckRegistered(record.argument[0], record.argument[1], record, true);
   if (row.base != BaseId::ArrayDestroy) return;
   // A level has no release of its own. A driver that is given a level after its array was destroyed follows a stale pointer.
   const std::int64_t gone = account_.GoneUnder(Family::Array, record.argument[0]);
@@ -147,7 +147,7 @@ void ProcessFold::FollowAddresses(const faults::Record& record, const EffectRow&
     // Graphs may use blocks that were taken back: when the pool belongs to the graph, nobody else gets these blocks.
     for (const std::uint64_t address : addresses) {
       account_.CheckBlocks(address, record);
-      account_.CheckRegistered(address, record);
+      account_.CheckRegistered(address, 0, record);
     }
     return;
   }

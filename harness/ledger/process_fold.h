@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "harness/ledger/account.h"
 #include "harness/ledger/address_space.h"
@@ -79,7 +80,8 @@ class ProcessFold {
   void ReleaseLibrary(const faults::Record& record);
   void HostMap(Object object, const faults::Record& record);
   void HostUnmap(const faults::Record& record);
-  void GiveBack(std::int64_t memory, const faults::Record& record);  // memory of the host
+  // The memory of the record is gone, and these mappings with it.
+  void GiveBack(const std::vector<std::int64_t>& mappings, const faults::Record& record);
   void FollowAddresses(const faults::Record& record, const driver::EffectRow& row, const Graphs::Addresses& addresses);
 
   Account account_;

@@ -2,10 +2,12 @@
 #include "harness/verdict/deficit.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <span>
 #include <utility>
 
+#include "faults/driver/result.h"
 #include "harness/ledger/arguments.h"
 #include "harness/verdict/context/counted_places.h"
 #include "harness/verdict/evidence/site_keys.h"
@@ -113,6 +115,19 @@ bool MissesWhatItEnded(const Violation& violation, const Record& reset) {
   return violation.rule == Rule::UseAfterRelease && violation.pid == reset.pid && violation.other.begin == reset.begin;
 }
 
+// A reset is the only way back from an error that ends a context, and nobody can release anything in such a context.
+bool EndsLostContext(const Evidence& trial, const Record& reset) {
+  const std::span<const std::uint32_t> calls = trial.own_calls();
+  return std::any_of(calls.begin(), calls.end(), [&](std::uint32_t call) {
+    const Record& record = trial.record(call);
+    return record.pid == reset.pid && record.begin < reset.begin && driver::IsSticky(static_cast<CUresult>(record.result));
+  });
+}
+
+bool IsRelease(const Site& site) {
+  return driver::IsRelease(driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(site.call))).effect);
+}
+
 // The ledger blames who still uses the objects. A device that the fault-free run resets, too, is the program's to reset.
 void AddResets(const Rehearsed& rehearsal, const Evidence& trial, std::vector<TrialFinding>* violations) {
   for (const std::uint32_t index : trial.own_calls()) {
@@ -128,7 +143,11 @@ void AddResets(const Rehearsed& rehearsal, const Evidence& trial, std::vector<Tr
     if (missed == 0 || usual) continue;
     const Site site = SiteOf(reset);
     const std::uint64_t key = SiteKey(*trial.journal, site);
-    std::erase_if(*violations, [&](const TrialFinding& one) { return one.rule == Rule::UseAfterRelease && one.other_key == key; });
+    const bool lost = EndsLostContext(trial, reset);
+    std::erase_if(*violations, [&](const TrialFinding& one) {
+      return one.rule == Rule::UseAfterRelease && one.other_key == key && (!lost || IsRelease(one.where));
+    });
+    if (lost) continue;
     TrialFinding finding = At(Rule::Deficit, Kind::PrimaryContext, site, key);
     finding.detail = {{Detail::EndedByReset}};
     Merge(std::move(finding), violations);
@@ -150,9 +169,21 @@ void DropTaken(const Evidence& trial, const std::vector<TrialFinding>& violation
       const auto same = std::find_if(leaks->begin(), leaks->end(), [&](const TrialFinding& one) {
         return one.rule == Rule::Orphaned && one.acquired_key == key && one.where_key == taken.where_key;
       });
-      if (same != leaks->end() && --same->count == 0) leaks->erase(same);
+      if (same == leaks->end()) continue;
+      same->bytes -= trial.ledger->objects[static_cast<std::size_t>(object)].bytes;
+      if (--same->count == 0) leaks->erase(same);
     }
   }
+}
+
+std::vector<TrialFinding> TakeLost(const Evidence& trial, std::vector<TrialFinding>* leaks) {
+  const auto lost = std::stable_partition(leaks->begin(), leaks->end(), [&](const TrialFinding& one) {
+    const Record* const reset = one.rule == Rule::Orphaned ? trial.call_at(one.where.begin) : nullptr;
+    return reset == nullptr || !ResetsPrimary(*reset) || !EndsLostContext(trial, *reset);
+  });
+  std::vector<TrialFinding> taken(std::make_move_iterator(lost), std::make_move_iterator(leaks->end()));
+  leaks->erase(lost, leaks->end());
+  return taken;
 }
 
 void AddDeficits(const Rehearsed& rehearsal, const Evidence& trial, std::vector<TrialFinding>* violations) {

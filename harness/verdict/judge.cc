@@ -175,6 +175,7 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
 
   Leftovers left = CompareObjects(rehearsal, trial, options);
   if (faulted) DropTaken(trial, violations, &left.leaks);
+  if (faulted) Append(&left.refused, WithRule(TakeLost(trial, &left.leaks), Rule::ReleaseRefused));
   RecoveryCheck recovery;
   if (faulted) recovery = CheckRecovery(*rehearsal, trial, options, reporting.said == Said::Success ? nullptr : &IsExcused);
   if (faulted && trial.steps != nullptr) Append(&left.retried, GivenBackByRetry(trial));

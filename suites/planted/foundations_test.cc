@@ -2,6 +2,8 @@
 // Objects that are used after what they stand on was destroyed, or that live longer or shorter than a program may think.
 // harness/ledger/README.md has the table of pairs.
 #define __CUDA_API_VERSION_INTERNAL
+#include <string>
+
 #include "suites/support/cases/capturing.h"
 #include "suites/support/cases/case.h"
 #include "suites/support/cases/traces.h"
@@ -161,6 +163,27 @@ CUAUDIT_CASE(DestroyedUnderUser, ARegistrationWhoseMappingIsGone) {
     const harness::Ledger ledger = t.Fold();
     EXPECT_THAT(Wrong(ledger), ElementsAre("destroyed_under_user host_registration"));
     EXPECT_EQ(ledger.violations[0].other.record_kind, faults::RecordKind::Host);
+  }
+}
+
+// Of two registrations the first begins before what is unmapped, or a mapping shrinks in its place.
+CUAUDIT_CASE(DestroyedUnderUser, APartOfAMappingUnderRegistrations) {
+  enum class Use { OfFirst, OfSecond, AcrossItsBegin, OfTail };
+  for (const Use use : {Use::OfFirst, Use::OfSecond, Use::AcrossItsBegin, Use::OfTail}) {
+    const CaseRow row(std::to_string(static_cast<int>(use)));
+    Trace t;
+    t.Host(HostCall::Map, 0x10000, 0x8000);
+    t.Call(CallId::MemHostRegister_v2).In(0, 0x10000).In(1, 0x3000);
+    t.Call(CallId::MemHostRegister_v2).In(0, 0x13000).In(1, 0x3000);
+    if (use == Use::OfTail) {
+      t.Host(HostCall::Unmap, 0x10000, 0x8000).In(2, 0x2000);
+      t.Host(HostCall::Map, 0x10000, 0x2000).In(2, 0x2000);
+    } else {
+      t.Host(HostCall::Unmap, 0x12000, 0x3000);
+    }
+    const std::uint64_t from = use == Use::OfFirst || use == Use::OfTail ? 0x12010 : use == Use::OfSecond ? 0x13010 : 0x11ff0;
+    t.Call(CallId::MemcpyHtoDAsync_v2).In(0, 0x500000).In(1, from).In(2, 32);
+    EXPECT_THAT(Wrong(t.Fold()), ElementsAre("destroyed_under_user host_registration"));
   }
 }
 

@@ -56,6 +56,35 @@ CUAUDIT_CASE(Deficit, TheCallersContextIsReset) {
   ExpectReset(ResetsUnderItsCaller<CallId::MemAlloc_v2, CallId::MemsetD8_v2>, "the caller writes");
 }
 
+// Three blocks come from one place. Who still uses one of them is not blamed, and the other two are lost.
+CUAUDIT_CASE(Orphaned, WhatNobodyMissesAfterAReset) {
+  Causes(2);
+  Also(Rule::Deficit, driver::Kind::PrimaryContext);
+  const auto program = [](Run run) {
+    const bool fails = run != Run::FaultFree;
+    Trace t;
+    t.Retain().Stack(101);
+    for (const std::uint64_t block : {1U, 2U, 4U}) t.Alloc(block << 16U, block * 0x1000).Stack(102);
+    Step alloc = t.Alloc(0x1000).Stack(InHelper(1, 1));
+    if (fails) alloc.Refused();
+    if (fails) t.Call(CallId::DevicePrimaryCtxReset_v2).In(0, 0).Stack(InHelper(1, 3));
+    if (!fails) t.Free(0x1000).Stack(InHelper(1, 2));
+    t.Call(CallId::MemsetD8_v2).In(0, 1U << 16U).In(2, 16).Stack(103);
+    if (fails) t.Last().Fails(CUDA_ERROR_INVALID_VALUE);
+    if (!fails) {
+      for (const std::uint64_t block : {1U, 2U, 4U}) t.Free(block << 16U).Stack(104);
+    }
+    t.ReleasePrimary().Stack(105);
+    return t;
+  };
+  const Judgement judgement = JudgeProgram(program, false);
+  ASSERT_EQ(judgement.findings.size(), 2U);
+  EXPECT_EQ(judgement.findings[0].rule, Rule::Deficit);
+  EXPECT_EQ(judgement.findings[1].rule, Rule::Orphaned);
+  EXPECT_EQ(judgement.findings[1].count, 2U);
+  EXPECT_EQ(judgement.findings[1].bytes, 0x6000U);
+}
+
 template <typename Program>
 void ExpectTaken(const Program& program, driver::Kind kind) {
   const CaseRow row(kind);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Objects that are destroyed under others without harm, and lifetimes that overlap.
 #define __CUDA_API_VERSION_INTERNAL
+#include <algorithm>
+#include <string>
+
 #include "suites/support/cases/capturing.h"
 #include "suites/support/cases/case.h"
 #include "suites/support/cases/traces.h"
@@ -201,23 +204,55 @@ CUAUDIT_CASE(DestroyedUnderUser, AStreamIsDestroyedUnderItsCapture) {
   ExpectSilent(t);
 }
 
-// The registration ends before its memory, or right after it, or could not be ended.
+// The registration ends before its memory, or right after it, or could not be ended then.
 CUAUDIT_CASE(DestroyedUnderUser, ARegistrationAndItsMemoryEndTogether) {
-  enum class Ends { Before, After, Refused };
-  for (const Ends ends : {Ends::Before, Ends::After, Ends::Refused}) {
+  enum class Ends { Before, After, RefusedBefore, RefusedAfter };
+  for (const Ends ends : {Ends::Before, Ends::After, Ends::RefusedBefore, Ends::RefusedAfter}) {
+    const bool after = ends == Ends::After || ends == Ends::RefusedAfter;
+    const bool refused = ends == Ends::RefusedBefore || ends == Ends::RefusedAfter;
     for (const HostCall gives_back : {HostCall::Unmap, HostCall::Deallocate}) {
       Trace t;
       t.Host(gives_back == HostCall::Unmap ? HostCall::Map : HostCall::Allocate, 0x10000, 0x4000);
       t.Call(CallId::MemHostRegister_v2).In(0, 0x10000).In(1, 0x4000);
-      if (ends != Ends::After) t.Call(CallId::MemHostUnregister).In(0, 0x10000);
-      if (ends == Ends::Refused) t.Last().Refused(CUDA_ERROR_INVALID_VALUE);
-      t.Host(gives_back, 0x10000, gives_back == HostCall::Unmap ? 0x4000 : 0);
-      if (ends == Ends::After) t.Call(CallId::MemHostUnregister).In(0, 0x10000);
+      if (after) t.Host(gives_back, 0x10000, gives_back == HostCall::Unmap ? 0x4000 : 0);
+      Step unregister = t.Call(CallId::MemHostUnregister).In(0, 0x10000);
+      if (refused) unregister.Refused(CUDA_ERROR_INVALID_VALUE);
+      if (!after) t.Host(gives_back, 0x10000, gives_back == HostCall::Unmap ? 0x4000 : 0);
       t.Host(HostCall::Allocate, 0x10000, 0x4000);
       t.Call(CallId::MemcpyHtoDAsync_v2).In(0, 0x500000).In(1, 0x10010).In(2, 16);
+      if (refused) t.Call(CallId::MemHostRegister_v2).In(0, 0x10000).In(1, 0x4000).Fails(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
       EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
     }
   }
+}
+
+// mremap leaves the mapping where it is, and with it the pages that stay.
+CUAUDIT_CASE(DestroyedUnderUser, ARegisteredMappingThatGrowsOrShrinksInItsPlace) {
+  for (const std::uint64_t length : {0x8000U, 0x2000U}) {
+    const CaseRow row(std::to_string(length));
+    const std::uint64_t kept = std::min<std::uint64_t>(length, 0x4000);
+    Trace t;
+    t.Host(HostCall::Map, 0x10000, 0x4000);
+    t.Call(CallId::MemHostRegister_v2).In(0, 0x10000).In(1, 0x2000);
+    t.Host(HostCall::Unmap, 0x10000, 0x4000).In(2, kept);
+    t.Host(HostCall::Map, 0x10000, length).In(2, kept);
+    t.Call(CallId::MemcpyHtoDAsync_v2).In(0, 0x500000).In(1, 0x11000).In(2, 0x1000);
+    t.Call(CallId::MemHostUnregister).In(0, 0x10000);
+    t.Host(HostCall::Unmap, 0x10000, length);
+    ExpectSilent(t);
+  }
+}
+
+CUAUDIT_CASE(DestroyedUnderUser, APartOfARegistrationThatIsStillMapped) {
+  Trace t;
+  t.Host(HostCall::Map, 0x10000, 0x4000);
+  t.Host(HostCall::Map, 0x14000, 0x4000);
+  t.Call(CallId::MemHostRegister_v2).In(0, 0x10000).In(1, 0x8000);
+  t.Host(HostCall::Unmap, 0x14000, 0x4000);
+  t.Call(CallId::MemcpyHtoDAsync_v2).In(0, 0x500000).In(1, 0x10000).In(2, 0x4000);
+  t.Call(CallId::MemHostUnregister).In(0, 0x10000);
+  t.Host(HostCall::Unmap, 0x10000, 0x4000);
+  ExpectSilent(t);
 }
 
 // Another block is there, on pages that the C library may have kept. Other memory is used, and asked about.
@@ -350,23 +385,6 @@ CUAUDIT_CASE(ContextStack, SetBeforeEachCycleAndPoppedInIt) {
     t.Pop(0xa).Context(0xa).Cycle(cycle);
     t.Mark(faults::MarkKind::CycleEnd).Cycle(cycle);
   }
-  ExpectSilent(t);
-}
-
-// One thread's free has not returned yet when another is given the same address.
-CUAUDIT_CASE(DoubleRelease, AHostBlockIsRecycledAcrossThreads) {
-  Trace t;
-  t.Host(HostCall::Allocate, 0x5000, 64).Thread(1).At(1, 2);
-  t.Host(HostCall::Deallocate, 0x5000).Thread(1).At(10, 13);
-  t.Host(HostCall::Allocate, 0x5000, 64).Thread(2).At(11, 12);
-  t.Host(HostCall::Deallocate, 0x5000).Thread(2).At(20, 21);
-  ExpectSilent(t);
-}
-
-CUAUDIT_CASE(Leak, AThreadThatDetachesItself) {
-  Trace t;
-  t.Host(HostCall::ThreadCreate, 0x7001);
-  t.Host(HostCall::ThreadDetachSelf, 0x7001);
   ExpectSilent(t);
 }
 

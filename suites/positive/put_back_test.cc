@@ -9,6 +9,7 @@ namespace cuaudit::testing::put_back_test {
 namespace {
 
 using driver::CallId;
+using harness::Judgement;
 using harness::Rule;
 using ::testing::IsEmpty;
 
@@ -92,6 +93,35 @@ CUAUDIT_CASE(Deficit, AContextThatIsNobodyElses) {
   };
   ExpectSilent([&](Run run) { return resets(true, run); }, true, "reset in every run");
   ExpectSilent([&](Run run) { return resets(false, run); }, true, "reset with nothing in it");
+}
+
+// The program resets its device after an error that only a reset ends, and then drops its handles or clears them.
+CUAUDIT_CASE(Deficit, AContextThatWasLostBeforeItsReset) {
+  for (const bool drops : {true, false}) {
+    const auto program = [drops](Run run) {
+      const bool fails = run != Run::FaultFree;
+      Trace t;
+      t.Retain().Stack(101);
+      t.CreateStream(0x10).Stack(102);
+      t.Alloc(0x1000).Stack(103);
+      Step work = t.Call(CallId::StreamSynchronize).In(0, 0x10).Stack(104);
+      if (fails) work.Refused(CUDA_ERROR_ILLEGAL_ADDRESS);
+      if (fails) t.Call(CallId::DevicePrimaryCtxReset_v2).In(0, 0).Stack(105);
+      if (drops || !fails) {
+        t.DestroyStream(0x10).Stack(106);
+        if (fails) t.Last().Fails(CUDA_ERROR_INVALID_HANDLE);
+        t.Free(0x1000).Stack(107);
+        if (fails) t.Last().Fails(CUDA_ERROR_INVALID_VALUE);
+      }
+      t.ReleasePrimary().Stack(108);
+      return t;
+    };
+    const CaseRow row(drops ? "drops" : "clears");
+    const Judgement judgement = JudgeProgram(program, false);
+    EXPECT_THAT(judgement.findings, IsEmpty());
+    EXPECT_EQ(judgement.verdict, harness::Verdict::ReleaseRefused);
+    EXPECT_EQ(judgement.notes.size(), 2U);
+  }
 }
 
 // What the caller does next belongs to no context.

@@ -349,5 +349,22 @@ CUAUDIT_CASE(UseAfterRelease, AnUpdatedChildGraphForgetsTheOldOne) {
   EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release device_memory"));
 }
 
+// One thread's free has not returned yet when another is given the same address.
+CUAUDIT_CASE(DoubleRelease, AHostBlockIsRecycledAcrossThreads) {
+  Trace t;
+  t.Host(HostCall::Allocate, 0x5000, 64).Thread(1).At(1, 2);
+  t.Host(HostCall::Deallocate, 0x5000).Thread(1).At(10, 13);
+  t.Host(HostCall::Allocate, 0x5000, 64).Thread(2).At(11, 12);
+  t.Host(HostCall::Deallocate, 0x5000).Thread(2).At(20, 21);
+  ExpectSilent(t);
+}
+
+CUAUDIT_CASE(Leak, AThreadThatDetachesItself) {
+  Trace t;
+  t.Host(HostCall::ThreadCreate, 0x7001);
+  t.Host(HostCall::ThreadDetachSelf, 0x7001);
+  ExpectSilent(t);
+}
+
 }  // namespace
 }  // namespace cuaudit::testing::references_test

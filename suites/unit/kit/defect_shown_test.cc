@@ -131,6 +131,8 @@ TEST(FindDefect, SaysWhyThereIsNoKit) {
   EXPECT_THAT(host.status().message(), HasSubstr("v2-1: no kit: leak 3 host_heap: a resource of the host"));
   const auto crash = FindDefect(AuditOf({Lost(Rule::Crash, "", 1)}), "v2-1", "r.json");
   EXPECT_THAT(crash.status().message(), HasSubstr("no kit: crash 1: the rule is about what the program says or how it ends"));
+  const auto memory = FindDefect(AuditOf({Lost(Rule::DestroyedUnderUser, "host_registration", 1)}), "v2-1", "r.json");
+  EXPECT_THAT(memory.status().message(), HasSubstr("no kit: destroyed_under_user 1 host_registration: the memory under the registration"));
   report::Finding refused = Lost(Rule::Leak, "stream", 1);
   refused.fault->text = "malloc#3=host_oom";
   EXPECT_THAT(FindDefect(AuditOf({refused}), "v2-1", "r.json").status().message(), HasSubstr("what fails is malloc#3=host_oom"));

@@ -273,6 +273,8 @@ TEST(TextWriter, TheSameStackIsPrintedOnce) {
   text = Written(run);
   EXPECT_EQ(CountOf(text, "player+0x2468"), 1U);
   EXPECT_FALSE(Holds(text, "seen at"));
+  misuse.other.call = "munmap";  // what was acquired is used by a later call of the same line
+  EXPECT_TRUE(Holds(Written(run), "seen at " + misuse.where + ", the same line again\n"));
 }
 
 TEST(TextWriter, NotesAreShownByRuleAndTheRestCounted) {
