@@ -10,11 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "faults/plan/fault.h"
 #include "harness/lifecycle/chosen_driver.h"
 #include "harness/lifecycle/isolation.h"
 #include "harness/lifecycle/sweep_lifecycle.h"
-#include "harness/sweep/plan/make_plan.h"
 #include "include/cuaudit/lifecycle.h"
 #include "reports/defect_words.h"
 #include "reports/writers.h"
@@ -53,9 +51,7 @@ std::vector<std::string> ChosenFaults() {
   std::vector<std::string> faults;
   std::istringstream text(Variable("CUAUDIT_FAULT"));
   for (std::string fault; std::getline(text, fault, ';');) {
-    faults::Fault read;
-    const bool is_fault = faults::ParseFault(fault, &read).expected == nullptr;  // another text is refused where it is used
-    if (!fault.empty()) faults.push_back(is_fault ? harness::TextOf(read) : fault);
+    if (!fault.empty()) faults.push_back(fault);
   }
   return faults;
 }

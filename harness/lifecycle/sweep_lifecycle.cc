@@ -18,6 +18,7 @@
 #include "harness/options/report_files.h"
 #include "harness/options/sweep_options.h"
 #include "harness/process/work_dir.h"
+#include "harness/sweep/plan/make_plan.h"
 #include "harness/sweep/plan/plan_file.h"
 #include "harness/sweep/report_rows.h"
 #include "harness/sweep/run/kept_trial.h"
@@ -154,7 +155,11 @@ void Suppress(Suppressions* suppressions, report::Run* run, Audit* audit) {
 
 // Fills in what the report of a program gets from its session.
 void CompleteReport(const Audit& audit, const std::vector<std::string>& only, const InProcessRunner& runner, report::Run* run) {
-  for (const std::string& fault : only) run->faults.push_back({fault, false});
+  for (const std::string& text : only) {
+    faults::Fault fault;
+    const bool is_fault = faults::ParseFault(text, &fault).expected == nullptr;  // of another text the audit says what is wrong
+    run->faults.push_back({is_fault ? harness::TextOf(fault) : text, false});
+  }
   run->command = CommandWords();
   run->lifecycle = audit.lifecycle;
   run->scope = runner.genuine() ? "process" : "pinned";

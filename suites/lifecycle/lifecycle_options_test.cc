@@ -144,6 +144,11 @@ TEST_F(LifecycleOptions, AReportIsWrittenInEachFormat) {
   EXPECT_THAT(Content("report.txt"), HasSubstr("stream"));
 }
 
+TEST_F(LifecycleOptions, AReplayReportsItsFaultInOneFormHoweverItWasWritten) {
+  (void)Replay(Losing(), {"cuEventCreate#1=OUT_OF_MEMORY"}, {.formats = {"json=" + Path("replay.json")}});
+  EXPECT_THAT(Content("replay.json"), HasSubstr("\"faults\": [\n    {\n      \"text\": \"cuEventCreate#1=OUT_OF_MEMORY,refuse\",\n"));
+}
+
 TEST_F(LifecycleOptions, AReportSaysWhereItsTrialsRan) {
   constexpr AuditedDriver kDriver = AuditedDriver::Simulated;  // a genuine one does not survive fork
   (void)Sweep(Losing(), {.depth = 1, .driver = kDriver, .formats = {"json=" + Path("here.json")}});
