@@ -266,13 +266,12 @@ TEST(TextWriter, TheSameStackIsPrintedOnce) {
   report::Run run = suites::SweepWithFindings();
   Finding& misuse = run.findings[1];
   misuse.where_stack = misuse.acquired.stack;
-  std::string text = Written(run);
+  const std::string text = Written(run);
   EXPECT_EQ(CountOf(text, "player+0x2468"), 1U);
   EXPECT_TRUE(Holds(text, "seen at cuMemFree_v2, called from the same place\n"));
   misuse.where = misuse.acquired.call;
-  text = Written(run);
-  EXPECT_EQ(CountOf(text, "player+0x2468"), 1U);
-  EXPECT_FALSE(Holds(text, "seen at"));
+  EXPECT_EQ(CountOf(Written(run), "player+0x2468"), 1U);
+  EXPECT_FALSE(Holds(Written(run), "seen at"));
   misuse.other.call = "munmap";  // what was acquired is used by a later call of the same line
   EXPECT_TRUE(Holds(Written(run), "seen at " + misuse.where + ", the same line again\n"));
 }
