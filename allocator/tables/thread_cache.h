@@ -111,8 +111,8 @@ class alignas(64) Magazine {
   }
   // Another thread's is emptied between a BeginEmptying, a barrier in all threads (RunBarrier) and an EndEmptying. After the barrier
   // whoever takes a block sees that it must exchange the slot; and who did not see it yet has shown that it is taking one, and is waited
-  // for. False: without a barrier the owner may be at any point of its take, unseen. It keeps what it has, and exchanges from now on; once
-  // it has seen so (Heed), nobody needs a barrier.
+  // for: for that take and those that follow it without a pause. False: without a barrier the owner may be at any point of its take,
+  // unseen. It keeps what it has, and exchanges from now on; once it has seen so (Heed), nobody needs a barrier.
   void BeginEmptying() noexcept { emptying_.fetch_add(1); }
   template <typename Visit>
   bool EndEmptying(bool had_barrier, Visit visit) noexcept {

@@ -194,31 +194,14 @@ bool ListUntilCertain() noexcept {
 
 // Files that the C library and the driver open past the wrappers and keep: the user and host databases (getpwent, gethostent, ...), the
 // sockets of syslog and of the name service daemons, and devices.
-constexpr const char* kLibraryFiles[] = {"/etc/passwd",
-                                         "/etc/group",
-                                         "/etc/shadow",
-                                         "/etc/gshadow",
-                                         "/etc/hosts",
-                                         "/etc/networks",
-                                         "/etc/protocols",
-                                         "/etc/services",
-                                         "/etc/rpc",
-                                         "/etc/ethers",
-                                         "/etc/netgroup",
-                                         "/etc/aliases",
-                                         "/var/db/",
-                                         "/run/utmp",
-                                         "/var/run/utmp",
-                                         "/var/log/wtmp",
-                                         "/run/nscd/",
-                                         "/var/run/nscd/",
-                                         "/var/cache/nscd/",
-                                         "/var/lib/sss/",
-                                         "/dev/log",
-                                         "/run/systemd/journal/dev-log",
-                                         "/run/systemd/userdb/",
-                                         "/dev/nvidia",
-                                         "/dev/dxg"};
+// clang-format off
+constexpr const char* kLibraryFiles[] = {
+    "/etc/passwd", "/etc/group", "/etc/shadow", "/etc/gshadow", "/etc/hosts", "/etc/networks", "/etc/protocols",
+    "/etc/services", "/etc/rpc", "/etc/ethers", "/etc/netgroup", "/etc/aliases", "/var/db/", "/run/utmp",
+    "/var/run/utmp", "/var/log/wtmp", "/run/nscd/", "/var/run/nscd/", "/var/cache/nscd/", "/var/lib/sss/", "/dev/log",
+    "/run/systemd/journal/dev-log", "/run/systemd/userdb/", "/dev/nvidia", "/dev/dxg",
+};
+// clang-format on
 
 bool IsLibraryFile(const char* path) noexcept {
   for (const char* const one : kLibraryFiles) {
@@ -243,9 +226,13 @@ uint16_t FlagsOf(int descriptor) noexcept {
   return connected && IsLibraryFile(peer.sun_path) ? uint16_t{kKeptByLibrary} : uint16_t{0};
 }
 
-// False when there is nothing to keep: the number is not open, or too many are kept.
+// False when there is nothing to keep: the number is not open, too many are kept, or somebody would notice the copy: the reader of a pipe
+// and the peer of a socket wait for the last end to be closed.
 bool KeepCopy(int descriptor) noexcept {
   if (closed_inherited_count == kMostReopened) return false;
+  struct stat file = {};
+  if (syscall(SYS_fstat, descriptor, &file) != 0) return false;
+  if (descriptor > STDERR_FILENO && !S_ISREG(file.st_mode) && !S_ISCHR(file.st_mode)) return false;
   const int flags = static_cast<int>(syscall(SYS_fcntl, descriptor, F_GETFD));
   const int copy = flags < 0 ? -1 : static_cast<int>(syscall(SYS_fcntl, descriptor, F_DUPFD_CLOEXEC, kLowestCopy));
   if (copy < 0) return false;
@@ -253,6 +240,14 @@ bool KeepCopy(int descriptor) noexcept {
   Record* const record = Reserve(HostCall::DescriptorClose, Name(descriptor), kOpenAtBegin);
   closed_inherited[closed_inherited_count++] = {descriptor, copy, flags, record};
   return true;
+}
+
+// The program closes numbers at which copies are kept.
+void LoseCopies(unsigned first, unsigned last) noexcept {
+  for (int i = 0; i < closed_inherited_count; ++i) {
+    int& copy = closed_inherited[i].copy;
+    if (copy >= 0 && static_cast<unsigned>(copy) >= first && static_cast<unsigned>(copy) <= last) copy = -1;
+  }
 }
 
 void Tell(int descriptor) noexcept {
@@ -309,6 +304,7 @@ int Replaced(int descriptor, HostCall call) noexcept {
 
 bool Closing(int descriptor) noexcept {
   if (!Follows(descriptor)) return false;
+  if (InOwnSpan()) LoseCopies(static_cast<unsigned>(descriptor), static_cast<unsigned>(descriptor));
   if (InOwnSpan() && inherited.Has(descriptor) && KeepCopy(descriptor)) return true;
   if (descriptor > STDERR_FILENO) inherited.Remove(descriptor);  // a standard stream is closed before it is opened anew
   // A driver that took the number over may have closed it, and somebody may have opened it again by a way without a record.
@@ -332,12 +328,13 @@ void ReopenClosed() noexcept {
   const Quiet quiet;
   for (; closed_inherited_count != 0; --closed_inherited_count) {
     const ClosedInherited& one = closed_inherited[closed_inherited_count - 1];
-    const bool replaced = syscall(SYS_fcntl, one.descriptor, F_GETFD) >= 0;
-    if (!replaced) {
-      syscall(SYS_dup3, one.copy, one.descriptor, (one.flags & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0);
-      inherited.Add(one.descriptor);
-    }
-    syscall(SYS_close, one.copy);
+    // Asks for the number and takes it at once: another thread may open a file under it at any time.
+    const int command = (one.flags & FD_CLOEXEC) != 0 ? F_DUPFD_CLOEXEC : F_DUPFD;
+    const int reopened = one.copy < 0 ? -1 : static_cast<int>(syscall(SYS_fcntl, one.copy, command, one.descriptor));
+    const bool replaced = reopened > one.descriptor;
+    if (replaced) syscall(SYS_close, reopened);
+    if (reopened == one.descriptor) inherited.Add(one.descriptor);
+    if (one.copy >= 0) syscall(SYS_close, one.copy);
     // A standard stream is closed to be opened anew, for example as a log file.
     if (replaced && one.descriptor <= STDERR_FILENO) {
       Withdraw(one.record);
@@ -348,6 +345,7 @@ void ReopenClosed() noexcept {
 }
 
 void ClosingFrom(unsigned first, unsigned last) noexcept {
+  if (InOwnSpan()) LoseCopies(first, last);
   for (unsigned descriptor = first; descriptor <= last && descriptor < kMostDescriptors; ++descriptor) {
     const int group = static_cast<int>(descriptor / 64);
     const uint64_t open = known.Group(group) | (InOwnSpan() ? inherited.Group(group) : 0);

@@ -36,7 +36,11 @@ void ProcessFold::CheckUses(const faults::Record& record, const EffectRow& row) 
   const CallId call = CallOf(record);
   const bool release = driver::IsRelease(row.effect);
   for (std::size_t i = 0; i < Arguments(call); ++i) {
-    if (row.effect == Effect::Uses) account_.CheckRegistered(record.argument[i], ArgumentAt(record, row.bytes), record);
+    if (row.effect == Effect::Uses) {
+      const Family family = ArgumentFamily(call, i);  // None: an address of the host, too
+      const bool begins = family == Family::None || family == Family::Pointer || family == Family::HostPointer;
+      account_.CheckRegistered(record.argument[i], begins ? ArgumentAt(record, row.bytes) : 0, record);
+    }
     if (driver::ShapeOf(call).parameter[i].output) continue;
     const bool names = driver::FamilyOf(row.kind) != Family::PeerAccess;  // that call names a context, and does not release it
     if (release && names && static_cast<int>(i) == row.object) continue;  // a second release is another rule

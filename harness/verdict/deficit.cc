@@ -115,13 +115,22 @@ bool MissesWhatItEnded(const Violation& violation, const Record& reset) {
   return violation.rule == Rule::UseAfterRelease && violation.pid == reset.pid && violation.other.begin == reset.begin;
 }
 
-// A reset is the only way back from an error that ends a context, and nobody can release anything in such a context.
+// A reset is the only way back from an error that ends a context, and nobody can release anything in such a context. Not every record
+// says in which context it was, so this is said only where the process has one context, and of an error since its last reset.
 bool EndsLostContext(const Evidence& trial, const Record& reset) {
-  const std::span<const std::uint32_t> calls = trial.own_calls();
-  return std::any_of(calls.begin(), calls.end(), [&](std::uint32_t call) {
+  for (const Object& object : trial.ledger->objects) {
+    const bool another = object.kind == Kind::PrimaryContext && object.handle != reset.argument[0];
+    if (another || object.kind == Kind::Context || object.kind == Kind::GreenContext) return false;
+  }
+  std::uint64_t lost = 0;
+  std::uint64_t ended = 0;
+  for (const std::uint32_t call : trial.own_calls()) {
     const Record& record = trial.record(call);
-    return record.pid == reset.pid && record.begin < reset.begin && driver::IsSticky(static_cast<CUresult>(record.result));
-  });
+    if (record.pid != reset.pid || record.begin >= reset.begin) continue;
+    if (driver::IsSticky(static_cast<CUresult>(record.result))) lost = std::max(lost, record.begin);
+    if (ResetsPrimary(record) && record.result == CUDA_SUCCESS) ended = std::max(ended, record.begin);
+  }
+  return lost > ended;
 }
 
 bool IsRelease(const Site& site) {

@@ -121,6 +121,31 @@ TEST(HostCloses, ARangeWithoutAnEndIsNotTold) {
   EXPECT_EQ(fcntl(first, F_GETFD), -1);
 }
 
+// Who waits for the last end of a pipe hears of the close, although a copy of a file would be kept until the end of the cycle.
+TEST(HostCloses, APipesReaderHearsOfItAtOnce) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+  ssize_t got = -1;
+  Sweep(WithAnEvent("pipe", [&] {
+    char byte = 0;
+    close(ends[1]);
+    got = read(ends[0], &byte, 1);
+  }));
+  EXPECT_EQ(got, 0);
+  close(ends[0]);
+}
+
+// A loop over all numbers takes the copies along: what was closed stays closed, and no number of somebody else's is taken.
+TEST(HostCloses, ALoopThatTakesTheCopiesToo) {
+  const int theirs = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const Audit audit = Sweep(WithAnEvent("loop", [&] {
+    close(theirs);
+    for (int i = 200; i < 232; ++i) close(i);
+  }));
+  EXPECT_EQ(audit.verdicts.count("crash"), 0U);
+  EXPECT_EQ(fcntl(theirs, F_GETFD), -1);
+}
+
 // It may be a thread of the test, which owns what it closes: nothing is said, and nothing opened again.
 TEST(HostCloses, WhatAnotherThreadClosesIsItsOwn) {
   const int theirs = dup(OfTheTest());

@@ -56,6 +56,33 @@ CUAUDIT_CASE(Deficit, TheCallersContextIsReset) {
   ExpectReset(ResetsUnderItsCaller<CallId::MemAlloc_v2, CallId::MemsetD8_v2>, "the caller writes");
 }
 
+// The error that ended a context is over after the first reset, and says nothing of another device: a helper that resets then takes what
+// others use.
+CUAUDIT_CASE(Deficit, AResetLongAfterTheContextWasLost) {
+  for (const bool other : {false, true}) {
+    const auto program = [other](Run run) {
+      const bool fails = run != Run::FaultFree;
+      Trace t;
+      t.Retain().Stack(101);
+      if (other) t.Retain(0x9, 1).Stack(102);
+      Step work = t.Call(CallId::CtxSynchronize).Stack(104);
+      if (fails) work.Refused(CUDA_ERROR_ILLEGAL_ADDRESS);
+      if (fails && !other) t.Call(CallId::DevicePrimaryCtxReset_v2).In(0, 0).Stack(105);
+      t.Alloc(0x1000).Stack(103);
+      if (fails) t.Call(CallId::DevicePrimaryCtxReset_v2).In(0, 0).Stack(InHelper(1, 3));
+      t.Free(0x1000).Stack(106);
+      if (fails) t.Last().Fails(CUDA_ERROR_INVALID_VALUE);
+      t.ReleasePrimary().Stack(107);
+      if (other) t.ReleasePrimary(1).Stack(108);
+      return t;
+    };
+    const CaseRow row(other ? "another device" : "another reset");
+    const Judgement judgement = JudgeProgram(program, false);
+    ASSERT_EQ(judgement.findings.size(), 1U);
+    EXPECT_EQ(judgement.findings[0].rule, Rule::Deficit);
+  }
+}
+
 // Three blocks come from one place. Who still uses one of them is not blamed, and the other two are lost.
 CUAUDIT_CASE(Orphaned, WhatNobodyMissesAfterAReset) {
   Causes(2);

@@ -349,6 +349,17 @@ CUAUDIT_CASE(UseAfterRelease, AnUpdatedChildGraphForgetsTheOldOne) {
   EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release device_memory"));
 }
 
+// A handle is no address, whatever lies above it.
+CUAUDIT_CASE(DestroyedUnderUser, AStreamsHandleBelowRegisteredMemoryThatIsGone) {
+  Trace t;
+  t.Host(HostCall::Allocate, 0x10000, 0x4000);
+  t.Call(CallId::MemHostRegister_v2).In(0, 0x10000).In(1, 0x4000);
+  t.Host(HostCall::Deallocate, 0x10000);
+  t.Call(CallId::MemcpyDtoDAsync_v2).In(0, 0x700000).In(1, 0x800000).In(2, 0x4000).In(3, 0xf000);
+  t.Call(CallId::MemHostUnregister).In(0, 0x10000);
+  ExpectSilent(t);
+}
+
 // One thread's free has not returned yet when another is given the same address.
 CUAUDIT_CASE(DoubleRelease, AHostBlockIsRecycledAcrossThreads) {
   Trace t;
