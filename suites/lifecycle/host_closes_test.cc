@@ -126,7 +126,7 @@ TEST(HostCloses, APipesReaderHearsOfItAtOnce) {
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
   ssize_t got = -1;
-  Sweep(WithAnEvent("pipe", [&] {
+  (void)Sweep(WithAnEvent("pipe", [&] {
     char byte = 0;
     close(ends[1]);
     got = read(ends[0], &byte, 1);
