@@ -105,7 +105,7 @@ void StreamRecord::Advance() noexcept {
       stamps_[kept++] = stamps_[i];
     }
   }
-  stamps_.CutAt(&stamps_[kept]);
+  stamps_.CutAt(stamps_.begin() + kept);
 }
 
 // The lock is held.

@@ -156,7 +156,7 @@ TEST(Recording, ManyThreadsShareASmallRing) {
   const Recording seen = ReadBytes(file.Read());
   EXPECT_EQ(seen.torn + seen.damaged + seen.dropped, 0U);
   EXPECT_LE(seen.records.size(), 64U);
-  EXPECT_GE(seen.records.size(), 50U);
+  EXPECT_GE(seen.records.size(), 32U);  // how far one of the two rings is ahead of the other is chance
   for (std::size_t i = 1; i < seen.records.size(); ++i) EXPECT_LT(seen.records[i - 1].begin, seen.records[i].begin);
 }
 
