@@ -15,8 +15,8 @@ std::uint32_t KeyOf(std::size_t bytes) noexcept { return static_cast<std::uint32
 // The path without locks is one straight way, with all that is rarer in functions that it ends with: so it keeps nothing across a call, and
 // saves no registers. Each store counts as well, since the next locked instruction waits for it.
 
-// Serves from the thread's cache with what it kept last. Returns false when the cache is for another allocator or arena, keeps something
-// else there, or a capture check is due.
+// Serves from the thread's cache with what it kept last. Returns false when the cache belongs to another allocator or arena, when what it
+// kept last does not fit, or when it is time to ask again whether the stream is captured.
 [[gnu::always_inline]] inline bool Core::TakeKept(std::size_t bytes, StreamRecord* stream, CUdeviceptr* out) noexcept {
   if (known_cache.serial != environment.fast_serial() || bytes - 1 >= kMostFast || stream == nullptr) [[unlikely]]
     return false;

@@ -132,7 +132,7 @@ void UseRecorder::TraceUse(CUdeviceptr address, const StreamRecord* stream, std:
   return CUDA_SUCCESS;
 }
 
-// Of a stream that is, or was, in a capture.
+// RecordUse for a stream that is being captured, or was captured before.
 [[gnu::noinline]] CUresult UseRecorder::RecordLooked(Block* block, CUdeviceptr address, StreamRecord* stream, CUstream live,
                                                      ThreadCache* cache) noexcept {
   CaptureView view;

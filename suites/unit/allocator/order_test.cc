@@ -220,7 +220,7 @@ TEST_F(Order, ARecordingHoldsNoLock) {
   }
 }
 
-// Each node comes after the one of the number before it.
+// Every node depends on the node whose number is one lower.
 #if CUDA_VERSION >= 13000
 constexpr CallId kDependencies = CallId::GraphNodeGetDependencies_v2;
 CUresult ChainOf(void*, CUgraphNode node, CUgraphNode* before, CUgraphEdgeData*, std::size_t* count) {
