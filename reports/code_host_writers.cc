@@ -150,7 +150,7 @@ constexpr std::size_t kDescriptionBytes = 1000;  // bytes
 // A lost object is a major issue; a call that is wrong or a program that dies is a critical one.
 std::string_view SeverityOf(const Finding& root, const Defect& defect) {
   if (IsSuppressed(defect)) return "info";
-  return WasLost(root.rule) ? "major" : "critical";
+  return words::IsLoss(root.rule) ? "major" : "critical";
 }
 
 Json Issue(const SourceRoot& root, const Listed& listed) {

@@ -80,7 +80,7 @@ std::string AmountOf(const Run& run, const Defect& defect) {
     const Finding& finding = run.findings[member.findings.front()];
     if (finding.kind.empty()) continue;
     const auto same = [&](const Amount& one) {
-      return one.kind == finding.kind && (one.rule == finding.rule || (WasLost(one.rule) && WasLost(finding.rule)));
+      return one.kind == finding.kind && (one.rule == finding.rule || (words::IsLoss(one.rule) && words::IsLoss(finding.rule)));
     };
     const auto known = std::find_if(amounts.begin(), amounts.end(), same);
     Amount& amount = known == amounts.end() ? amounts.emplace_back(Amount{finding.kind, finding.rule, 0, 0}) : *known;
@@ -91,7 +91,7 @@ std::string AmountOf(const Run& run, const Defect& defect) {
   std::vector<Amount> said;
   for (const Amount& amount : amounts) {
     const auto same = std::find_if(said.begin(), said.end(), [&](const Amount& one) {
-      return one.kind == amount.kind && !WasLost(one.rule) && !WasLost(amount.rule);
+      return one.kind == amount.kind && !words::IsLoss(one.rule) && !words::IsLoss(amount.rule);
     });
     if (same == said.end()) {
       said.push_back(amount);
@@ -124,8 +124,8 @@ std::string Owed(Rule rule, const Defect& defect) {
 
 // True for a rule about something that was left as it was not found. A function that pops too much made a wrong call instead.
 bool OwesSomething(const Finding& root) {
-  return WasLost(root.rule) || root.rule == Rule::CaptureLeftActive || root.rule == Rule::ContextNotRestored ||
-         (root.rule == Rule::ContextStack && !root.acquired.call.empty());
+  if (words::SortOf(root.rule) == words::RuleSort::Entry) return !root.acquired.call.empty();
+  return words::IsLoss(root.rule) || words::SortOf(root.rule) == words::RuleSort::Changed;
 }
 
 }  // namespace
@@ -134,7 +134,7 @@ std::string BlameOf(const Run& run, const Defect& defect) {
   if (!defect.blame) return {};
   const Finding& root = RootOf(run, defect);
   if (!OwesSomething(root)) return {};
-  if (!WasLost(root.rule) && defect.blame->because == BlamedBecause::MadeTheCall) return {};
+  if (!words::IsLoss(root.rule) && defect.blame->because == BlamedBecause::MadeTheCall) return {};
   const std::string function = FunctionOf(defect.blame->function);
   const std::string release = Owed(root.rule, defect);
   if (root.rule == Rule::Leak && !root.where.empty()) {
@@ -229,7 +229,7 @@ namespace {
 // What the failing calls have to do with it: ", lost when X failed, and then Y".
 std::string Failed(const Finding& finding) {
   std::string text;
-  if (finding.fault) text += (WasLost(finding.rule) ? ", lost when " : ", after ") + finding.fault->text + " failed";
+  if (finding.fault) text += (words::IsLoss(finding.rule) ? ", lost when " : ", after ") + finding.fault->text + " failed";
   for (const Fault& fault : finding.then) text += ", and then " + fault.text;
   return text;
 }
@@ -243,10 +243,10 @@ std::string Amount(const Run& run, const Defect& defect) {
 std::vector<const std::vector<Frame>*> StacksOf(const Run& run, const Defect& defect) {
   const Finding& root = RootOf(run, defect);
   std::vector<const std::vector<Frame>*> stacks;
-  if (WasLost(root.rule)) stacks.push_back(&root.acquired.stack);
+  if (words::IsLoss(root.rule)) stacks.push_back(&root.acquired.stack);
   stacks.push_back(&root.where_stack);
   if (root.fault) stacks.push_back(&root.fault->stack);
-  if (!WasLost(root.rule)) stacks.push_back(&root.acquired.stack);
+  if (!words::IsLoss(root.rule)) stacks.push_back(&root.acquired.stack);
   stacks.push_back(&root.other.stack);
   return stacks;
 }
@@ -255,7 +255,7 @@ std::vector<const std::vector<Frame>*> StacksOf(const Run& run, const Defect& de
 enum class OtherWhen : std::uint8_t { Never, First, BeforeSeen, AfterSeen };
 
 OtherWhen WhenOther(Rule rule) {
-  if (rule == Rule::CaptureLeftActive || rule == Rule::ContextNotRestored) return OtherWhen::AfterSeen;
+  if (words::SortOf(rule) == words::RuleSort::Changed) return OtherWhen::AfterSeen;
   const bool released = rule == Rule::DoubleRelease || rule == Rule::UseAfterRelease || rule == Rule::Deficit;
   return released ? OtherWhen::BeforeSeen : OtherWhen::First;
 }
@@ -335,7 +335,7 @@ std::vector<Step> StepsOf(const Run& run, const Defect& defect) {
   for (const Fault& fault : root.then) steps.push_back({"then " + fault.text + " fails", fault.stack});
   AddWayBack(run, defect, &steps);
   const Step seen{"seen at " + root.where, root.where_stack};
-  if (!WasLost(root.rule)) {
+  if (!words::IsLoss(root.rule)) {
     if (other == OtherWhen::BeforeSeen) add_other();
     if (!root.where.empty()) steps.push_back(seen);
     if (other == OtherWhen::AfterSeen) add_other();
@@ -383,7 +383,5 @@ std::string Qualified(const Frame& frame) {
   const std::string module = frame.module.empty() ? "?" : frame.module;
   return frame.function.empty() ? fmt::format("{}+{:#x}", module, frame.offset) : module + "!" + frame.function;
 }
-
-bool WasLost(Rule rule) { return rule == Rule::Leak || rule == Rule::Orphaned || rule == Rule::Growth || rule == Rule::LeftAtExit; }
 
 }  // namespace cuaudit::report

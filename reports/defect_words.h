@@ -31,9 +31,6 @@ std::string_view Name(BlamedBecause because);  // "held_it"
 // What the other call of a finding did: "collides with", "first released by", "then used by".
 std::string_view OtherIs(Rule rule);
 
-// True for rules about objects that the program lost because a call failed. For other rules the failing call merely came before.
-bool WasLost(Rule rule);
-
 // True when an entry of the suppressions file accepts it and has not expired.
 bool IsSuppressed(const Defect& defect);
 

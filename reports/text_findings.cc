@@ -95,7 +95,7 @@ std::string Place(std::string_view call, const std::vector<Frame>& stack) {
 
 std::string Failing(const Finding& finding, const Page& page) {
   std::string line =
-      fmt::format("{} {} failed", WasLost(finding.rule) ? "lost when" : "after", page.Paint(kBold, ForTerminal(finding.fault->text)));
+      fmt::format("{} {} failed", words::IsLoss(finding.rule) ? "lost when" : "after", page.Paint(kBold, ForTerminal(finding.fault->text)));
   for (const Fault& fault : finding.then) line += fmt::format(", and then {}", page.Paint(kBold, ForTerminal(fault.text)));
   return line;
 }
@@ -306,7 +306,7 @@ void AppendMembers(const Run& run, const Defect& defect, Page* page) {
   for (std::size_t i = 1; i < end; ++i) {
     const Member& member = defect.members[i];
     const Finding& finding = run.findings[member.findings.front()];
-    std::string line = WasLost(finding.rule) ? "with it" : "with it " + std::string(words::Name(finding.rule));
+    std::string line = words::IsLoss(finding.rule) ? "with it" : "with it " + std::string(words::Name(finding.rule));
     if (!finding.kind.empty()) line += fmt::format(" {} {}", member.count, ForTerminal(finding.kind));
     if (member.bytes != 0) line += fmt::format(", {} bytes", member.bytes);
     const bool seen = finding.acquired.call.empty() && !finding.where.empty();

@@ -132,7 +132,7 @@ std::uint32_t Likeness::Function(std::string_view name) {
 Numbered Likeness::Number(const KnownDefect& defect) {
   Numbered one;
   one.defect = &defect;
-  one.loss = defect.rule == Rule::Orphaned ? Rule::Leak : defect.rule;
+  one.loss = words::WithoutItsContext(defect.rule);
   one.call = NumberIn(WithoutVersion(defect.call), &words_);
   one.blame = Function(defect.blame);
   for (const std::string& function : defect.stack) one.stack.push_back(Function(function));

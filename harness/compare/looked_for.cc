@@ -240,7 +240,8 @@ Details LookedFor::WhyPlaceNotTried(const FailingWay& way) const {
   return {};
 }
 
-// A trial that the program ended right after the fault shows no loss, and where nobody looked at the heap it may have unwound nothing.
+// A trial that the program ended right after the fault shows no loss and nothing that was not put back, and where nobody looked at the
+// heap it may have unwound nothing.
 Details LookedFor::WhyGivenUp(const FailingWay& way) const {
   Details why = {{Detail::ExitsAtOnce, {Describe(way)}}};
   if (!run_->sequence || run_->sequence->more_trials != 0) return why;
@@ -272,8 +273,8 @@ Details LookedFor::WhyNotTried(const KnownDefect& defect) const {
   for (const FailingWay& way : defect.failing) {
     if (way.unwinding) continue;
     if (Details why = WhyPlaceNotTried(way); !why.empty()) return why;
-    const bool lost = defect.rule == report::Rule::Leak || defect.rule == report::Rule::Orphaned;
-    if (!lost || !run_->message.abandoned) continue;
+    const bool unseen = words::IsLoss(defect.rule) || words::IsUnsettled(defect.rule);
+    if (!unseen || !run_->message.abandoned) continue;
     if (Details why = WhyGivenUp(way); !why.empty()) return why;
   }
   return defect.shown_by.faults > 1 ? WhyPairsNotTried(defect) : Details();
@@ -355,7 +356,7 @@ Details LookedFor::WhyNotAcquired(const KnownDefect& defect) const {
       if (std::none_of(run_->live.begin(), run_->live.end(), acquired)) return {{Detail::NoKindAcquired, {kind}}};
     }
   }
-  if ((defect.rule != Rule::Leak && defect.rule != Rule::Orphaned) || !IsDriverCall(defect.call)) return {};
+  if (!words::IsLoss(defect.rule) || !IsDriverCall(defect.call)) return {};
   const std::string_view call = WithoutVersion(defect.call);
   if (MakesCall(run_, call).value_or(true) || !MakesCall(before_, call).value_or(true)) return {};
   return {{Detail::CallNotMade, {defect.call}}};

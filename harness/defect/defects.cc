@@ -16,8 +16,7 @@ namespace {
 
 using driver::Kind;
 using report::Rule;
-
-bool IsLoss(Rule rule) { return rule == Rule::Leak || rule == Rule::Orphaned || rule == Rule::LeftAtExit; }
+using words::IsLoss;
 
 // Of objects that are lost together the owner comes first: a context, then what the driver made, then what the host made.
 int OwnerRank(Kind kind) {
@@ -58,7 +57,7 @@ constexpr std::size_t kDigits = 16;
 
 std::size_t DefectFinder::Take(const Shown& shown, Rule rule) {
   const std::uint64_t blamed = shown.blame ? FunctionKey(shown.blame->function) : 0;
-  const auto what = static_cast<std::uint64_t>(IsLoss(rule) ? Rule::Leak : rule);
+  const auto what = static_cast<std::uint64_t>(words::WithoutItsContext(rule));
   // A failure that one function remembers is one cause, wherever in it a call failed and wherever a later cycle notices.
   const bool remembered = rule == Rule::NotRecovered && blamed != 0;
   const auto kind = static_cast<std::uint64_t>(remembered ? Kind::None : shown.kind);
@@ -120,7 +119,8 @@ void DefectFinder::AddOthers(const report::Run& run) {
     if (known[i]) continue;
     const report::Finding& finding = run.findings[i];
     const bool remembered = finding.rule == Rule::NotRecovered && finding.fault.has_value();
-    const bool left = finding.rule == Rule::LeftAtExit;  // whoever ended its context need not be the one that should have released it
+    // Whoever ended the context of what is left need not be the one that should have released it.
+    const bool left = words::SortOf(finding.rule) == words::RuleSort::Kept;
     const Stack& elsewhere = remembered ? finding.fault->stack : finding.acquired.stack;
     const Stack& where = left || finding.where_stack.empty() ? elsewhere : finding.where_stack;
     const bool lost = finding.fault.has_value() && IsLoss(finding.rule);
@@ -238,7 +238,8 @@ report::Defect DefectFinder::ToDefect(const std::vector<std::size_t>& things, co
     const auto rank = [&](const Thing& thing) {
       // A release that the driver declined is a consequence: something that lies in the object was in its way.
       const bool was_declined = thing.rule == Rule::Leak && !run.findings[thing.findings.front()].where.empty();
-      return std::tuple(IsLoss(thing.rule) ? 0 : thing.rule == Rule::NotRecovered ? 2 : 1, was_declined, OwnerRank(thing.kind));
+      const bool lost = words::SortOf(thing.rule) == words::RuleSort::Lost;  // of growth and a freed mutex the mutex tells more
+      return std::tuple(lost ? 0 : thing.rule == Rule::NotRecovered ? 2 : 1, was_declined, OwnerRank(thing.kind));
     };
     return rank(things_[a]) < rank(things_[b]);
   });
@@ -352,8 +353,7 @@ std::uint64_t WayKey(const report::Acquired& place, const std::optional<report::
 }
 
 std::string DefectFingerprint(const report::Finding& root, const std::optional<report::Blame>& blame) {
-  const bool lost = root.rule == report::Rule::Orphaned;  // the same loss as a leak
-  std::uint64_t hash = Hash(words::Name(lost ? report::Rule::Leak : root.rule), kSeed);
+  std::uint64_t hash = Hash(words::Name(words::WithoutItsContext(root.rule)), kSeed);
   hash = Hash(root.acquired.call, Hash(root.kind, hash));
   const std::vector<report::Frame>& stack = root.acquired.stack.empty() ? root.where_stack : root.acquired.stack;
   const auto program = std::find_if(stack.begin(), stack.end(), IsProgram);

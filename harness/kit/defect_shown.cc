@@ -122,28 +122,6 @@ Result<DefectShown> DefectJudge::LookWithoutFaults(const CallList& list) {
 
 namespace {
 
-// Rules about what a program says, how it ends, or how it goes on. Calls alone do not show them.
-bool IsOfProgram(Rule rule) {
-  switch (rule) {
-    case Rule::Crash:
-    case Rule::Abort:
-    case Rule::Hang:
-    case Rule::NotRecovered:
-    case Rule::Swallowed:
-    case Rule::Spurious:
-    case Rule::WrongCode:
-    case Rule::OutputWritten:
-    case Rule::BenignFailed:
-    case Rule::BenignNeverFired:
-    case Rule::MutexFreed:
-    case Rule::MutexLocked:
-    case Rule::HandedOutTwice:
-      return true;
-    default:
-      return false;
-  }
-}
-
 std::vector<std::string> FaultsOfFinding(const report::Finding& finding) {
   std::vector<std::string> faults;
   if (finding.fault) faults.push_back(finding.fault->text);
@@ -248,7 +226,7 @@ Result<WantedDefect> FindDefect(const report::Audit& audit, const std::string& f
           const Wrong wrong = WrongOf(run, finding);
           std::string name = std::string(words::Name(finding.rule)) + " " + std::to_string(finding.count);
           if (!finding.kind.empty()) name += " " + finding.kind;
-          if (IsOfProgram(finding.rule)) {
+          if (words::SortOf(finding.rule) == words::RuleSort::Program) {
             wanted.left_out.push_back(Words({Detail::OfProgram, {name}}));
           } else if (IsHost(wrong.kind) || wrong.kind == driver::Kind::Block) {
             wanted.left_out.push_back(Words({Detail::OfHost, {name}}));

@@ -10,6 +10,8 @@ namespace cuaudit::harness {
 
 using words::Detail;
 using words::Details;
+using words::IsLoss;
+using words::IsUnsettled;
 using words::kRuleCount;
 using words::kRules;
 using words::Level;
@@ -17,6 +19,9 @@ using words::Name;
 using words::Row;
 using words::Rule;
 using words::RuleRow;
+using words::RuleSort;
+using words::SortOf;
+using words::WithoutItsContext;
 
 constexpr Rule RuleOf(driver::MisuseRule rule) {
   switch (rule) {

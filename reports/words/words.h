@@ -7,6 +7,7 @@
 // reports and `cuaudit list` and `explain` ask for the words; work directories hold the ids, and Named() finds the enumerator of an id.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -46,6 +47,17 @@ enum class Detail : std::uint8_t {
 };
 
 enum class Level : std::uint8_t { Finding, Note, Told };
+
+// What is wrong under a rule. Every place that asks which rules are losses asks this column.
+enum class RuleSort : std::uint8_t {
+  None,     // nothing: a rule of another level than Finding
+  Lost,     // a trial did not give back an object: it is held, or its context took it along
+  Kept,     // a run without a fault did not
+  Entry,    // a context stack has other entries: one too many is held like an object, one too few was taken by a wrong call
+  Changed,  // a thread or a stream was left otherwise than it was found
+  Call,     // a driver call is wrong
+  Program,  // what the program says, how it ends or goes on, its own memory and locks: driver calls alone do not show it
+};
 
 enum class Missed : std::uint8_t {
 #define CUAUDIT_MISSED(name, ...) name,
@@ -107,14 +119,19 @@ inline constexpr std::size_t kVerdictCount = std::size(kVerdicts);
 struct RuleRow {
   std::string_view name;
   Level level;
+  RuleSort sort;
   std::string_view title, explanation, advice;
 };
 inline constexpr RuleRow kRules[] = {
-#define CUAUDIT_RULE(name, id, level, verdict, title, explanation, advice) {id, Level::level, title, explanation, advice},
+#define CUAUDIT_RULE(name, id, level, verdict, sort, title, explanation, advice) \
+  {id, Level::level, RuleSort::sort, title, explanation, advice},
 #include "reports/words/rules.def"
 #undef CUAUDIT_RULE
 };
 inline constexpr std::size_t kRuleCount = std::size(kRules);
+static_assert(std::all_of(std::begin(kRules), std::end(kRules),
+                          [](const RuleRow& row) { return (row.sort == RuleSort::None) == (row.level != Level::Finding); }),
+              "a rule that makes an outcome says what is wrong under it");
 
 inline constexpr std::string_view kDetails[] = {
 #define CUAUDIT_DETAIL(name, text) text,
@@ -224,6 +241,14 @@ inline constexpr std::optional<Verdict> kVerdictOfRule[] = {
 
 // What an entry of a report with that rule amounts to; its trial may amount to something worse.
 constexpr std::optional<Verdict> VerdictOf(Rule rule) { return kVerdictOfRule[static_cast<std::size_t>(rule)]; }
+
+constexpr RuleSort SortOf(Rule rule) { return Row(rule).sort; }
+// True for a rule about an object that was acquired and not given back.
+constexpr bool IsLoss(Rule rule) { return SortOf(rule) == RuleSort::Lost || SortOf(rule) == RuleSort::Kept; }
+// True when a process that dies or gives up has no chance to put it right.
+constexpr bool IsUnsettled(Rule rule) { return SortOf(rule) == RuleSort::Entry || SortOf(rule) == RuleSort::Changed; }
+// One rule for an object that a trial lost, whether its context took it along or not.
+constexpr Rule WithoutItsContext(Rule rule) { return SortOf(rule) == RuleSort::Lost ? Rule::Leak : rule; }
 
 // "fork, spawn or cycle": the names of the rows that have one.
 template <typename Rows>

@@ -237,13 +237,12 @@ std::vector<std::string> Wrong(const harness::Ledger& ledger) {
 
 namespace {
 
+using harness::IsLoss;
 using harness::Rule;
 
 std::uint64_t PlaceOf(const harness::Site& site) {
   return std::uint64_t{site.stack} << 24 ^ std::uint64_t{site.call} << 4 ^ static_cast<std::uint64_t>(site.record_kind);
 }
-
-bool IsLoss(Rule rule) { return rule == Rule::Leak || rule == Rule::Orphaned; }
 
 }  // namespace
 

@@ -126,7 +126,7 @@ std::uint64_t AbortPlace(const report::Acquired& where, const std::optional<repo
 
 // The place that tells one thing that is wrong from another, whichever fault showed it.
 std::uint64_t PlaceOf(const TrialFindingText& text) {
-  if (text.rule == Rule::Leak || text.rule == Rule::Orphaned) return HashText(text.meter, WayKey(text.acquired, text.blame));
+  if (IsLoss(text.rule)) return HashText(text.meter, WayKey(text.acquired, text.blame));
   // The function that gives back too much is one cause, whoever calls it.
   if (text.rule == Rule::Deficit || text.rule == Rule::NullReleased) return WayKey(text.where, text.blame);
   if (text.rule == Rule::Abort) return AbortPlace(*text.where, text.blame);

@@ -23,8 +23,7 @@ std::uint64_t HashWhat(const TrialFindingText& finding) {
 std::uint64_t HashPlace(const report::Acquired& place, std::uint64_t hash) { return HashStack(place.stack, HashText(place.call, hash)); }
 
 std::uint64_t CoreOf(const TrialFindingText& finding) {
-  const bool left = finding.rule == Rule::Leak || finding.rule == Rule::Orphaned;
-  return left ? HashNumber(finding.acquired_key, HashText(KindName(finding))) : GroupKey(finding, std::nullopt, 0);
+  return IsLoss(finding.rule) ? HashNumber(finding.acquired_key, HashText(KindName(finding))) : GroupKey(finding, std::nullopt, 0);
 }
 
 }  // namespace

@@ -17,8 +17,6 @@ using faults::Record;
 constexpr std::size_t kMostSteps = 100;
 constexpr std::size_t kMostHeld = 200;
 
-bool IsLost(Rule rule) { return rule == Rule::Leak || rule == Rule::Orphaned || rule == Rule::ContextStack; }
-
 void TellSteps(const Observation& trial, const Record& hit, SiteTexts* sites, AfterFault* after) {
   const Evidence evidence = trial.evidence();
   const auto tell = [&](const Record& record, std::int32_t result) {
@@ -42,7 +40,8 @@ void TellSteps(const Observation& trial, const Record& hit, SiteTexts* sites, Af
 void TellHeld(std::span<const FaultFreeCalls::Release> held, std::span<const TrialFindingText> findings, AfterFault* after) {
   std::map<std::pair<driver::Kind, std::uint64_t>, std::uint64_t> lost;
   for (const TrialFindingText& finding : findings) {
-    if (IsLost(finding.rule) && finding.kind != driver::Kind::None) lost[{finding.kind, finding.acquired_key}] += finding.count;
+    const bool stays = IsLoss(finding.rule) || SortOf(finding.rule) == RuleSort::Entry;
+    if (stays && finding.kind != driver::Kind::None) lost[{finding.kind, finding.acquired_key}] += finding.count;
   }
   for (const FaultFreeCalls::Release& release : held) {
     const auto left = lost.find({release.kind, release.acquired_key});

@@ -71,7 +71,8 @@ class Blamer {
   }
 
   void Blame(const TrialFinding& finding, TrialFindingText* text) {
-    if (finding.rule == Rule::Leak || finding.rule == Rule::Orphaned || finding.rule == Rule::ContextStack) {
+    const bool entry = SortOf(finding.rule) == RuleSort::Entry && finding.acquired.record_kind != faults::RecordKind::Empty;
+    if (IsLoss(finding.rule) || entry) {
       const auto found = rehearsal_.releases().find({finding.kind, finding.acquired_key});
       if (found != rehearsal_.releases().end()) {
         const faults::JournalView& journal = *rehearsal_.run().journal;
@@ -80,7 +81,7 @@ class Blamer {
       const std::size_t running =
           OnFailingThread(finding.acquired.begin) ? StillRunningSince(finding.acquired.begin) : failed_stack_.size();
       text->blame = BlameForLoss({text->acquired->stack, failed_stack_, text->released->stack, running, afterwards_, RehearsedCalls()});
-    } else if (finding.rule == Rule::CaptureLeftActive || finding.rule == Rule::ContextNotRestored) {
+    } else if (SortOf(finding.rule) == RuleSort::Changed) {
       // Whoever was running when it was changed and when the call failed owes the change back.
       const bool held = finding.where.begin < failed_.begin && OnFailingThread(finding.where.begin);
       text->blame = held ? BlameForLoss({text->where->stack, failed_stack_, {}, StillRunningSince(finding.where.begin), afterwards_, {}})

@@ -116,6 +116,12 @@ TEST(Fixed, AProgramThatGivesUpShowsNoLoss) {
     long_one.sequence->more_trials = 9;
     EXPECT_EQ(Fate(base, AuditOf({long_one})), gave_up) << "one of those that are not listed may have";
   }
+  for (const report::Rule rule : {report::Rule::ContextStack, report::Rule::ContextNotRestored, report::Rule::CaptureLeftActive}) {
+    report::Run changed = Sweep({Leak()});
+    changed.findings[0].rule = rule;
+    FindDefects(&changed);
+    EXPECT_EQ(Fate(BaseOf(AuditOf({changed})), AuditOf({abandons})), gave_up) << "nor what was left changed";
+  }
   report::Run swallowed = Sweep({Leak()});
   swallowed.findings[0].rule = report::Rule::Swallowed;
   FindDefects(&swallowed);

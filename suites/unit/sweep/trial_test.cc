@@ -116,6 +116,42 @@ TEST_F(TrialTest, CrashHasNoKindAndNoObject) {
   EXPECT_EQ(trial.findings[0].acquired->call, "");
 }
 
+// Another thread leaves its stack shallower than it found it: nothing is held, so whoever made the call is to blame.
+TEST_F(TrialTest, WhoPopsTooOftenMadeTheCall) {
+  constexpr std::uint64_t kCallers = 0xc;
+  const auto call = [](JournalBuilder* journal, CallId id, std::uint32_t tid, std::uint64_t context, std::uint64_t current,
+                       std::uint32_t stack) -> faults::Record& {
+    journal->StackIn(stack, "/nowhere/program");
+    faults::Record& record = journal->Call(id);
+    record.tid = tid;
+    record.argument[0] = context;
+    record.context = current;
+    record.stack = stack;
+    return record;
+  };
+  for (JournalBuilder* const journal : {&rehearsal_, &trial_}) {
+    const bool wrong = journal == &trial_;
+    call(journal, CallId::CtxPushCurrent_v2, 7, 0xa, 0, 1);
+    call(journal, CallId::CtxPopCurrent_v2, 7, 0xa, 0xa, 2);
+    if (wrong) call(journal, CallId::CtxPopCurrent_v2, 7, 0xd, 0xd, 3);
+    call(journal, CallId::CtxSetCurrent, 1, kCallers, 0, 4);
+    faults::Record& push = call(journal, CallId::CtxPushCurrent_v2, 1, 0xa, kCallers, 5);
+    if (wrong) {
+      push.fault = 1;
+      push.flags = faults::kInjected;
+      push.result = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    const std::uint64_t popped = wrong ? kCallers : 0xa;
+    call(journal, CallId::CtxPopCurrent_v2, 1, popped, popped, 6);
+  }
+  const TrialResult trial = Trial(0);
+  const auto found = std::find_if(trial.findings.begin(), trial.findings.end(),
+                                  [](const TrialFindingText& one) { return one.rule == Rule::ContextStack; });
+  ASSERT_NE(found, trial.findings.end());
+  ASSERT_TRUE(found->blame.has_value());
+  EXPECT_EQ(found->blame->because, report::BlamedBecause::MadeTheCall);
+}
+
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 

@@ -2,6 +2,8 @@
 // The rows of words: every id leads back to its own enumerator, and every row says something.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
 #include <string>
 
 #include "faults/driver/misuse.h"
@@ -46,6 +48,30 @@ TEST(Tables, WhatTheOtherCallOfEachRuleIs) {
     EXPECT_EQ(harness::OtherReleased(rule), twice || rule == Rule::DestroyedUnderUser || rule == Rule::UsedAfterFree)
         << harness::Name(rule);
   }
+}
+
+// A new rule is in one of these lists, or it says by a driver call or a note that it is in none.
+TEST(Tables, WhatIsWrongUnderEachRule) {
+  using harness::RuleSort;
+  const std::map<RuleSort, std::set<Rule>> expected = {
+      {RuleSort::Lost, {Rule::Leak, Rule::Orphaned}},
+      {RuleSort::Kept, {Rule::Growth, Rule::LeftAtExit}},
+      {RuleSort::Entry, {Rule::ContextStack}},
+      {RuleSort::Changed, {Rule::ContextNotRestored, Rule::CaptureLeftActive}},
+      {RuleSort::Program,
+       {Rule::MutexFreed, Rule::MutexLocked, Rule::Crash, Rule::Abort, Rule::Hang, Rule::NotRecovered, Rule::Swallowed, Rule::Spurious,
+        Rule::WrongCode, Rule::OutputWritten, Rule::BenignFailed, Rule::BenignNeverFired, Rule::HandedOutTwice}},
+  };
+  std::map<RuleSort, std::set<Rule>> sorts;
+  for (std::size_t i = 0; i < harness::kRuleCount; ++i) {
+    const auto rule = static_cast<Rule>(i);
+    const RuleSort sort = harness::SortOf(rule);
+    if (sort != RuleSort::None && sort != RuleSort::Call) sorts[sort].insert(rule);
+    EXPECT_EQ(harness::IsLoss(rule), sort == RuleSort::Lost || sort == RuleSort::Kept) << harness::Name(rule);
+    EXPECT_EQ(harness::IsUnsettled(rule), sort == RuleSort::Entry || sort == RuleSort::Changed) << harness::Name(rule);
+    EXPECT_EQ(harness::WithoutItsContext(rule), rule == Rule::Orphaned ? Rule::Leak : rule) << harness::Name(rule);
+  }
+  EXPECT_EQ(sorts, expected);
 }
 
 TEST(Tables, EveryRowSaysWhatToDo) {
