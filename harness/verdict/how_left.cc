@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "faults/driver/effects.h"
 #include "faults/driver/result.h"
 
 namespace cuaudit::harness {
@@ -29,6 +30,31 @@ Details HowItAnswered(const Evidence& trial, const Site& release) {
   return {{Detail::Answered,
            {std::string(driver::Name(driver::BaseOf(static_cast<driver::CallId>(call->call)))),
             std::string(driver::ShortResultName(static_cast<CUresult>(call->result)))}}};
+}
+
+namespace {
+
+bool HoldsUserObjects(driver::Kind kind) {
+  return kind == driver::Kind::Graph || kind == driver::Kind::ExecutableGraph || kind == driver::Kind::UserObject;
+}
+
+}  // namespace
+
+bool MakesUnownedHolder(const faults::Record& call) {
+  constexpr unsigned kAfter = faults::kInjected | faults::kForwarded;
+  if (!IsProgramCall(call) || (call.flags & kAfter) != kAfter) return false;
+  const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(call.call)));
+  return HoldsUserObjects(row.kind) && (driver::IsAcquire(row.effect) || row.effect == driver::Effect::EndsCapture);
+}
+
+Site KeptFromDestruction(const Evidence& trial) {
+  for (const Object& object : trial.ledger->objects) {
+    if (HoldsUserObjects(object.kind) && object.state == State::ReleaseRefused) return object.released;
+  }
+  for (const std::uint32_t index : trial.own_calls()) {
+    if (MakesUnownedHolder(trial.record(index))) return SiteOf(trial.record(index));
+  }
+  return {};
 }
 
 }  // namespace cuaudit::harness

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// how_left.h: what is known of an object that is left: how it stayed, and how its release answered.
+// how_left.h: what is known of an object that is left: how it stayed, how its release answered, and what kept its destructor from running.
 #pragma once
 
 #include "harness/verdict/evidence/evidence.h"
@@ -14,5 +14,13 @@ namespace cuaudit::harness {
 
 // For a leak whose release the driver declined: "cuMemAddressFree answered INVALID_VALUE". Empty when its record is gone.
 [[nodiscard]] Details HowItAnswered(const Evidence& trial, const Site& release);
+
+// True for a call under `after` that made a graph, executable graph or user object. The program was told that the call failed, so nobody
+// owes its release, and the user objects that it holds are never destroyed.
+[[nodiscard]] bool MakesUnownedHolder(const faults::Record& call);
+
+// The call that keeps a graph or user object alive: its release, which was refused, or one that MakesUnownedHolder. The destructors of user
+// objects that it holds then never run. Empty when there is none.
+[[nodiscard]] Site KeptFromDestruction(const Evidence& trial);
 
 }  // namespace cuaudit::harness

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <span>
+#include <utility>
 
 #include "faults/driver/effects.h"
 #include "harness/ledger/rules.h"
@@ -76,11 +77,6 @@ void Append(std::vector<TrialFinding>* to, std::vector<TrialFinding> from) {
 std::vector<TrialFinding> WithRule(std::vector<TrialFinding> findings, Rule rule) {
   for (TrialFinding& finding : findings) finding.rule = rule;
   return findings;
-}
-
-// What a process that died or gave up did not get to put back.
-bool IsUnsettled(const TrialFinding& finding) {
-  return finding.rule == Rule::ContextStack || finding.rule == Rule::ContextNotRestored || finding.rule == Rule::CaptureLeftActive;
 }
 
 bool IsRefusedWait(const Record& call) {
@@ -167,7 +163,7 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
     judgement.verdict = death;
     judgement.recovery = faulted ? Recovery::Died : Recovery::NoFault;
     judgement.findings.push_back(DeathFinding(death, trial));
-    violations.erase(std::remove_if(violations.begin(), violations.end(), IsUnsettled), violations.end());
+    std::erase_if(violations, [](const TrialFinding& finding) { return IsUnsettled(finding.rule); });
     Append(&judgement.findings, std::move(violations));
     Append(&judgement.notes, std::move(shown));
     return judgement;
@@ -185,7 +181,8 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
   const Rule giving_up = abandoned && fault->phase == faults::Phase::Init ? Rule::AbandonedInInit : Rule::AbandonedAtExit;
   bool anything_abandoned = false;
   if (abandoned) {
-    const auto stacks = std::stable_partition(violations.begin(), violations.end(), [](const TrialFinding& f) { return !IsUnsettled(f); });
+    const auto stacks =
+        std::stable_partition(violations.begin(), violations.end(), [](const TrialFinding& f) { return !IsUnsettled(f.rule); });
     Append(&left.leaks, {stacks, violations.end()});
     violations.erase(stacks, violations.end());
     anything_abandoned = !left.leaks.empty();
@@ -195,27 +192,20 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
   judgement.said = reporting.said;
   judgement.recovery = recovery.recovery;
   judgement.skipped = std::move(reporting.skipped);
-  if (!violations.empty()) {
-    judgement.verdict = Verdict::Misuse;
-  } else if (!left.leaks.empty()) {
-    judgement.verdict = Verdict::Leak;
-  } else if (!recovery.findings.empty()) {
-    judgement.verdict = Verdict::NotRecovered;
-  } else if (!reporting.findings.empty()) {
-    judgement.verdict = Verdict::Misreported;
-  } else if (!left.refused.empty()) {
-    judgement.verdict = Verdict::ReleaseRefused;
-  } else if (!left.retried.empty()) {
-    judgement.verdict = Verdict::RetainedForRetry;
-  } else if (anything_abandoned) {
-    judgement.verdict = Verdict::AbandonedAtExit;
-  } else {
-    judgement.verdict = VerdictOf(reporting.said);
-  }
   judgement.unjudged = !left.unjudged.empty();
-  if (judgement.unjudged && violations.empty() && left.leaks.empty() && recovery.findings.empty() && reporting.findings.empty()) {
-    judgement.verdict = Verdict::NotExercised;
-  }
+  // The first that the trial shows is its verdict. A death comes before all of them.
+  const std::pair<bool, Verdict> gravest_first[] = {
+      {!violations.empty(), Verdict::Misuse},
+      {!left.leaks.empty(), Verdict::Leak},
+      {!recovery.findings.empty(), Verdict::NotRecovered},
+      {!reporting.findings.empty(), Verdict::Misreported},
+      {!left.unjudged.empty(), Verdict::NotExercised},
+      {!left.refused.empty(), Verdict::ReleaseRefused},
+      {!left.retried.empty(), Verdict::RetainedForRetry},
+      {anything_abandoned, Verdict::AbandonedAtExit},
+      {true, VerdictOf(reporting.said)},
+  };
+  judgement.verdict = std::find_if(std::begin(gravest_first), std::end(gravest_first), [](const auto& one) { return one.first; })->second;
   Append(&judgement.findings, std::move(violations));
   Append(&judgement.findings, std::move(left.leaks));
   Append(&judgement.findings, std::move(recovery.findings));

@@ -53,22 +53,6 @@ bool Take(std::uint64_t* left) {
   --*left;
   return true;
 }
-// The rehearsal loses the object, too, with or without its context.
-bool TakeEither(Allowance* allowance) { return Take(&allowance->live) || Take(&allowance->orphaned); }
-
-bool HoldsUserObjects(Kind kind) { return kind == Kind::Graph || kind == Kind::ExecutableGraph || kind == Kind::UserObject; }
-
-// The call that keeps a graph or user object alive: its release, which was refused, or under `after` the call that made it, of which the
-// program was told that it had failed. The destructors of user objects that it holds then never run. Empty when there is none.
-Site KeptFromDestruction(const Evidence& trial) {
-  for (const Object& object : trial.ledger->objects) {
-    if (HoldsUserObjects(object.kind) && object.state == State::ReleaseRefused) return object.released;
-  }
-  for (const std::uint32_t index : trial.own_calls()) {
-    if (MakesUnownedHolder(trial.record(index))) return SiteOf(trial.record(index));
-  }
-  return {};
-}
 
 // One of the contexts that a process keeps, how many descriptors without a call stack the driver may hold open for those that the rehearsal
 // did not keep, and what it holds for them.
@@ -113,179 +97,196 @@ TrialFinding FindingOf(Rule rule, const Object& object, std::uint64_t key) {
   return finding;
 }
 
-}  // namespace
-
-bool MakesUnownedHolder(const faults::Record& call) {
-  constexpr unsigned kAfter = faults::kInjected | faults::kForwarded;
-  if (!IsProgramCall(call) || (call.flags & kAfter) != kAfter) return false;
-  const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(call.call)));
-  return HoldsUserObjects(row.kind) && (driver::IsAcquire(row.effect) || row.effect == driver::Effect::EndsCapture);
-}
-
-Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOptions& options) {
-  Remainder allowances(rehearsal == nullptr ? nullptr : &rehearsal->left());
-  std::set<std::uint32_t> vanished;
-  Site kept;
-  std::map<std::uint32_t, Holder> contexts;
-  if (rehearsal != nullptr) {
-    contexts = MoreContexts(*rehearsal, trial);
-    vanished = trial.facts().Vanished();
-    kept = KeptFromDestruction(trial);
+// What is left at the end of one trial. What the rehearsal leaves at the same place is allowed; anything more is a leak, unless something
+// explains it.
+class LeftObjects {
+ public:
+  LeftObjects(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOptions& options)
+      : rehearsal_(rehearsal),
+        trial_(trial),
+        options_(options),
+        keys_(*trial.journal),
+        allowances_(rehearsal == nullptr ? nullptr : &rehearsal->left()),
+        kept_alive_by_(rehearsal == nullptr ? Site{} : KeptFromDestruction(trial)),
+        undestroyed_(kept_alive_by_.record_kind == RecordKind::Empty ? nullptr : &rehearsal->freed_by_destructors()),
+        undestroyed_contexts_(*trial.ledger) {
+    if (rehearsal == nullptr) return;
+    contexts_ = MoreContexts(*rehearsal, trial);
+    vanished_ = trial.facts().Vanished();
   }
-  const UndestroyedContexts undestroyed_contexts(*trial.ledger);
-  Remainder undestroyed(kept.record_kind == RecordKind::Empty ? nullptr : &rehearsal->freed_by_destructors());
-  SiteKeys keys(*trial.journal);
+
+  Leftovers Compare() {
+    for (const Object& object : trial_.ledger->objects) {
+      NoteRetry(object);
+      if (IsOwnLeak(object)) Look({&object, keys_.Of(object.acquired)});
+    }
+    // One run may lose the object with its context and the other without. Both leave it behind, so the two counts are one allowance.
+    for (const Left& left : unmatched_) {
+      if (!LeavesAsMany(left) && !IsRefused(left) && !IsOfDriver(left) && !IsKeptByLibrary(left)) AddLeak(left);
+    }
+    for (const Left& left : of_vanished_) {
+      if (!LeavesAsMany(left)) unjudged_.Add(FindingOf(Rule::Unjudged, *left.object, left.key));
+    }
+    Leftovers left = {leaks_.Take(), refused_.Take(), retried_.Take(), lifetime_.Take(), relied_.Take(), {}, unjudged_.Take()};
+    TellWhatContextsHold(&left);
+    left.shown = TakeShown(*trial_.journal, &left.leaks);
+    for (TrialFinding& kept_alive : TakeShown(*trial_.journal, &left.refused)) left.shown.push_back(std::move(kept_alive));
+    return left;
+  }
+
+ private:
   struct Left {
     const Object* object;
     std::uint64_t key;
   };
-  std::vector<Left> unmatched;
-  std::vector<Left> of_vanished;
-  const auto Refused = [&](const Object& object, std::uint64_t key, const Site& where) {
-    TrialFinding finding = FindingOf(Rule::ReleaseRefused, object, key);
-    finding.where = where;
-    finding.where_key = keys.Of(where);
-    return finding;
-  };
-  // An object that ended with its context names the call that ended the context, which tells it apart from live objects.
-  const auto Kept = [&](const Object& object, std::uint64_t key) {
-    TrialFinding finding = FindingOf(Rule::ProcessLifetime, object, key);
-    if (object.state == State::Orphaned) {
-      finding.where = object.released;
-      finding.where_key = keys.Of(object.released);
-    }
-    return finding;
-  };
-  const auto Relied = [&](const Object& object) {
-    return object.state == State::Orphaned && (object.ended_with_peer || (object.own_context && !options.own_orphans_count));
-  };
-  const bool recorded = (trial.journal->header().flags.load() & faults::kRecording) != 0;
-  Groups leaks;
-  Groups relied;
-  Groups refused;
-  Groups retried;
-  Groups lifetime;
-  for (const Object& object : trial.ledger->objects) {
-    if (object.retried.record_kind != RecordKind::Empty && object.state == State::Released) {
-      TrialFinding finding = Refused(object, keys.Of(object.acquired), object.retried);
-      finding.rule = Rule::RetainedForRetry;
-      retried.Add(finding);
-    }
-    if (!IsOwnLeak(object)) continue;
-    const std::uint64_t key = keys.Of(object.acquired);
+
+  void NoteRetry(const Object& object) {
+    if (object.retried.record_kind == RecordKind::Empty || object.state != State::Released) return;
+    TrialFinding finding = Refused({&object, keys_.Of(object.acquired)}, object.retried);
+    finding.rule = Rule::RetainedForRetry;
+    retried_.Add(finding);
+  }
+
+  // Tells what the object itself shows. The rest waits, because all objects of a place share its allowance.
+  void Look(const Left& left) {
+    const Object& object = *left.object;
     if (object.state == State::ReleaseRefused) {
-      refused.Add(Refused(object, key, object.released));
-      continue;
-    }
-    if (vanished.count(object.pid) != 0) {
-      if (!IsHost(object)) of_vanished.push_back({&object, key});
-      continue;
-    }
-    if (rehearsal == nullptr && object.library_kept) {
-      lifetime.Add(FindingOf(Rule::KeptByLibrary, object, key));
-      continue;
-    }
-    if (rehearsal == nullptr && options.nothing_may_stay && !IsHost(object) && !(recorded && WasCutOff(object, trial.facts()))) {
-      TrialFinding finding = Kept(object, key);
-      if (Relied(object)) {
-        finding.rule = Rule::ReliedOnContext;
-        relied.Add(finding);
-        continue;
-      }
-      finding.rule = Rule::LeftAtExit;
-      finding.detail = HowItStayed(object, trial.facts());
-      leaks.Add(finding);
-      continue;
-    }
-    Allowance& allowance = allowances[{object.kind, key}];
-    if (rehearsal == nullptr || Take(object.state == State::Orphaned ? &allowance.orphaned : &allowance.live)) {
-      lifetime.Add(Kept(object, key));
+      refused_.Add(Refused(left, object.released));
+    } else if (vanished_.count(object.pid) != 0) {
+      if (!IsHost(object)) of_vanished_.push_back(left);
+    } else if (rehearsal_ == nullptr) {
+      TellAlone(left);
+    } else if (Allowance& allowance = AllowanceOf(left); Take(object.state == State::Orphaned ? &allowance.orphaned : &allowance.live)) {
+      lifetime_.Add(AsItEnded(left));
     } else {
-      unmatched.push_back({&object, key});
+      unmatched_.push_back(left);
     }
   }
-  // One run may lose the object with its context and the other without. Both leave it behind, so the two counts are one allowance.
-  for (const Left& left : unmatched) {
-    Allowance& allowance = allowances[{left.object->kind, left.key}];
-    if (TakeEither(&allowance)) {
-      lifetime.Add(Kept(*left.object, left.key));
-      continue;
+
+  // Without a rehearsal.
+  void TellAlone(const Left& left) {
+    const Object& object = *left.object;
+    const bool recorded = (trial_.journal->header().flags.load() & faults::kRecording) != 0;
+    TrialFinding finding = AsItEnded(left);
+    if (object.library_kept) {
+      lifetime_.Add(FindingOf(Rule::KeptByLibrary, object, left.key));
+    } else if (!options_.nothing_may_stay || IsHost(object) || (recorded && WasCutOff(object, trial_.facts()))) {
+      lifetime_.Add(finding);
+    } else if (Relied(object)) {
+      finding.rule = Rule::ReliedOnContext;
+      relied_.Add(finding);
+    } else {
+      finding.rule = Rule::LeftAtExit;
+      finding.detail = HowItStayed(object, trial_.facts());
+      leaks_.Add(finding);
     }
-    const bool by_destructor = IsHost(*left.object) && Take(&undestroyed[{left.object->kind, left.key}]);
-    const Site* const by_context = options.own_orphans_count ? nullptr : undestroyed_contexts.EndOf(*left.object);
-    if (by_destructor || by_context != nullptr) {
-      refused.Add(Refused(*left.object, left.key, by_destructor ? kept : *by_context));
-      continue;
-    }
-    const auto holder = contexts.find(left.object->pid);
-    if (left.object->event_or_pipe && holder != contexts.end() && Take(&holder->second.room)) {
-      ++holder->second.own[Kind::FileDescriptor];
-      continue;
-    }
+  }
+
+  // The rehearsal leaves it, too, with or without its context.
+  bool LeavesAsMany(const Left& left) {
+    Allowance& allowance = AllowanceOf(left);
+    if (!Take(&allowance.live) && !Take(&allowance.orphaned)) return false;
+    lifetime_.Add(AsItEnded(left));
+    return true;
+  }
+
+  // A destructor that never ran would have released it, or a context whose destruction was refused would have taken it along.
+  bool IsRefused(const Left& left) {
+    const bool by_destructor = IsHost(*left.object) && Take(&undestroyed_[{left.object->kind, left.key}]);
+    const Site* const by_context = options_.own_orphans_count ? nullptr : undestroyed_contexts_.EndOf(*left.object);
+    if (!by_destructor && by_context == nullptr) return false;
+    refused_.Add(Refused(left, by_destructor ? kept_alive_by_ : *by_context));
+    return true;
+  }
+
+  // The driver holds the descriptor open for a context that the process keeps.
+  bool IsOfDriver(const Left& left) {
+    const auto holder = contexts_.find(left.object->pid);
+    if (!left.object->event_or_pipe || holder == contexts_.end() || !Take(&holder->second.room)) return false;
+    ++holder->second.own[Kind::FileDescriptor];
+    return true;
+  }
+
+  bool IsKeptByLibrary(const Left& left) {
     const bool pooled =
-        left.object->kind == Kind::HostMapping && rehearsal->pools().contains(CallerKey(*trial.journal, left.object->acquired));
-    if (left.object->library_kept || pooled) {
-      lifetime.Add(FindingOf(Rule::KeptByLibrary, *left.object, left.key));
-      continue;
-    }
+        left.object->kind == Kind::HostMapping && rehearsal_->pools().contains(CallerKey(*trial_.journal, left.object->acquired));
+    if (!left.object->library_kept && !pooled) return false;
+    lifetime_.Add(FindingOf(Rule::KeptByLibrary, *left.object, left.key));
+    return true;
+  }
+
+  void AddLeak(const Left& left) {
     const bool orphaned = left.object->state == State::Orphaned;
     const bool relies = Relied(*left.object);
     TrialFinding finding = FindingOf(relies ? Rule::ReliedOnContext : orphaned ? Rule::Orphaned : Rule::Leak, *left.object, left.key);
     const bool was_declined = left.object->state == State::Live && left.object->released.record_kind == RecordKind::Call;
-    if (orphaned || was_declined) {
-      finding.where = left.object->released;
-      finding.where_key = keys.Of(left.object->released);
-    }
-    if (was_declined) finding.detail = HowItAnswered(trial, left.object->released);
-    (relies ? relied : leaks).Add(finding);
+    if (orphaned || was_declined) SetWhere(left.object->released, &finding);
+    if (was_declined) finding.detail = HowItAnswered(trial_, left.object->released);
+    (relies ? relied_ : leaks_).Add(finding);
   }
-  Groups unjudged;
-  for (const Left& left : of_vanished) {
-    Allowance& allowance = allowances[{left.object->kind, left.key}];
-    if (TakeEither(&allowance)) {
-      lifetime.Add(Kept(*left.object, left.key));
-    } else {
-      unjudged.Add(FindingOf(Rule::Unjudged, *left.object, left.key));
-    }
-  }
-  Leftovers left = {leaks.Take(), refused.Take(), retried.Take(), lifetime.Take(), relied.Take(), {}, unjudged.Take()};
-  for (const auto& [pid, holder] : contexts) {
-    const TrialFinding context = FindingOf(Rule::KeptByLibrary, *holder.context, keys.Of(holder.context->acquired));
-    const std::string own = InWords(holder.own);
-    const bool told = own.empty() || TellUnder(context, &left.leaks, own) || TellUnder(context, &left.refused, own) ||
-                      TellUnder(context, &left.process_lifetime, own);
-    for (const auto& [kind, count] : holder.own) {
-      if (told || count == 0) continue;
-      TrialFinding alone;
-      alone.rule = Rule::KeptByLibrary;
-      alone.kind = kind;
-      alone.count = count;
-      left.process_lifetime.push_back(std::move(alone));
-    }
-  }
-  left.shown = TakeShown(*trial.journal, &left.leaks);
-  for (TrialFinding& kept_alive : TakeShown(*trial.journal, &left.refused)) left.shown.push_back(std::move(kept_alive));
-  return left;
-}
 
-std::vector<TrialFinding> TakeShown(const faults::JournalView& journal, std::vector<TrialFinding>* findings) {
-  if (!OnlyShowsHost(journal)) return {};
-  const auto first = std::stable_partition(findings->begin(), findings->end(), [](const TrialFinding& finding) {
-    if (finding.rule == Rule::ClosedAfterImport) return true;  // the driver's descriptor, whoever opened it
-    return finding.where.record_kind != RecordKind::Host && finding.acquired.record_kind != RecordKind::Host;
-  });
-  std::vector<TrialFinding> shown(std::make_move_iterator(first), std::make_move_iterator(findings->end()));
-  findings->erase(first, findings->end());
-  for (TrialFinding& finding : shown) {
-    if (finding.rule == Rule::Leak) {
-      finding.rule = Rule::HostLeft;
-      if (finding.kind == Kind::Mutex) finding.detail = {{Detail::MutexMemory}};
-    } else if (Row(finding.rule).level == Level::Finding) {
-      finding.detail = {WouldBe(finding.rule)};
-      finding.rule = Rule::HostMisused;
+  // What the driver holds for a context stands beside that context where it is told, and by itself elsewhere.
+  void TellWhatContextsHold(Leftovers* left) {
+    for (const auto& [pid, holder] : contexts_) {
+      const TrialFinding context = FindingOf(Rule::KeptByLibrary, *holder.context, keys_.Of(holder.context->acquired));
+      const std::string own = InWords(holder.own);
+      const bool told = own.empty() || TellUnder(context, &left->leaks, own) || TellUnder(context, &left->refused, own) ||
+                        TellUnder(context, &left->process_lifetime, own);
+      for (const auto& [kind, count] : holder.own) {
+        if (told || count == 0) continue;
+        TrialFinding alone;
+        alone.rule = Rule::KeptByLibrary;
+        alone.kind = kind;
+        alone.count = count;
+        left->process_lifetime.push_back(std::move(alone));
+      }
     }
   }
-  return shown;
+
+  Allowance& AllowanceOf(const Left& left) { return allowances_[{left.object->kind, left.key}]; }
+  bool Relied(const Object& object) const {
+    return object.state == State::Orphaned && (object.ended_with_peer || (object.own_context && !options_.own_orphans_count));
+  }
+  void SetWhere(const Site& where, TrialFinding* finding) {
+    finding->where = where;
+    finding->where_key = keys_.Of(where);
+  }
+  TrialFinding Refused(const Left& left, const Site& where) {
+    TrialFinding finding = FindingOf(Rule::ReleaseRefused, *left.object, left.key);
+    SetWhere(where, &finding);
+    return finding;
+  }
+  // An object that ended with its context names the call that ended the context, which tells it apart from live objects.
+  TrialFinding AsItEnded(const Left& left) {
+    TrialFinding finding = FindingOf(Rule::ProcessLifetime, *left.object, left.key);
+    if (left.object->state == State::Orphaned) SetWhere(left.object->released, &finding);
+    return finding;
+  }
+
+  const Rehearsed* rehearsal_;
+  const Evidence& trial_;
+  const JudgeOptions& options_;
+  SiteKeys keys_;
+  Remainder<Allowances> allowances_;
+  std::map<std::uint32_t, Holder> contexts_;
+  std::set<std::uint32_t> vanished_;
+  Site kept_alive_by_;
+  Remainder<PlaceCounts> undestroyed_;
+  UndestroyedContexts undestroyed_contexts_;
+  std::vector<Left> unmatched_;    // more than the rehearsal leaves in that state
+  std::vector<Left> of_vanished_;  // of processes without an end
+  Groups leaks_;
+  Groups relied_;
+  Groups refused_;
+  Groups retried_;
+  Groups lifetime_;
+  Groups unjudged_;
+};
+
+}  // namespace
+
+Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOptions& options) {
+  return LeftObjects(rehearsal, trial, options).Compare();
 }
 
 namespace {

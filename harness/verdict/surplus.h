@@ -29,15 +29,7 @@ struct Leftovers {
 // one, objects of a child process that wrote no Exit event are unjudged, because it is unknown whether the child ended by itself.
 [[nodiscard]] Leftovers CompareObjects(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOptions& options = {});
 
-// True for a call under `after` that made a graph, executable graph or user object. The program was told that the call failed, so nobody
-// owes its release, and the user objects that it holds are never destroyed.
-[[nodiscard]] bool MakesUnownedHolder(const faults::Record& call);
-
 // Violations of the trial beyond those at the same place of the rehearsal. Without a rehearsal all violations are returned.
 [[nodiscard]] std::vector<TrialFinding> CompareViolations(const Rehearsed* rehearsal, const Evidence& trial);
-
-// Host probes that nobody asked for change no verdict. For such a run this moves host findings out of `findings` and returns them as notes:
-// host_left and host_misused.
-[[nodiscard]] std::vector<TrialFinding> TakeShown(const faults::JournalView& journal, std::vector<TrialFinding>* findings);
 
 }  // namespace cuaudit::harness

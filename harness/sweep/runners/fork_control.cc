@@ -19,6 +19,7 @@
 #include "harness/sweep/run/rehearsal.h"
 #include "harness/sweep/run/site_text.h"
 #include "harness/verdict/evidence/site_keys.h"
+#include "harness/verdict/host/driver_owned.h"
 #include "harness/verdict/rehearsed.h"
 #include "harness/verdict/surplus.h"
 

@@ -131,4 +131,24 @@ void MarkDriverOwned(const faults::JournalView& journal, Ledger* ledger) {
                    violations.end());
 }
 
+std::vector<TrialFinding> TakeShown(const faults::JournalView& journal, std::vector<TrialFinding>* findings) {
+  if (!OnlyShowsHost(journal)) return {};
+  const auto first = std::stable_partition(findings->begin(), findings->end(), [](const TrialFinding& finding) {
+    if (finding.rule == Rule::ClosedAfterImport) return true;  // the driver's descriptor, whoever opened it
+    return finding.where.record_kind != faults::RecordKind::Host && finding.acquired.record_kind != faults::RecordKind::Host;
+  });
+  std::vector<TrialFinding> shown(std::make_move_iterator(first), std::make_move_iterator(findings->end()));
+  findings->erase(first, findings->end());
+  for (TrialFinding& finding : shown) {
+    if (finding.rule == Rule::Leak) {
+      finding.rule = Rule::HostLeft;
+      if (finding.kind == driver::Kind::Mutex) finding.detail = {{Detail::MutexMemory}};
+    } else if (Row(finding.rule).level == Level::Finding) {
+      finding.detail = {WouldBe(finding.rule)};
+      finding.rule = Rule::HostMisused;
+    }
+  }
+  return shown;
+}
+
 }  // namespace cuaudit::harness

@@ -9,9 +9,11 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "faults/journal/journal_view.h"
 #include "harness/ledger/ledger.h"
+#include "harness/verdict/evidence/finding.h"
 
 namespace cuaudit::harness {
 
@@ -23,6 +25,10 @@ void MarkDriverOwned(const faults::JournalView& journal, Ledger* ledger);
 
 // True when the run watched the host although nobody asked for it (no --host). Host findings of such a run are shown and not judged.
 bool OnlyShowsHost(const faults::JournalView& journal);
+
+// Host probes that nobody asked for change no verdict. For such a run this moves host findings out of `findings` and returns them as notes:
+// host_left and host_misused.
+[[nodiscard]] std::vector<TrialFinding> TakeShown(const faults::JournalView& journal, std::vector<TrialFinding>* findings);
 
 // True when a frame of the driver is in the stack: the driver called back into the program, for example into a destructor.
 bool CalledByDriver(const faults::JournalView& journal, std::uint32_t stack);
