@@ -112,6 +112,27 @@ CUAUDIT_CASE(Orphaned, WhatNobodyMissesAfterAReset) {
   EXPECT_EQ(judgement.findings[1].bytes, 0x6000U);
 }
 
+// Nothing was lost, so the block could be freed although the reset was refused.
+CUAUDIT_CASE(Orphaned, WhatARefusedResetLeavesToTheLastRelease) {
+  const auto program = [](Run run) {
+    const bool fails = run != Run::FaultFree;
+    Trace t;
+    t.Retain().Stack(101);
+    t.Alloc(0x1000).Stack(102);
+    Step create = t.CreateStream(0x10).Stack(103);
+    if (fails) create.Refused();
+    if (fails) t.Call(CallId::DevicePrimaryCtxReset_v2).In(0, 0).Stack(104).Refused(CUDA_ERROR_NOT_INITIALIZED);
+    if (!fails) t.DestroyStream(0x10).Stack(105);
+    if (!fails) t.Free(0x1000).Stack(106);
+    t.ReleasePrimary().Stack(107);
+    return t;
+  };
+  const Judgement judgement = JudgeProgram(program, false);
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].rule, Rule::Orphaned);
+  EXPECT_EQ(judgement.findings[0].kind, driver::Kind::DeviceMemory);
+}
+
 template <typename Program>
 void ExpectTaken(const Program& program, driver::Kind kind) {
   const CaseRow row(kind);
