@@ -107,7 +107,6 @@ report::Coverage CoverageTable::Result(const std::map<std::size_t, TrialResult>&
   std::set<std::string> calls;
   TriedWays ways;
   for (const Row& row : rows_) {
-    tried.emplace(row.call, row.code);
     calls.insert(row.call);
     const auto fired = [&](std::size_t trial) {
       const auto result = results.find(trial);
@@ -115,6 +114,7 @@ report::Coverage CoverageTable::Result(const std::map<std::size_t, TrialResult>&
     };
     if (std::any_of(row.trials.begin(), row.trials.end(), fired)) {
       ++coverage.reached;
+      tried.emplace(row.call, row.code);
       ways.Add({row.call, row.code, row.how, row.unwinding, {}, 0}, row.unwinding ? std::vector<report::Frame>() : site(row.site).stack);
       continue;
     }
