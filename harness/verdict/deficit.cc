@@ -188,8 +188,8 @@ void DropTaken(const Evidence& trial, const std::vector<TrialFinding>& violation
 std::vector<TrialFinding> TakeLost(const Evidence& trial, std::vector<TrialFinding>* leaks) {
   const auto lost = std::stable_partition(leaks->begin(), leaks->end(), [&](const TrialFinding& one) {
     const Record* const end = one.rule == Rule::Orphaned ? trial.call_at(one.where.begin) : nullptr;
-    if (end == nullptr) return true;
-    if (ResetsPrimary(*end)) return !EndsLostContext(trial, *end);
+    if (end == nullptr || !EndsLostContext(trial, *end)) return true;
+    if (ResetsPrimary(*end)) return false;
     if (driver::EffectOf(BaseOf(*end)).effect != Effect::ReleasesPrimary) return true;
     // A reset that was refused leaves the end of the context as the only way.
     return std::none_of(trial.own_calls().begin(), trial.own_calls().end(), [&](std::uint32_t call) {
