@@ -108,22 +108,23 @@ inline constexpr char kExpectsCode[] = "=CODE, the error to inject";
 // Writes the text form and a terminating zero; returns the length of the text. A `capacity` of kMaxFaultText always suffices.
 std::size_t FormatFault(const Fault& fault, char* text, std::size_t capacity) noexcept;
 
-// The words of a fault in its text form, which is not checked. A word that is missing is empty.
+// The words of a fault in its text form, which is not checked, as reports have them. A word that is missing is empty.
 struct FaultWords {
-  std::string_view call;   // "cuMemFree"
+  std::string_view call;   // "cuMemFree", "malloc"
   std::string_view where;  // "@site=6b07d1ff12ac9e30#+1"
-  std::string_view code;   // "INVALID_CONTEXT"
-  std::string_view how;    // "refuse,burst=3"
+  std::string_view code;   // "INVALID_CONTEXT"; of a host fault HostFaultRow::code
+  std::string_view how;    // "refuse,burst=3"; of a host fault HostFaultRow::option
 };
 constexpr FaultWords WordsOf(std::string_view text) noexcept {
   const std::string_view call = text.substr(0, text.find_first_of("@#="));
   const std::size_t occurrence = text.find('#');  // behind the '=' of a site
   const std::size_t equals = text.find('=', occurrence == std::string_view::npos ? 0 : occurrence);
   if (equals == std::string_view::npos) return {call, text.substr(call.size()), {}, {}};
+  const std::string_view where = text.substr(call.size(), equals - call.size());
+  if (const HostFaultRow* const host = HostFaultOf(text)) return {call, where, host->code, host->option};
   const std::string_view answer = text.substr(equals + 1);
   const std::size_t comma = answer.find(',');
-  return {call, text.substr(call.size(), equals - call.size()), answer.substr(0, comma),
-          comma == std::string_view::npos ? std::string_view() : answer.substr(comma + 1)};
+  return {call, where, answer.substr(0, comma), comma == std::string_view::npos ? std::string_view() : answer.substr(comma + 1)};
 }
 
 std::string_view Name(Phase phase) noexcept;  // "any", "init", "work", "teardown", "unwind"

@@ -20,6 +20,7 @@
 #include "harness/cli/session.h"
 #include "harness/cycle/cycles.h"
 #include "harness/cycle/snapshot.h"
+#include "harness/options/report_files.h"
 #include "harness/process/shell.h"
 #include "harness/recording/recording.h"
 #include "harness/verdict/death.h"
@@ -155,15 +156,18 @@ Exit ExplainRecording(const Options& options, Observation seen, Progress* progre
   progress->Step("judging " + ShortName(options.operand), 1, kRecordingSteps);
   const report::Run run = ReportOfRecording(seen, options.operand, &sites);
   progress->Clear();
-  const bool as_text = std::any_of(options.outputs.begin(), options.outputs.end(),
-                                   [](const Output& output) { return output.format == Format::Text && output.file.empty(); });
-  if (as_text) {
-    const Exit printed = Print(RecordingPage(seen, &sites));
-    if (printed != Exit::Clean) return printed;
-  }
-  const Exit delivered = Deliver(run, options, {});
-  if (!as_text || delivered == Exit::Failure) return delivered;
-  const Exit printed = Print(NotFoundPage(sites));
+  const auto is_page = [](const Output& output) { return output.format == Format::Text && output.file.empty(); };
+  const auto page = std::find_if(options.outputs.begin(), options.outputs.end(), is_page);
+  // The page comes last: a reader of stdout that has read enough ends the process.
+  Options others = options;
+  std::erase_if(others.outputs, is_page);
+  const Exit delivered = Deliver(run, others, {});
+  if (page == options.outputs.end()) return delivered;
+  Exit printed = Print(RecordingPage(seen, &sites));
+  if (printed != Exit::Clean) return printed;
+  const Status written = WriteReport(run, *page);
+  if (!written.ok()) return Refuse(written);
+  printed = Print(NotFoundPage(sites));
   return printed == Exit::Clean ? delivered : printed;
 }
 

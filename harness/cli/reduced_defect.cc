@@ -83,11 +83,12 @@ Result<Options> OptionsOf(const WantedDefect& defect, const Options& given) {
   if (!line || line->size() < 2) {
     return Status(Exit::Usage, "the defect has no line that shows it again: expected one that begins with cuaudit replay, run or cycles");
   }
-  Result<Options> options = ParseOptions(std::span(*line).subspan(1));
-  if (!options.ok()) return Status(Exit::Usage, "the line that shows the defect again: " + options.status().message());
-  if ((options->command & kAudit) == 0) {
+  const auto is = [&line](Command command) { return (*line)[1] == CommandName(command); };
+  if (!is(kReplay) && !is(kRun) && !is(kCycles)) {
     return Status(Exit::Usage, "the line that shows the defect again: expected cuaudit replay, run or cycles");
   }
+  Result<Options> options = ParseOptions(std::span(*line).subspan(1));
+  if (!options.ok()) return Status(Exit::Usage, "the line that shows the defect again: " + options.status().message());
   if (!given.program.empty()) {
     // The line of another machine must not choose what is loaded into the user's own program.
     options->program = given.program;
@@ -183,6 +184,9 @@ Result<Reduced> ReduceTrialOf(const Trial& trial, Options recorded, WantedDefect
   return Reduced{std::move(defect), std::move(recorded), std::move(*reduction)};
 }
 
+// A report that an older cuaudit wrote does not name the lifecycle. The line that shows its defect again sets the faults as variables.
+bool IsOfLifecycle(const WantedDefect& defect) { return !defect.run.lifecycle.empty() || defect.root.reproduce.starts_with("CUAUDIT_"); }
+
 // The options that a defect of a lifecycle in C++ was seen under: those of the test are in its code.
 Options OptionsOfLifecycle(const Options& given) {
   Options options;
@@ -213,7 +217,7 @@ Result<Reduced> ReduceKept(const Options& options, const std::string& directory)
   if (!audit.ok()) return audit.status();
   Result<WantedDefect> defect = FindDefect(*audit, options.operands.front(), directory);
   if (!defect.ok()) return defect.status();
-  Result<Options> recorded = defect->run.lifecycle.empty() ? OptionsOf(*defect, options) : OptionsOfLifecycle(options);
+  Result<Options> recorded = IsOfLifecycle(*defect) ? OptionsOfLifecycle(options) : OptionsOf(*defect, options);
   if (!recorded.ok()) return recorded.status();
   const Result<Trial> trial = ReadTrial(directory, *defect);
   if (!trial.ok()) return trial.status();
@@ -287,7 +291,7 @@ Result<Reduced> ReduceFromResult(const Options& options) {
   const std::string source = options.operands.size() == 2 ? options.operands[1] : "the sweep";
   Result<WantedDefect> defect = FindDefect(*audit, options.operands.front(), source);
   if (!defect.ok()) return defect.status();
-  if (!defect->run.lifecycle.empty()) return ReduceLifecycle(options, std::move(*defect));
+  if (IsOfLifecycle(*defect)) return ReduceLifecycle(options, std::move(*defect));
   Result<Options> recorded = OptionsOf(*defect, options);
   if (!recorded.ok()) return recorded.status();
   if (options.operands.size() == 2) Say("runs " + CommandLine(*defect, *recorded));

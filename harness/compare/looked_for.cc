@@ -73,7 +73,6 @@ bool IsDriverCall(std::string_view call) { return call.size() > 2 && call.starts
 
 // True when the text of a fault as a report has it, "cuMemAlloc#2=OUT_OF_MEMORY,refuse", makes the call fail in this way.
 bool IsFault(std::string_view text, const FailingWay& way) {
-  if (const faults::HostFaultRow* const host = faults::HostFaultOf(text)) return host->name == way.call && host->option == way.how;
   const faults::FaultWords fault = faults::WordsOf(text);
   return fault.call == way.call && fault.code == way.code && fault.how == way.how;
 }

@@ -53,9 +53,11 @@ HostKept KeptBy(const HostRecords& records, const HostSpan& span) {
 bool HostLoss::MayBe(const HostKept& trial, const HostKept& good, bool blocks) {
   if (trial.net.lost) return false;
   if (blocks && (trial.net.kept > good.net.kept || trial.net.kept_bytes > good.net.kept_bytes)) return true;
-  if (trial.Violations() > good.Violations()) return true;
-  return std::any_of(std::begin(kCounted), std::end(kCounted),
-                     [&](Kind kind) { return trial.Net(Rule::Leak, kind) > Floor(good.Net(Rule::Leak, kind)); });
+  return std::any_of(trial.places.begin(), trial.places.end(), [&](const auto& place) {
+    const HostPlaceKey& key = place.first;
+    const bool counted = key.rule != Rule::Leak || std::find(std::begin(kCounted), std::end(kCounted), key.kind) != std::end(kCounted);
+    return counted && trial.Net(key) > Floor(good.Net(key));
+  });
 }
 
 bool HostLoss::IsAsked(Kind kind) const {
@@ -67,10 +69,10 @@ void HostLoss::Repeat(const HostKept& trial) {
   HostPlaces kept;
   for (const auto& [key, tally] : trial.places) {
     if (key.rule == Rule::Leak && !IsAsked(key.kind)) continue;
-    // When the run replaced an object of another place, or closed elsewhere what a good cycle closes, the kind as a whole has not grown,
+    // When the run replaced an object of another place, or closed elsewhere what a good cycle closes, the sort as a whole has not grown,
     // and nothing is reported.
     const bool counted = key.rule == Rule::Deficit || (key.rule == Rule::Leak && key.kind != Kind::HostHeap);
-    if (counted && trial.Net(key.rule, key.kind) <= Floor(good_.Net(key.rule, key.kind))) continue;
+    if (counted && trial.Net(key) <= Floor(good_.Net(key))) continue;
     const HostTally good = At(good_.places, key);
     HostTally more = tally;
     more.count -= Floor(good.count);
@@ -108,8 +110,7 @@ std::vector<TrialFinding> HostLoss::Findings(const faults::JournalView& host) co
   for (const auto& [key, tally] : *kept_) {
     TrialFinding& finding = findings.emplace_back(HostFinding(key, tally, host));
     if (key.rule == Rule::Deficit) {
-      const bool again = tally.other.record_kind != faults::RecordKind::Empty;
-      finding.detail = {{again ? Detail::ClosedAlready : Detail::OpenAtBeginOfAudit}};
+      finding.detail = {{key.again ? Detail::ClosedAlready : Detail::OpenAtBeginOfAudit}};
     }
     finding.detail.push_back({Detail::BeyondGoodCycle, {std::to_string(repeats_)}});
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "faults/driver/call_id.h"
@@ -64,7 +65,8 @@ std::vector<HostPlaces> ChangesBetween(const Ledger& ledger, std::span<const std
     HostPlaces* const where = in(violation.where);
     if (where == nullptr) continue;
     const Site acquired = violation.object >= 0 ? ledger.objects[static_cast<std::size_t>(violation.object)].acquired : Site{};
-    const HostPlaceKey key = {violation.rule, violation.kind, violation.where.call, violation.where.stack};
+    const bool again = violation.rule == Rule::Deficit && violation.other.record_kind != faults::RecordKind::Empty;
+    const HostPlaceKey key = {violation.rule, violation.kind, violation.where.call, violation.where.stack, again};
     Add({1, 0, acquired, violation.where, violation.other}, &(*where)[key]);
   }
   return places;
@@ -75,9 +77,10 @@ HostPlaces ChangesIn(const Ledger& ledger, std::uint64_t after, std::uint64_t un
   return ChangesBetween(ledger, tickets, FreedMutex::Gone).front();
 }
 
-std::int64_t HostKept::Net(Rule rule, Kind kind) const {
+std::int64_t HostKept::Net(const HostPlaceKey& sort) const {
   std::int64_t all = 0;
-  for (const auto& [key, tally] : places) all += key.rule == rule && key.kind == kind ? tally.count : 0;
+  for (const auto& [key, tally] : places)
+    all += std::tie(key.rule, key.kind, key.again) == std::tie(sort.rule, sort.kind, sort.again) ? tally.count : 0;
   return all;
 }
 

@@ -71,8 +71,9 @@ struct HostPlaceKey {
   driver::Kind kind{};
   std::uint16_t call = 0;
   std::uint32_t stack = 0;  // 0: no stack was taken
+  bool again = false;       // of a deficit: the descriptor was closed already; otherwise it was open when the audit began
   friend bool operator<(const HostPlaceKey& a, const HostPlaceKey& b) {
-    return std::tie(a.rule, a.kind, a.call, a.stack) < std::tie(b.rule, b.kind, b.call, b.stack);
+    return std::tie(a.rule, a.kind, a.call, a.stack, a.again) < std::tie(b.rule, b.kind, b.call, b.stack, b.again);
   }
 };
 struct HostTally {
@@ -196,7 +197,7 @@ HostGrowth GrowthOf(const std::vector<HostChange>& changes, std::uint32_t warm_u
 struct HostKept {
   HostNet net;
   HostPlaces places;
-  std::int64_t Net(Rule rule, driver::Kind kind) const;
+  std::int64_t Net(const HostPlaceKey& sort) const;  // of all calls and stacks
   std::int64_t Violations() const;
 };
 HostKept KeptBy(const HostRecords& records, const HostSpan& span);

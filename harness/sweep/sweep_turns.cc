@@ -244,16 +244,19 @@ void Append(const HostRow& row, const Rehearsal& rehearsal, const PlanOptions& o
   if (foreign != 0) plan->skipped[row.foreign] += foreign;
   for (const Turn& turn : own) {
     ++plan->possible;
-    if (options.limit != 0 && plan->faults.size() >= options.limit) {
-      ++plan->skipped[Reason::BeyondLimit];
-      continue;
-    }
     faults::Fault fault;
     fault.base = row.base;
     fault.occurrence = turn.occurrence;
     fault.how = faults::HostFaultOf(row.base)->how;
-    char text[faults::kMaxFaultText];
-    plan->faults.emplace_back(text, faults::FormatFault(fault, text, sizeof(text)));
+    PlannedWay& way = plan->ways.emplace_back();
+    way.way = {TextOf(fault), turn.site};
+    if (options.limit != 0 && plan->faults.size() >= options.limit) {
+      way.why_not = Reason::BeyondLimit;
+      ++plan->skipped[Reason::BeyondLimit];
+      continue;
+    }
+    way.trial = plan->faults.size();
+    plan->faults.push_back(way.way.fault);
     plan->sites.push_back(turn.site);
   }
 }

@@ -187,8 +187,16 @@ void DropTaken(const Evidence& trial, const std::vector<TrialFinding>& violation
 
 std::vector<TrialFinding> TakeLost(const Evidence& trial, std::vector<TrialFinding>* leaks) {
   const auto lost = std::stable_partition(leaks->begin(), leaks->end(), [&](const TrialFinding& one) {
-    const Record* const reset = one.rule == Rule::Orphaned ? trial.call_at(one.where.begin) : nullptr;
-    return reset == nullptr || !ResetsPrimary(*reset) || !EndsLostContext(trial, *reset);
+    const Record* const end = one.rule == Rule::Orphaned ? trial.call_at(one.where.begin) : nullptr;
+    if (end == nullptr || !EndsLostContext(trial, *end)) return true;
+    if (ResetsPrimary(*end)) return false;
+    if (driver::EffectOf(BaseOf(*end)).effect != Effect::ReleasesPrimary) return true;
+    // A reset that was refused leaves the end of the context as the only way.
+    return std::none_of(trial.own_calls().begin(), trial.own_calls().end(), [&](std::uint32_t call) {
+      const Record& reset = trial.record(call);
+      const bool refused = ResetsPrimary(reset) && reset.result != CUDA_SUCCESS && reset.argument[0] == end->argument[0];
+      return refused && reset.pid == end->pid && reset.begin < end->begin && EndsLostContext(trial, reset);
+    });
   });
   std::vector<TrialFinding> taken(std::make_move_iterator(lost), std::make_move_iterator(leaks->end()));
   leaks->erase(lost, leaks->end());

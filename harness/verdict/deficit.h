@@ -22,7 +22,7 @@ void AddDeficits(const Rehearsed& rehearsal, const Evidence& trial, std::vector<
 // Takes away what is told of objects that a reset has ended under their owner: the deficit among `violations` tells it.
 void DropTaken(const Evidence& trial, const std::vector<TrialFinding>& violations, std::vector<TrialFinding>* leaks);
 
-// Takes what a reset ended in a context that an error had ended before.
+// Takes what a reset ended in a context that an error had ended before, or the last release after such a reset was refused.
 [[nodiscard]] std::vector<TrialFinding> TakeLost(const Evidence& trial, std::vector<TrialFinding>* leaks);
 
 // False when none of the calls can be a deficit, so that no fault-free run need be asked.

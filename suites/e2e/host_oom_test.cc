@@ -11,7 +11,9 @@
 namespace cuaudit::e2e::host_oom_test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct Case {
   const char* mode;
@@ -94,6 +96,32 @@ TEST(HostThread, AProgramWithoutThreadsIsNotExercised) {
   const Audit audit = RunAudit({"sweep", "--how", "host_thread"}, {Program("host_oom"), "repaired"});
   EXPECT_EQ(audit.result(), "not_exercised");
   EXPECT_THAT(audit.report["totals"]["skipped"].dump(), HasSubstr("host_thread: no thread was started by the program's own modules"));
+}
+
+// What is refused has rows of coverage as calls of the driver have: by them a comparison knows what was tried again.
+TEST(HostFaults, ALossThatIsMendedIsFixed) {
+  const std::string directory = TemporaryDirectory();
+  for (const char* const program : {"host_oom", "host_thread"}) {
+    const std::string how = std::string("--how=") + program;
+    const auto sweep = [&](const char* release, const std::string& name, const std::string& option, const char* more = "--limit=0") {
+      const std::string folder = directory + "/" + release;
+      std::filesystem::create_directories(folder);
+      std::filesystem::copy_file(Program(program), folder + "/" + program, std::filesystem::copy_options::skip_existing);
+      const std::string result = directory + "/" + name + ".json";
+      (void)RunCommand({Tool(), "sweep", "--driver=sim", option, more, "--format=json=" + result, "--", folder + "/" + program});
+      return result;
+    };
+    const std::string base = sweep("wrong", "base", how);
+    const nlohmann::json coverage = nlohmann::json::parse(ReadFile(base))["coverage"];
+    EXPECT_EQ(coverage["reachable"], 3) << program;
+    EXPECT_EQ(coverage["tried"][0]["how"], program);
+    const auto fate = [&](const std::string& head) { return RunCommand({Tool(), "compare", base, head}).out; };
+    EXPECT_THAT(fate(sweep("repaired", "repaired", how)), HasSubstr(" 0 not run, ")) << program;
+    EXPECT_THAT(fate(directory + "/repaired.json"), Not(HasSubstr(" 0 fixed, "))) << program;
+    EXPECT_THAT(fate(sweep("wrong", "again", how)), AllOf(HasSubstr(" 0 not run, 0 fixed, "), Not(HasSubstr(" 0 unchanged"))));
+    EXPECT_THAT(fate(sweep("repaired", "calls", "--how=refuse", "--host")), HasSubstr(std::string(program) + " in "));
+    EXPECT_THAT(fate(sweep("repaired", "limited", how, "--limit=1")), AllOf(Not(HasSubstr(" 0 not run, ")), HasSubstr(" 0 fixed, ")));
+  }
 }
 
 TEST(HostOom, SaysThatASanitizersHeapCannotBeRefused) {

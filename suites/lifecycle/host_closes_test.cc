@@ -113,6 +113,28 @@ TEST(HostCloses, ElsewhereIsAsUsual) {
   EXPECT_THAT(Texts(audit), ElementsAre("leak mutex 1" + kFault)) << audit.Text();
 }
 
+// A close too many of one sort, where every cycle makes one of the other sort.
+TEST(HostCloses, OneSortExcusesNoOther) {
+  const auto closes = [](const char* name, const Do& usual, const Do& failing) {
+    return Lifecycle(name).WithCurrentContext().Init([usual, failing](DriverRef driver) {
+      CUevent event = nullptr;
+      const CUresult code = driver.EventCreate(&event, 0);
+      (code == CUDA_SUCCESS ? usual : failing)();
+      return code == CUDA_SUCCESS ? driver.EventDestroy(event) : code;
+    });
+  };
+  const Do of_the_test = [] { close(OfTheTest()); };
+  const Do again = [] { CloseTwice(dup(OfTheTest())); };
+  const Do again_elsewhere = [] { CloseTwice(dup(OfTheTest())); };
+  const Audit twice = Sweep(closes("twice", of_the_test, again));
+  ASSERT_THAT(Texts(twice), ElementsAre("deficit file_descriptor 1" + kFault)) << twice.Text();
+  EXPECT_THAT(twice.findings.at(0).detail, HasSubstr("it was closed already"));
+  const Audit theirs = Sweep(closes("theirs", again, of_the_test));
+  ASSERT_THAT(Texts(theirs), ElementsAre("deficit file_descriptor 1" + kFault)) << theirs.Text();
+  EXPECT_THAT(theirs.findings.at(0).detail, HasSubstr(kOfTheTest));
+  EXPECT_UNWINDS_CLEANLY(closes("again_elsewhere", again, again_elsewhere));
+}
+
 // As a program does that goes on without its parent's files. The copies are closed, too: nothing is said, and what it closed is gone.
 TEST(HostCloses, ARangeWithoutAnEndIsNotTold) {
   const int first = fcntl(OfTheTest(), F_DUPFD_CLOEXEC, 900);

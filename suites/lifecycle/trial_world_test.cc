@@ -130,7 +130,7 @@ TEST(ChangesIn, ADescriptorClosedTooOften) {
   EXPECT_THAT(Changes(t, until), ElementsAre("leak file_descriptor at 1: 1, 0", "deficit file_descriptor at 4: 1, 0"));
   const harness::HostPlaces places = harness::ChangesIn(t.Fold(), 0, until);
   const harness::HostTally& again =
-      places.at({harness::Rule::Deficit, driver::Kind::FileDescriptor, static_cast<std::uint16_t>(HostCall::DescriptorClose), 3});
+      places.at({harness::Rule::Deficit, driver::Kind::FileDescriptor, static_cast<std::uint16_t>(HostCall::DescriptorClose), 3, true});
   EXPECT_EQ(again.acquired.stack, 1U);
   EXPECT_EQ(again.other.stack, 2U);
 }

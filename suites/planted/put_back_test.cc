@@ -112,6 +112,37 @@ CUAUDIT_CASE(Orphaned, WhatNobodyMissesAfterAReset) {
   EXPECT_EQ(judgement.findings[1].bytes, 0x6000U);
 }
 
+// The block could be freed although a reset was refused: nothing is lost then, or not yet, or the context is another one by now.
+CUAUDIT_CASE(Orphaned, WhatARefusedResetLeavesToTheLastRelease) {
+  enum class Lost { Never, Afterwards, Before };
+  for (const Lost lost : {Lost::Never, Lost::Afterwards, Lost::Before}) {
+    const CaseRow row(lost == Lost::Never ? "never" : lost == Lost::Afterwards ? "afterwards" : "before");
+    const auto program = [lost](Run run) {
+      const bool fails = run != Run::FaultFree;
+      Trace t;
+      t.Retain().Stack(101);
+      t.CreateStream(0x10).Stack(102);
+      const auto work = [&t](bool is_lost) {
+        t.Call(CallId::StreamSynchronize).In(0, 0x10).Stack(103);
+        if (is_lost) t.Last().Fails(CUDA_ERROR_ILLEGAL_ADDRESS);
+      };
+      work(fails && lost == Lost::Before);
+      if (fails) t.Call(CallId::DevicePrimaryCtxReset_v2).In(0, 0).Stack(104).Refused(CUDA_ERROR_NOT_INITIALIZED);
+      if (fails && lost == Lost::Before) t.Call(CallId::DevicePrimaryCtxReset_v2).In(0, 0).Stack(105);
+      t.Alloc(0x1000).Stack(106);
+      if (lost == Lost::Afterwards) work(fails);
+      if (!fails) t.Free(0x1000).Stack(107);
+      if (!fails || lost != Lost::Before) t.DestroyStream(0x10).Stack(108);
+      t.ReleasePrimary().Stack(109);
+      return t;
+    };
+    const Judgement judgement = JudgeProgram(program, false);
+    ASSERT_EQ(judgement.findings.size(), 1U);
+    EXPECT_EQ(judgement.findings[0].rule, Rule::Orphaned);
+    EXPECT_EQ(judgement.findings[0].kind, driver::Kind::DeviceMemory);
+  }
+}
+
 template <typename Program>
 void ExpectTaken(const Program& program, driver::Kind kind) {
   const CaseRow row(kind);

@@ -95,10 +95,12 @@ CUAUDIT_CASE(Deficit, AContextThatIsNobodyElses) {
   ExpectSilent([&](Run run) { return resets(false, run); }, true, "reset with nothing in it");
 }
 
-// The program resets its device after an error that only a reset ends, and then drops its handles or clears them.
+// The program resets its device after an error that only a reset ends, and then drops its handles or clears them; also when the reset is
+// refused.
 CUAUDIT_CASE(Deficit, AContextThatWasLostBeforeItsReset) {
-  for (const bool drops : {true, false}) {
-    const auto program = [drops](Run run) {
+  enum class Then { Drops, Clears, IsRefused };
+  for (const Then then : {Then::Drops, Then::Clears, Then::IsRefused}) {
+    const auto program = [then](Run run) {
       const bool fails = run != Run::FaultFree;
       Trace t;
       t.Retain().Stack(101);
@@ -107,7 +109,8 @@ CUAUDIT_CASE(Deficit, AContextThatWasLostBeforeItsReset) {
       Step work = t.Call(CallId::StreamSynchronize).In(0, 0x10).Stack(104);
       if (fails) work.Refused(CUDA_ERROR_ILLEGAL_ADDRESS);
       if (fails) t.Call(CallId::DevicePrimaryCtxReset_v2).In(0, 0).Stack(105);
-      if (drops || !fails) {
+      if (fails && then == Then::IsRefused) t.Last().Refused(CUDA_ERROR_NOT_INITIALIZED);
+      if (then == Then::Drops || !fails) {
         t.DestroyStream(0x10).Stack(106);
         if (fails) t.Last().Fails(CUDA_ERROR_INVALID_HANDLE);
         t.Free(0x1000).Stack(107);
@@ -116,7 +119,7 @@ CUAUDIT_CASE(Deficit, AContextThatWasLostBeforeItsReset) {
       t.ReleasePrimary().Stack(108);
       return t;
     };
-    const CaseRow row(drops ? "drops" : "clears");
+    const CaseRow row(then == Then::Drops ? "drops" : then == Then::Clears ? "clears" : "is_refused");
     const Judgement judgement = JudgeProgram(program, false);
     EXPECT_THAT(judgement.findings, IsEmpty());
     EXPECT_EQ(judgement.verdict, harness::Verdict::ReleaseRefused);

@@ -322,11 +322,11 @@ std::optional<report::Fault> FaultText(const std::string& text, const report::Ac
   report::Fault fault;
   char buffer[faults::kMaxFaultText];
   const std::string canonical(buffer, faults::FormatFault(parsed, buffer, sizeof(buffer)));
-  const faults::HostFaultRow* const host = faults::HostFaultOf(parsed.base);
-  fault.call = std::string(host != nullptr ? host->name : driver::Name(parsed.base));
+  const faults::FaultWords words = faults::WordsOf(canonical);
+  fault.call = words.call;
   fault.occurrence = parsed.occurrence;
-  fault.how = host != nullptr ? std::string(host->option) : std::string(faults::WordsOf(canonical).how);
-  fault.code = std::string(host != nullptr ? host->code : driver::ShortResultName(parsed.code));
+  fault.how = words.how;
+  fault.code = words.code;
   fault.text = canonical;
   fault.stack = site.stack;
   return fault;

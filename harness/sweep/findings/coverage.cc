@@ -84,6 +84,8 @@ CoverageTable::Row& CoverageTable::RowOf(const WayToFail& way) {
   row.phase = way.phase;
   row.unwinding = way.unwinding;
   std::uint64_t key = HashText(row.how, HashText(row.code, HashText(row.call)));
+  // An allocation or thread of a lifecycle has no place before its trial, only a turn.
+  if (way.site == 0 && faults::HostFaultOf(std::string_view(way.fault)) != nullptr) key = HashText(fault.where, key);
   key = HashNumber(way.site, HashNumber(static_cast<std::uint64_t>(way.phase), HashNumber(way.unwinding ? 1 : 0, key)));
   const auto [found, fresh] = by_key_.emplace(key, rows_.size());
   if (fresh) rows_.push_back(std::move(row));
@@ -105,7 +107,6 @@ report::Coverage CoverageTable::Result(const std::map<std::size_t, TrialResult>&
   std::set<std::string> calls;
   TriedWays ways;
   for (const Row& row : rows_) {
-    tried.emplace(row.call, row.code);
     calls.insert(row.call);
     const auto fired = [&](std::size_t trial) {
       const auto result = results.find(trial);
@@ -113,6 +114,7 @@ report::Coverage CoverageTable::Result(const std::map<std::size_t, TrialResult>&
     };
     if (std::any_of(row.trials.begin(), row.trials.end(), fired)) {
       ++coverage.reached;
+      tried.emplace(row.call, row.code);
       ways.Add({row.call, row.code, row.how, row.unwinding, {}, 0}, row.unwinding ? std::vector<report::Frame>() : site(row.site).stack);
       continue;
     }
@@ -134,7 +136,9 @@ report::Coverage CoverageTable::Result(const std::map<std::size_t, TrialResult>&
   coverage.tried = ways.Sorted();
   coverage.codes_tried = tried.size();
   for (const std::string& call : calls) {
-    coverage.codes_documented += driver::LegalCodes(static_cast<driver::BaseId>(driver::FindBase(call))).size();
+    const std::size_t base = driver::FindBase(call);
+    // A request to the host has one way to fail.
+    coverage.codes_documented += base == driver::kBaseCount ? 1 : driver::LegalCodes(static_cast<driver::BaseId>(base)).size();
   }
   return coverage;
 }

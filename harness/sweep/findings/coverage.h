@@ -28,7 +28,8 @@ namespace cuaudit::harness {
 // no row of its own: it belongs to the row of the fault that stands for it. The number of pruned faults is reported beside the rows.
 //
 // Reachable are the calls of the fault-free run and of the unwindings of the trials, with the errors (--codes) and ways (--how) that were
-// asked for. The number of documented errors left out by this choice is reported beside the rows.
+// asked for, and the allocations and threads that --how asks to refuse. The number of documented errors left out by this choice is
+// reported beside the rows.
 //
 // A place of an earlier release has moved to other lines and has another stack. So places of two releases are compared by the call and by
 // the function of the program that makes it, and within a function by their number.

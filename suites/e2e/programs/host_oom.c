@@ -7,6 +7,7 @@
 //     crashes  writes through the null
 //   host_thread repaired|forgets (HOST_THREAD)      a joined thread, a detached one, and a joined one again
 //     forgets  the first thread is not joined when a later one cannot be had
+//   without a word: repaired; below a folder "wrong": block, forgets
 #include <cuda.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -55,7 +56,7 @@ int main(int argc, char **argv) {
   CUcontext context;
   int status;
   if (cuInit(0) != CUDA_SUCCESS || cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS) return 9;
-  status = run(argc > 1 && strcmp(argv[1], "forgets") == 0);
+  status = run(argc > 1 ? strcmp(argv[1], "forgets") == 0 : strstr(argv[0], "/wrong/") != NULL);
   cuDevicePrimaryCtxRelease(0);
   return status;
 }
@@ -96,7 +97,7 @@ int main(int argc, char **argv) {
   char *volatile scratch;
   char *volatile larger;
   int status = 0;
-  mode = argc > 1 ? argv[1] : "repaired";
+  mode = argc > 1 ? argv[1] : strstr(argv[0], "/wrong/") != NULL ? "block" : "repaired";
   if (cuInit(0) != CUDA_SUCCESS || cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS) return 9;
   if (cuCtxPushCurrent(context) != CUDA_SUCCESS) return 9;
   scratch = malloc(64);

@@ -172,6 +172,28 @@ TEST(Usage, AReaderThatHasReadEnoughOfAPageEndsTheCommandAsOthers) {
   }
 }
 
+TEST(Usage, AReaderThatHasReadEnoughLeavesTheFilesOfOtherFormats) {
+  const TemporaryDir dir;
+  faults::JournalOptions recording;
+  recording.record_capacity = 64;
+  recording.recording = true;
+  ASSERT_EQ(faults::CreateJournal(dir.File("journal").c_str(), recording), nullptr);
+  const std::string result = dir.File("result.json");
+  EXPECT_EQ(RunTool({"run", "--driver=sim", "--format=json", "--output", result, "--", CUAUDIT_SUBJECT}).status, 0);
+  const std::string file = dir.File("other.md");
+  const auto expect_file = [&](Words words, int status) {
+    words.insert(words.begin() + 1, {"--format=text", "--format=markdown=" + file});
+    EXPECT_EQ(RunToolUnread(words).status, status) << words[0];
+    EXPECT_TRUE(std::filesystem::remove(file)) << words[0];
+  };
+  expect_file({"explain", dir.File("journal")}, 128 + SIGPIPE);
+  expect_file({"run", "--driver=sim", "--", CUAUDIT_SUBJECT}, 125);
+  expect_file({"sweep", "--driver=sim", "--", CUAUDIT_SUBJECT}, 125);
+  expect_file({"replay", "--driver=sim", "--fault=cuMemAlloc#1", "--", CUAUDIT_SUBJECT}, 125);
+  expect_file({"report", result}, 125);
+  expect_file({"compare", result, result}, 125);
+}
+
 TEST(Usage, SecondSweepIntoADirectoryIsOneLine) {
   const TemporaryDir parent;
   const Result<WorkDir> held = WorkDir::Open(parent.File("work"));

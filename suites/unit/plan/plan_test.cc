@@ -76,7 +76,7 @@ TEST(FaultText, IsTakenApartInWords) {
   EXPECT_EQ(words("cuMemAlloc@site=8c1f0be3a5d29e47#+1=OUT_OF_MEMORY,refuse,burst=3"),
             (Words{"cuMemAlloc", "@site=8c1f0be3a5d29e47#+1", "OUT_OF_MEMORY", "refuse,burst=3"}));
   EXPECT_EQ(words("cuMemAlloc#2@init=OUT_OF_MEMORY"), (Words{"cuMemAlloc", "#2@init", "OUT_OF_MEMORY", ""}));
-  EXPECT_EQ(words("malloc#3=host_oom"), (Words{"malloc", "#3", "host_oom", ""}));
+  EXPECT_EQ(words("malloc#3=host_oom"), (Words{"malloc", "#3", "OUT_OF_MEMORY", "host_oom"})) << "as reports have it";
   EXPECT_EQ(words("cuMemAlloc#2"), (Words{"cuMemAlloc", "#2", "", ""}));
   EXPECT_EQ(words(""), (Words{"", "", "", ""}));
 }

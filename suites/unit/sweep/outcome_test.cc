@@ -175,6 +175,8 @@ TEST(Coverage, WhatASignalKeptFromBeingTriedWasNotReached) {
   table.Plan({kFault, kSite, Phase::Init, false}, 100);
   const report::Coverage coverage = Counted(table);
   EXPECT_EQ(coverage.reached, 0U);
+  EXPECT_EQ(coverage.codes_tried, 0U);
+  EXPECT_GT(coverage.codes_documented, 0U);
   ASSERT_EQ(coverage.not_reached.size(), 1U);
   EXPECT_EQ(coverage.not_reached[0].why, Reason::Interrupted);
 }

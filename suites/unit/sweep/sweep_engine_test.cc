@@ -122,16 +122,27 @@ TEST(SweepEngine, WhatAnEarlierSweepDidNotTryComesFirst) {
 }
 
 TEST(SweepEngine, HostFaultsThatAreAskedForArePlannedToo) {
-  Scripted runner(false);
-  SweepOptions options;
-  options.plan.hows = {"refuse", "host_oom"};
-  Rehearsal rehearsal;
-  rehearsal.run = runner.Run({});
-  rehearsal.host_turns = {2, 1};
-  SiteTexts sites;
-  SweepEngine engine(&runner, nullptr, options, {"replay", "run", "program"}, &sites);
-  ASSERT_TRUE(engine.Prepare(std::move(rehearsal), 1).ok());
-  EXPECT_THAT(runner.rounds, ElementsAre(5U + 2U)) << "two allocations; threads were not asked for";
+  const auto swept = [](std::size_t limit, std::size_t trials) {
+    Scripted runner(false);
+    SweepOptions options;
+    options.plan.hows = {"refuse", "host_oom"};
+    options.plan.limit = limit;
+    options.depth = 1;
+    Rehearsal rehearsal;
+    rehearsal.run = runner.Run({});
+    rehearsal.host_turns = {2, 1};
+    SiteTexts sites;
+    SweepEngine engine(&runner, nullptr, options, {"replay", "run", "program"}, &sites);
+    EXPECT_TRUE(engine.Prepare(std::move(rehearsal), 1).ok());
+    EXPECT_THAT(runner.rounds, ElementsAre(trials)) << "two allocations; threads were not asked for";
+    engine.EndHere();
+    report::Run run;
+    engine.Report(&run);
+    EXPECT_EQ(run.coverage->reachable, 5U + 2U);
+    return run.coverage->not_reached;
+  };
+  EXPECT_EQ(swept(6, 6).back().how, "host_oom");
+  EXPECT_EQ(swept(6, 6).back().why, Reason::BeyondLimit);
 }
 
 TEST(SweepEngine, StopsAfterTheFirstRoundWhenAskedTo) {
