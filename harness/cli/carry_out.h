@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "harness/cli/session.h"
 #include "harness/options/report_files.h"
 #include "harness/sweep/run/rehearsal.h"
+#include "harness/sweep/runners/make_runner.h"
 #include "harness/sweep/sweep_engine.h"
 #include "reports/run.h"
 #include "reports/trials_writer.h"
@@ -31,6 +34,32 @@ struct CarriedOut {
   Progress::Clock::duration run_time = {};  // of a fault-free run of this sweep; zero: none was needed
   std::vector<report::TrialRow> rows;       // of a sweep with --trials
   std::vector<std::string> modules;         // files that call the driver in the fault-free run of a sweep
+};
+
+// The engine of a session's trials, and the runner that starts the program when the first trial is waited for.
+class SessionTrials {
+ public:
+  enum class Of : std::uint8_t { Sweep, Replay };  // a replay spawns its trial, whatever isolation is asked for
+  SessionTrials(const Session& session, const SweepOptions& sweep, Of of);
+  SessionTrials(const SessionTrials&) = delete;
+  SessionTrials& operator=(const SessionTrials&) = delete;
+
+  SweepEngine& engine() noexcept { return engine_; }
+  // Says how many trials of the plan an earlier sweep has finished, if any.
+  void SayResumed() const;
+  // Carries out the trials until none is left or `goes_on`, which is asked before each, answers false. All processes have ended afterwards.
+  // `interrupted` is the signal that ended the trials; 0: none.
+  Status Run(Progress* progress, int* interrupted, const std::function<bool()>& goes_on = {});
+
+ private:
+  std::unique_ptr<Runner> MakeTrials();
+
+  const Session& session_;
+  const Of of_;
+  Subject subject_;
+  SiteTexts sites_;
+  LateRunner runner_;
+  SweepEngine engine_;
 };
 
 // How far a sweep goes. It ends between two trials, the first of which always runs.
