@@ -19,7 +19,7 @@
 #include "faults/sim/world.h"
 #include "harness/ledger/ledger.h"
 #include "harness/lifecycle/chosen_driver.h"
-#include "harness/lifecycle/host_records.h"
+#include "harness/lifecycle/host_change.h"
 #include "harness/lifecycle/isolation.h"
 
 namespace cuaudit::harness {
