@@ -73,9 +73,9 @@ bool WasDoneUnderAfter(const Evidence& trial, const Record& failing) {
     const Record& record = trial.record(index);
     const driver::EffectRow& other = driver::EffectOf(BaseOf(record));
     if (record.begin >= failing.begin || other.kind != row.kind || ObjectHandle(record, other) != ObjectHandle(failing, row)) continue;
-    const Outcome outcome = OutcomeOf(record);
-    if (other.base == row.base && outcome == Outcome::After) there = true;
-    if (driver::IsRelease(other.effect) && Releases(outcome)) there = false;
+    const Answer answer = AnswerOf(record);
+    if (other.base == row.base && answer == Answer::After) there = true;
+    if (driver::IsRelease(other.effect) && Releases(answer)) there = false;
   }
   return there;
 }

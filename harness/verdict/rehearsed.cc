@@ -36,8 +36,8 @@ bool ReleasesNull(const Record& record) {
   if (!release || row.object < 0 || ArgumentAt(record, row.object) != 0) return false;
   if (driver::FamilyOf(row.kind) == driver::Family::Callback || MayBeNull(row.base))
     return false;  // the handle of a callback is a number that the driver chooses
-  const Outcome outcome = OutcomeOf(record);
-  return outcome == Outcome::Succeeded || outcome == Outcome::Failed || outcome == Outcome::Unfinished;
+  const Answer answer = AnswerOf(record);
+  return answer == Answer::Succeeded || answer == Answer::Failed || answer == Answer::Unfinished;
 }
 
 bool IsOwed(const Object& object) { return !object.driver_owned && driver::DiesWithOf(object.kind) != driver::DiesWith::Parent; }
