@@ -33,7 +33,7 @@ bool SaysWrongContext(std::int32_t result) {
 // program then did not try the refused release again.
 bool ReleasesKind(const Site& site, Kind kind) {
   if (site.record_kind != faults::RecordKind::Call) return true;
-  return driver::FamilyOf(driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(site.call))).kind) == driver::FamilyOf(kind);
+  return driver::FamilyOf(driver::EffectOf(BaseOf(site)).kind) == driver::FamilyOf(kind);
 }
 
 // The call since which an object is gone. Empty when the object is alive, or when nobody saw how it ended.

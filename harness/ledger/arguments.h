@@ -56,7 +56,4 @@ inline constexpr std::uint64_t kPerThreadStream = 2;  // CU_STREAM_PER_THREAD
 // Null, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD: a stream of the current context that no call made.
 constexpr bool IsStandardStream(std::uint64_t stream) { return stream <= kPerThreadStream; }
 
-constexpr driver::CallId CallOf(const faults::Record& record) { return static_cast<driver::CallId>(record.call); }
-constexpr driver::BaseId BaseOf(const faults::Record& record) { return driver::BaseOf(CallOf(record)); }
-
 }  // namespace cuaudit::harness

@@ -31,9 +31,7 @@ struct CycleSeen {
   const Record* failing = nullptr;  // the first call that failed more often than allowed
 };
 
-bool IsRelease(const Record& record) {
-  return driver::IsRelease(driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(record.call))).effect);
-}
+bool IsRelease(const Record& record) { return driver::IsRelease(driver::EffectOf(BaseOf(record)).effect); }
 
 // With `told_alive` the program was told that a release had failed although it was carried out. A second release by the program must fail.
 CycleSeen Look(const Evidence& trial, std::uint32_t cycle, const RehearsedCycle& allowed, bool told_alive) {

@@ -70,9 +70,7 @@ void JudgeCode(const CycleSteps& steps, std::size_t at, std::span<const Record* 
   }
 }
 
-bool Pops(const Site& released) {
-  return driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(released.call))).effect == driver::Effect::PopsContext;
-}
+bool Pops(const Site& released) { return driver::EffectOf(BaseOf(released)).effect == driver::Effect::PopsContext; }
 
 }  // namespace
 
@@ -116,7 +114,7 @@ Reporting JudgeSteps(const CycleSteps& steps, std::span<const Record* const> ref
     if (at == kSteps || !steps.step[at].can_report) continue;
     // While the program unwinds from another failure, a failed release cannot be reported.
     const bool on_the_way_back = call->begin > failure->begin;
-    if (on_the_way_back && driver::IsRelease(driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(call->call))).effect)) continue;
+    if (on_the_way_back && driver::IsRelease(driver::EffectOf(BaseOf(*call)).effect)) continue;
     TrialFinding finding =
         AtCall(Rule::Swallowed, journal, *call, {{Detail::ReportedByNone, {std::string(kStepNames[at])}}, StepAnswer(steps, at)});
     const auto same = std::find_if(reporting.findings.begin(), reporting.findings.end(),

@@ -127,7 +127,7 @@ std::size_t GoThroughFaults(const CallStates& rehearsal, const PlanOptions& opti
   }
   for (const CallState& place : rehearsal.calls) {
     const faults::Record& record = *place.record;
-    const auto call = static_cast<driver::CallId>(record.call);
+    const auto call = CallOf(record);
     const driver::BaseId base = driver::BaseOf(call);
     if (const Reason why = WhyNever(base); why != Reason::None) {
       ++plan->skipped[why];
@@ -207,7 +207,7 @@ std::uint64_t ListFaults(const CallStates& rehearsal, const PlanOptions& options
 }
 
 std::vector<faults::Fault> WaysWhileUnwinding(const faults::Record& record) {
-  const driver::BaseId base = driver::BaseOf(static_cast<driver::CallId>(record.call));
+  const driver::BaseId base = BaseOf(record);
   if (WhyNever(base) != Reason::None) return {};
   faults::Fault fault;
   fault.base = base;

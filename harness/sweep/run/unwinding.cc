@@ -20,7 +20,7 @@ using faults::Record;
 constexpr std::uint64_t kOnTheWayBack = 1;
 
 bool Acquired(const Record& record) {
-  const driver::Effect effect = driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(record.call))).effect;
+  const driver::Effect effect = driver::EffectOf(BaseOf(record)).effect;
   return record.result == CUDA_SUCCESS && driver::IsAcquire(effect) && effect != driver::Effect::PushesContext;
 }
 
@@ -145,7 +145,7 @@ FirstFaults::FirstFaults(const CallStates& rehearsal, const PlannedFaults& plan)
     states_[call.record->cycle].push_back(call.state);
     if (call.state == 0) continue;
     const std::uint32_t turn = ++turns[call.state];
-    const auto base = driver::Index(driver::BaseOf(static_cast<driver::CallId>(call.record->call)));
+    const auto base = driver::Index(BaseOf(*call.record));
     turns_.emplace(AddressOf(base, call.record->occurrence), turn);
     turns_.emplace(AddressOf(call.site, call.turn), turn);
   }
