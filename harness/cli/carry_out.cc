@@ -21,8 +21,8 @@ constexpr std::uint64_t kGoOn = 8;  // times the last count of --n
 constexpr std::uint64_t kMostCounted = std::uint64_t{1} << 60U;
 
 // A sweep that continues in its directory uses the fault-free runs that it began with, when new ones could differ.
-Result<Rehearsal> RehearseForSweep(const Session& session, const SweepOptions& sweep, int* interrupted, Progress::Clock::duration* run_time,
-                                   Progress* progress) {
+Result<Rehearsal> RehearseForSweep(const Session& session, const EngineOptions& sweep, int* interrupted,
+                                   Progress::Clock::duration* run_time, Progress* progress) {
   std::optional<Rehearsal> kept = KeptRehearsal(session.subject(), session.dir());
   if (kept && HoldsPlanOf(session.dir(), sweep, SubjectHash(session.subject(), *kept, sweep.judge))) return std::move(*kept);
   kept.reset();
@@ -49,7 +49,7 @@ std::vector<std::string> ModulesOf(const Rehearsal& rehearsal) {
 }
 
 // Carries out all trials, or the one of the faults `only`.
-void CarryOutTrials(const Session& session, const SweepOptions& sweep, Rehearsal rehearsal, const std::vector<std::string>& only,
+void CarryOutTrials(const Session& session, const EngineOptions& sweep, Rehearsal rehearsal, const std::vector<std::string>& only,
                     const Spend& spend, Progress* progress, CarriedOut* carried) {
   SessionTrials trials(session, sweep, only.empty() ? SessionTrials::Of::Sweep : SessionTrials::Of::Replay);
   SweepEngine& engine = trials.engine();
@@ -99,7 +99,7 @@ void CarryOutTrials(const Session& session, const SweepOptions& sweep, Rehearsal
   carried->progressed = {signal, carried->run.totals.trials, engine.trials(), engine.plans_more()};
 }
 
-CarriedOut CarryOut(const Session& session, const SweepOptions& sweep, const std::vector<std::string>& only, const Spend& spend,
+CarriedOut CarryOut(const Session& session, const EngineOptions& sweep, const std::vector<std::string>& only, const Spend& spend,
                     Progress* progress) {
   CarriedOut carried;
   carried.run = session.NewReport();
@@ -118,7 +118,7 @@ CarriedOut CarryOut(const Session& session, const SweepOptions& sweep, const std
 
 }  // namespace
 
-SessionTrials::SessionTrials(const Session& session, const SweepOptions& sweep, Of of)
+SessionTrials::SessionTrials(const Session& session, const EngineOptions& sweep, Of of)
     : session_(session),
       of_(of),
       runner_([this] { return MakeTrials(); }),
@@ -176,11 +176,11 @@ void SaySweepTotals(const report::Run& run) {
       (shown.empty() ? "" : ", " + shown));
 }
 
-CarriedOut CarryOutSweep(const Session& session, const SweepOptions& sweep, const Spend& spend, Progress* progress) {
+CarriedOut CarryOutSweep(const Session& session, const EngineOptions& sweep, const Spend& spend, Progress* progress) {
   return CarryOut(session, sweep, {}, spend, progress);
 }
 
-CarriedOut CarryOutReplay(const Session& session, const SweepOptions& sweep, const std::vector<std::string>& faults, Progress* progress) {
+CarriedOut CarryOutReplay(const Session& session, const EngineOptions& sweep, const std::vector<std::string>& faults, Progress* progress) {
   return CarryOut(session, sweep, faults, {}, progress);
 }
 

@@ -23,7 +23,7 @@ constexpr std::size_t kNamedGaps = 3;
 constexpr std::uint64_t kMostReserved = 1U << 16U;  // a plan may name any number of trials
 
 // Whether the program is the one that was planned.
-Status CheckSubject(const Session& session, const SweepOptions& sweep, const Rehearsal& run, std::uint64_t planned) {
+Status CheckSubject(const Session& session, const EngineOptions& sweep, const Rehearsal& run, std::uint64_t planned) {
   const std::uint64_t found = OptionsHash(sweep, SubjectHash(session.subject(), run, sweep.judge));
   if (found == planned) return {};
   return {Exit::Usage, session.subject().command.front() +
@@ -31,7 +31,7 @@ Status CheckSubject(const Session& session, const SweepOptions& sweep, const Reh
                            Hex(found) + ", the plan has " + Hex(planned) + ")"};
 }
 
-Status Prepare(const Session& session, const SweepOptions& sweep, const PlannedSubject& of, FromShards found, SweepEngine* engine) {
+Status Prepare(const Session& session, const EngineOptions& sweep, const PlannedSubject& of, FromShards found, SweepEngine* engine) {
   Status same = CheckRuns(of.runs, of.digests);
   if (!same.ok()) return same;
   Result<Rehearsal> rehearsal = RehearsalIn(session.subject(), of.runs);
@@ -53,7 +53,7 @@ std::string Told(const std::vector<std::string>& gaps) {
 
 }  // namespace
 
-FirstRound PlanFirstRound(const Session& session, const SweepOptions& sweep, const std::string& trials, Progress* progress) {
+FirstRound PlanFirstRound(const Session& session, const EngineOptions& sweep, const std::string& trials, Progress* progress) {
   FirstRound planned;
   const auto begun = std::chrono::steady_clock::now();
   Result<Rehearsal> rehearsal = RehearseShown(session, 2, &planned.signal, progress);
@@ -80,7 +80,7 @@ FirstRound PlanFirstRound(const Session& session, const SweepOptions& sweep, con
   return planned;
 }
 
-CarriedOut CarryOutShard(const Session& session, const SweepOptions& sweep, const PlannedSubject& of, std::vector<PlannedTrial> trials,
+CarriedOut CarryOutShard(const Session& session, const EngineOptions& sweep, const PlannedSubject& of, std::vector<PlannedTrial> trials,
                          std::uint64_t round, Progress* progress) {
   CarriedOut carried;
   carried.status = CheckRuns(of.runs, of.digests);
@@ -109,7 +109,7 @@ CarriedOut CarryOutShard(const Session& session, const SweepOptions& sweep, cons
   return carried;
 }
 
-Result<std::vector<PlannedTrial>> PlanNextRound(const Session& session, const SweepOptions& sweep, const PlannedSubject& of,
+Result<std::vector<PlannedTrial>> PlanNextRound(const Session& session, const EngineOptions& sweep, const PlannedSubject& of,
                                                 FromShards found, std::size_t planned) {
   SessionTrials session_trials(session, sweep, SessionTrials::Of::Sweep);
   const Status prepared = Prepare(session, sweep, of, std::move(found), &session_trials.engine());
@@ -118,7 +118,7 @@ Result<std::vector<PlannedTrial>> PlanNextRound(const Session& session, const Sw
   return std::vector<PlannedTrial>(all.begin() + static_cast<std::ptrdiff_t>(std::min(planned, all.size())), all.end());
 }
 
-CarriedOut CarryOutMerge(const Session& session, const SweepOptions& sweep, const PlannedSubject& of, FromShards found,
+CarriedOut CarryOutMerge(const Session& session, const EngineOptions& sweep, const PlannedSubject& of, FromShards found,
                          Progress* progress) {
   CarriedOut carried;
   carried.run = session.NewReport();

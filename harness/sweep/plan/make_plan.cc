@@ -135,8 +135,8 @@ std::size_t GoThroughFaults(const CallStates& rehearsal, const PlanOptions& opti
     }
     const bool wanted = chosen.empty() || chosen.find(driver::Name(base)) != chosen.end();
     if (!wanted) ++plan->skipped[Reason::NotChosen];
-    const bool comparable = options.prune == Prune::All && place.state != 0 && !place.interpreted;
-    const bool stood_for = options.prune != Prune::None && place.again;
+    const bool comparable = options.prune == Pruning::All && place.state != 0 && !place.interpreted;
+    const bool stood_for = options.prune != Pruning::None && place.again;
     const bool same_refused = stood_for || (comparable && !known.insert(place.state).second);
     // Only what the driver carries out stands for others under `after`.
     bool same_after = stood_for && carried_out.count(place.site) != 0;
