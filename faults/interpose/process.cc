@@ -192,7 +192,7 @@ void OpenDriver() noexcept {
   pthread_once(&load_once, &Load);
   driver::DriverRef next;
   DriverKind kind = DriverKind::Simulated;
-  bool wants_genuine = options.driver == DriverChoice::Real;
+  bool wants_genuine = options.driver == DriverChoice::Genuine;
   if (options.driver == DriverChoice::Auto && HasDeviceNode()) {
     wants_genuine =
         options.real_driver[0] != '\0' || driver::FindGenuineDriver(OwnPath(), options.real_driver, sizeof(options.real_driver));

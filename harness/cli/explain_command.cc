@@ -88,7 +88,7 @@ std::string_view DriverName(std::uint32_t kind) {
     case faults::DriverKind::None:
       return "none was reached";
     case faults::DriverKind::Genuine:
-      return "real";
+      return "genuine";
     case faults::DriverKind::Simulated:
       return "simulated";
   }

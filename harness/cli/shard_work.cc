@@ -150,10 +150,10 @@ CarriedOut CarryOutMerge(const Session& session, const EngineOptions& sweep, con
 bool AnyAlone(const std::vector<PlannedCase>& cases) {
   return std::any_of(cases.begin(), cases.end(), [](const PlannedCase& one) {
     if (one.options.jobs == 1) return true;
-    if (one.options.driver == Name(DriverChoice::Simulated)) return false;
+    if (one.options.driver == Name(DriverKind::Simulated)) return false;
     const Result<Machine> machine = LookAround(one.options.real_driver);
     const Result<ChosenDriver> chosen = machine.ok() ? ChooseDriver(one.options.driver, *machine) : machine.status();
-    return !chosen.ok() || chosen->driver != DriverChoice::Simulated;
+    return !chosen.ok() || chosen->driver != DriverKind::Simulated;
   });
 }
 
