@@ -79,9 +79,8 @@ void AppendCases(const Audit& audit, Sheet* sheet) {
     for (const Run& run : one.runs) {
       std::string outcome(OutcomeName(run));
       std::replace(outcome.begin(), outcome.end(), '_', ' ');
-      const std::string_view driver = run.driver.kind == DriverKind::Simulated ? "simulated" : Name(run.driver.kind);
-      sheet->Add(fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", Code(NameOf(one, run)), outcome, driver, run.totals.calls,
-                             run.totals.trials, CoverageOf(run), run.defects.size(), Code(MessageLine(run))));
+      sheet->Add(fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", Code(NameOf(one, run)), outcome, DriverInWords(run.driver.kind),
+                             run.totals.calls, run.totals.trials, CoverageOf(run), run.defects.size(), Code(MessageLine(run))));
     }
     if (const std::string_view what = NotRun(one); !what.empty()) {
       sheet->Add(fmt::format("| {} | {} | | | | | | {} |\n", Code(one.name), what, Code(WhyNotRun(one))));

@@ -46,8 +46,8 @@ struct Driver {
   std::string path;                     // file of the genuine libcuda; empty for sim
   std::string device;                   // device name as the driver gave it
   std::string runtime = {};             // "cuaudit's own, 13.0" when the program used cuaudit's CUDA runtime; otherwise empty
-  std::string world = {};               // options of the simulated driver: "schedule=lazy;devices=1;..."; empty for real
-  std::optional<Kernels> kernels = {};  // launches of the fault-free run; absent when none ran or the driver was real
+  std::string world = {};               // options of the simulated driver: "schedule=lazy;devices=1;..."; empty for genuine
+  std::optional<Kernels> kernels = {};  // launches of the fault-free run; absent when none ran or the driver was genuine
 };
 
 // Kinds of host resource that were audited, and the reasons why others were left out.

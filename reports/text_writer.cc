@@ -88,9 +88,8 @@ std::string Describe(const Host& host) {
 
 void AppendHeadline(const Run& run, Page* page) {
   const Painted outcome = OutcomeOf(run);
-  constexpr std::string_view kOn[] = {"", " on the simulated driver", " on the real driver"};
-  page->Line("cuaudit {}{}: {}", Name(run.mode), kOn[static_cast<std::size_t>(run.driver.kind)],
-             page->Paint(outcome.paint, ForTerminal(outcome.text)));
+  const std::string on = run.driver.kind == DriverKind::None ? "" : fmt::format(" on the {} driver", DriverInWords(run.driver.kind));
+  page->Line("cuaudit {}{}: {}", Name(run.mode), on, page->Paint(outcome.paint, ForTerminal(outcome.text)));
   const std::string why = run.outcome == Outcome::Interrupted ? std::string() : Explanation(run);  // stands in the headline
   if (!why.empty()) page->Line("  {}", ForTerminal(why));
   if (!run.command.empty()) page->Line("  command  {}", ForTerminal(ForShell(run.command)));
@@ -99,8 +98,7 @@ void AppendHeadline(const Run& run, Page* page) {
                fault.code_chosen ? " (given without an error: this is the likeliest documented one)" : "");
   }
   const Driver& driver = run.driver;
-  constexpr std::string_view kDriver[] = {"none was reached", "simulated", "real"};
-  std::string line(kDriver[static_cast<std::size_t>(driver.kind)]);
+  std::string line(driver.kind == DriverKind::None ? "none was reached" : DriverInWords(driver.kind));
   if (!driver.version.empty()) line += ", CUDA " + driver.version;
   if (!driver.device.empty()) line += ", " + driver.device;
   if (!driver.path.empty()) line += ", " + driver.path;

@@ -21,6 +21,7 @@
 
 #include "faults/interpose/sim_host.h"
 #include "faults/shim/stop_watch.h"
+#include "faults/shim/thread_identity.h"
 
 namespace cuaudit::faults {
 namespace {
@@ -253,7 +254,8 @@ void Forker::BecomeChild(std::uint32_t index, std::uint32_t slot, std::uint32_t 
   journal_->Continue(header, SlotRecords(slot));
   fork_pid_ = getpid();
   WatchStopsInChild();
-  gate_->Continue(*plan_);
+  gate_->Rearm(*plan_, Anew::Nothing);
+  GoOnAsParent();
   if (host_ != nullptr) host_(header, SlotRecords(slot), static_cast<std::uint32_t>(getpid()), Gate::ProcessName());
   node_ = index;
   slot_ = slot;

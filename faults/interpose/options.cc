@@ -64,7 +64,7 @@ const char* SetOption(std::string_view key, std::string_view value, InterposeOpt
   }
   if (key == "driver") {
     if (value == "auto") options->driver = DriverChoice::Auto;
-    else if (value == "real") options->driver = DriverChoice::Real;
+    else if (value == "real") options->driver = DriverChoice::Genuine;
     else if (value == "sim") options->driver = DriverChoice::Simulated;
     else return line.Say(key, value, "auto, real or sim");
     return nullptr;
@@ -120,7 +120,7 @@ const char* ParseOptions(const char* text, InterposeOptions* options, char* mess
     const std::string_view value(pair.data() + equals + 1, pair.size() - equals - 1);
     if (const char* error = SetOption(key, value, options, line)) return error;
   }
-  if (options->driver == DriverChoice::Real && options->world.given != nullptr) {
+  if (options->driver == DriverChoice::Genuine && options->world.given != nullptr) {
     return line.Say("driver", "real", "the simulated driver with ", options->world.given);
   }
   return nullptr;

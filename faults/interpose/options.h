@@ -13,7 +13,7 @@
 
 namespace cuaudit::faults {
 
-enum class DriverChoice : unsigned char { Auto, Real, Simulated };
+enum class DriverChoice : unsigned char { Auto, Genuine, Simulated };
 
 inline constexpr std::size_t kMaxPath = 1024;
 

@@ -192,7 +192,7 @@ void OpenDriver() noexcept {
   pthread_once(&load_once, &Load);
   driver::DriverRef next;
   DriverKind kind = DriverKind::Simulated;
-  bool wants_genuine = options.driver == DriverChoice::Real;
+  bool wants_genuine = options.driver == DriverChoice::Genuine;
   if (options.driver == DriverChoice::Auto && HasDeviceNode()) {
     wants_genuine =
         options.real_driver[0] != '\0' || driver::FindGenuineDriver(OwnPath(), options.real_driver, sizeof(options.real_driver));
@@ -367,7 +367,7 @@ extern "C" __attribute__((visibility("default"))) void cuaudit_mark(int what, in
   if (cycle_plans.is_open() && (kind == MarkKind::CycleBegin || kind == MarkKind::CycleEnd)) {
     const std::uint32_t next = journal.header().cycle.load(std::memory_order_relaxed) + 1;
     options.plan = kind == MarkKind::CycleBegin ? cycle_plans.Of(next) : Plan();
-    gate.ReplacePlan(options.plan);
+    gate.Rearm(options.plan, Anew::Faults);
   }
   gate.Mark(kind, static_cast<std::uint32_t>(value), read ? &bytes : nullptr);
 }

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include <span>
+
 #include "faults/driver/effects.h"
 #include "faults/driver/result.h"
 #include "faults/shim/call_record.h"
@@ -37,34 +39,21 @@ void Gate::Arm(driver::DriverRef next, Journal* journal, StackTable* stacks, con
   armed_ = journal != nullptr || plan.size() != 0;
 }
 
-void Gate::ReplacePlan(const Plan& plan) noexcept {
-  plan_ = plan;
-  arming_ = NextArming();
-  if (journal_ == nullptr) return;
-  for (std::size_t i = 0; i < kMaxFaults; ++i) {
-    journal_->header().matched[i].store(0, std::memory_order_relaxed);
-    journal_->header().fired[i].store(0, std::memory_order_relaxed);
-  }
-}
-
 std::uint32_t Gate::ProcessName() noexcept { return Pid(); }
 
-void Gate::Continue(const Plan& plan) noexcept {
+void Gate::Rearm(const Plan& plan, Anew anew) noexcept {
   plan_ = plan;
-  GoOnAsParent();
-}
-
-void Gate::Rearm(const Plan& plan, StackTable* stacks) noexcept {
-  plan_ = plan;
+  if (anew == Anew::Nothing) return;
   arming_ = NextArming();
-  stacks_ = stacks;
   std::atomic<std::uint32_t>* const matched = journal_ != nullptr ? journal_->header().matched : matched_;
   for (std::size_t i = 0; i < kMaxFaults; ++i) matched[i].store(0, std::memory_order_relaxed);
   if (journal_ == nullptr) {
     armed_ = plan.size() != 0 || lost_.any() || before_.function != nullptr;
     return;
   }
-  for (std::atomic<std::uint32_t>& occurrences : journal_->header().occurrences) occurrences.store(0, std::memory_order_relaxed);
+  std::span<std::atomic<std::uint32_t>> counts = journal_->header().occurrences;
+  if (anew == Anew::Faults) counts = journal_->header().fired;
+  for (std::atomic<std::uint32_t>& count : counts) count.store(0, std::memory_order_relaxed);
 }
 
 void Gate::Decide(Passage* passage, bool nested, std::uint64_t site) noexcept {

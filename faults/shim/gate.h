@@ -3,7 +3,7 @@
 //
 //   Owns      its policies (below). Borrows the driver below and the journal; both must outlive it.
 //   Threads   safe: the plan is constant while calls pass, counters live in the journal's header, records are reserved one by one. Arm, Rearm
-//             and ReplacePlan may be called only while no thread is inside a call; Continue by the one thread of a forked process.
+//             and RecordStacks may be called only while no thread is inside a call.
 //   Errors    the driver's result, or the plan's. A full journal never changes a result.
 //   Faults    forwards every call. For itself it calls DeviceGet and DeviceGetName once, for the journal's header; what its policies call,
 //             past the plan, their headers say.
@@ -67,13 +67,21 @@ struct OnRefusal {
 // Called for each descriptor that a call made for the program or that the driver took over from it, before the call returns.
 using OnDescriptor = void (*)(int descriptor, bool taken) noexcept;
 
+// What begins anew when a gate in use gets another plan. All of it is counted in the journal's header.
+enum class Anew : std::uint8_t {
+  Nothing,     // a forked process goes on under its parent's plan and more faults
+  Faults,      // calls that a fault matched, and how often it fired: a cycle of one process
+  Occurrences  // of calls, and calls that a fault matched: a cycle of a lifecycle. How often each fault of the trial fired goes on
+};
+
 class Gate {
  public:
   // Called once, before any call passes. `journal` and `stacks` may be null: then nothing is written and faults count per process.
   void Arm(driver::DriverRef next, Journal* journal, StackTable* stacks, const Plan& plan, Scope scope) noexcept;
-  // Other faults from here on, and call stacks or none. Counts of faults and the occurrences of calls begin anew; how often each fault
-  // fired (JournalHeader::fired) goes on, and what a sticky fault lost stays lost.
-  void Rearm(const Plan& plan, StackTable* stacks) noexcept;
+  // Another plan from here on. What a sticky fault lost stays lost.
+  void Rearm(const Plan& plan, Anew anew) noexcept;
+  // Null: call stacks are not recorded.
+  void RecordStacks(StackTable* stacks) noexcept { stacks_ = stacks; }
   // Of this device's primary context somebody else holds a reference all the time: for the program it is there from its own first retain to
   // its own last release.
   void NoteHeldPrimary(CUdevice device) noexcept;
@@ -110,15 +118,8 @@ class Gate {
   }
   // Null: nobody is told.
   void WatchDescriptors(OnDescriptor function) noexcept { on_descriptor_ = function; }
-  // In a process forked inside BeforeCall that goes on as if it were its parent: from here on under `plan`, and in its parent's name in all
-  // records. Nothing begins anew: the counts stand in the journal's header.
-  void Continue(const Plan& plan) noexcept;
-
   // By which process id this process stands in its records.
   static std::uint32_t ProcessName() noexcept;
-
-  // Another plan from here on. With a journal its counts begin anew, also how often each fault fired; the occurrences of calls go on.
-  void ReplacePlan(const Plan& plan) noexcept;
 
   // Marks and process events may be written before a driver is there.
   void Attach(Journal* journal) noexcept { journal_ = journal; }

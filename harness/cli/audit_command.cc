@@ -54,7 +54,7 @@ std::string Surroundings(const ProjectCase& one) {
   const Result<ChosenDriver> chosen = machine.ok() ? ChooseDriver(one.options.driver, *machine) : machine.status();
   if (chosen.ok()) {
     text += " " + std::string(Name(chosen->driver));
-    if (chosen->driver == DriverChoice::Genuine) text += " " + machine->genuine_driver;
+    if (chosen->driver == DriverKind::Genuine) text += " " + machine->genuine_driver;
   }
   return text;
 }

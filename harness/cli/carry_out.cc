@@ -11,7 +11,6 @@
 #include "harness/sweep/plan/plan_file.h"
 #include "harness/sweep/report_rows.h"
 #include "harness/sweep/run/rehearsal.h"
-#include "harness/sweep/runners/make_runner.h"
 #include "reports/defect_words.h"
 #include "reports/message.h"
 
@@ -22,8 +21,8 @@ constexpr std::uint64_t kGoOn = 8;  // times the last count of --n
 constexpr std::uint64_t kMostCounted = std::uint64_t{1} << 60U;
 
 // A sweep that continues in its directory uses the fault-free runs that it began with, when new ones could differ.
-Result<Rehearsal> RehearseForSweep(const Session& session, const SweepOptions& sweep, int* interrupted, Progress::Clock::duration* run_time,
-                                   Progress* progress) {
+Result<Rehearsal> RehearseForSweep(const Session& session, const EngineOptions& sweep, int* interrupted,
+                                   Progress::Clock::duration* run_time, Progress* progress) {
   std::optional<Rehearsal> kept = KeptRehearsal(session.subject(), session.dir());
   if (kept && HoldsPlanOf(session.dir(), sweep, SubjectHash(session.subject(), *kept, sweep.judge))) return std::move(*kept);
   kept.reset();
@@ -50,16 +49,10 @@ std::vector<std::string> ModulesOf(const Rehearsal& rehearsal) {
 }
 
 // Carries out all trials, or the one of the faults `only`.
-void CarryOutTrials(const Session& session, const SweepOptions& sweep, Rehearsal rehearsal, const std::vector<std::string>& only,
+void CarryOutTrials(const Session& session, const EngineOptions& sweep, Rehearsal rehearsal, const std::vector<std::string>& only,
                     const Spend& spend, Progress* progress, CarriedOut* carried) {
-  const Options& options = session.options();
-  const Subject trials = SubjectOfTrials(session.subject(), rehearsal);
-  const SpawnOptions resources{session.jobs(), options.keep, TrialCapacity(trials, rehearsal.run), only.empty() ? "trial-" : "replay-",
-                               session.forks()};
-  const Isolation wished = only.empty() ? Named<Isolation>(options.isolation).value_or(Isolation::Unknown) : Isolation::Spawn;
-  std::unique_ptr<Runner> runner = MakeRunner(wished, trials, session.dir(), resources, rehearsal);
-  SiteTexts sites;
-  SweepEngine engine(runner.get(), &session.dir(), sweep, session.Reproduce(), &sites);
+  SessionTrials trials(session, sweep, only.empty() ? SessionTrials::Of::Sweep : SessionTrials::Of::Replay);
+  SweepEngine& engine = trials.engine();
   Status& status = carried->status;
   if (only.empty()) {
     carried->modules = ModulesOf(rehearsal);
@@ -70,30 +63,31 @@ void CarryOutTrials(const Session& session, const SweepOptions& sweep, Rehearsal
   }
   if (status.ok()) {
     if (engine.rehearsal().drifting) Say("warning: two fault-free runs differ at " + Words(engine.rehearsal().drift));
-    if (engine.resumed() != 0)
-      Say("going on: " + std::to_string(engine.resumed()) + " of " + std::to_string(engine.total()) + " trials are done");
+    trials.SayResumed();
     carried->nothing_anew = engine.Finished() && engine.resumed() != 0;
   }
   bool told = !only.empty();
-  while (status.ok() && !engine.Finished()) {
+  const auto goes_on = [&] {
     const bool spent = spend.until.has_value() && Progress::Clock::now() >= *spend.until;
     const bool far_enough = (spend.first_faults_only && engine.round() > 1) || (spend.new_places_only && engine.NewPlacesDone());
     if (engine.done() != 0 && (spent || far_enough)) {
       engine.EndHere();
       carried->ended_early = true;
-      break;
+      return false;
     }
     if (!told && engine.first_found() != nullptr) {
       told = true;
       progress->Clear();
       Say(progress->Named(FirstFound(*engine.first_found(), engine.done(), engine.total())));
     }
-    progress->Show(engine.done(), engine.total());
-    status = engine.Step();
+    return true;
+  };
+  int signal = 0;
+  if (status.ok()) {
+    status = trials.Run(progress, &signal, goes_on);
+  } else {
+    progress->Clear();
   }
-  progress->Clear();
-  const int signal = status.ok() ? 0 : runner->interrupted();
-  runner.reset();  // ends all running processes
   if (status.ok() || signal != 0) engine.Report(&carried->run);
   if (carried->ended_early) carried->new_untried = engine.NewPlacesUntried();
   if (carried->ended_early && !engine.PlacesTried()) {
@@ -101,11 +95,11 @@ void CarryOutTrials(const Session& session, const SweepOptions& sweep, Rehearsal
     carried->run.message.untried = {engine.done(), engine.total()};
     if (carried->run.outcome == words::Outcome::Clean) carried->run.outcome = words::Outcome::NotExercised;
   }
-  if (!options.trials.empty()) carried->rows = engine.Rows();
+  if (!session.options().trials.empty()) carried->rows = engine.Rows();
   carried->progressed = {signal, carried->run.totals.trials, engine.trials(), engine.plans_more()};
 }
 
-CarriedOut CarryOut(const Session& session, const SweepOptions& sweep, const std::vector<std::string>& only, const Spend& spend,
+CarriedOut CarryOut(const Session& session, const EngineOptions& sweep, const std::vector<std::string>& only, const Spend& spend,
                     Progress* progress) {
   CarriedOut carried;
   carried.run = session.NewReport();
@@ -123,6 +117,39 @@ CarriedOut CarryOut(const Session& session, const SweepOptions& sweep, const std
 }
 
 }  // namespace
+
+SessionTrials::SessionTrials(const Session& session, const EngineOptions& sweep, Of of)
+    : session_(session),
+      of_(of),
+      runner_([this] { return MakeTrials(); }),
+      engine_(&runner_, &session.dir(), sweep, session.Reproduce(), &sites_) {}
+
+std::unique_ptr<Runner> SessionTrials::MakeTrials() {
+  const Options& options = session_.options();
+  const Rehearsal& rehearsal = engine_.rehearsal();
+  subject_ = SubjectOfTrials(session_.subject(), rehearsal);
+  const SpawnOptions resources{session_.jobs(), options.keep, TrialCapacity(subject_, rehearsal.run),
+                               of_ == Of::Sweep ? "trial-" : "replay-", session_.forks()};
+  const Isolation wished = of_ == Of::Sweep ? Named<Isolation>(options.isolation).value_or(Isolation::Unknown) : Isolation::Spawn;
+  return MakeRunner(wished, subject_, session_.dir(), resources, rehearsal);
+}
+
+void SessionTrials::SayResumed() const {
+  if (engine_.resumed() == 0) return;
+  Say("going on: " + std::to_string(engine_.resumed()) + " of " + std::to_string(engine_.total()) + " trials are done");
+}
+
+Status SessionTrials::Run(Progress* progress, int* interrupted, const std::function<bool()>& goes_on) {
+  Status status;
+  while (status.ok() && !engine_.Finished() && (goes_on == nullptr || goes_on())) {
+    progress->Show(engine_.done(), engine_.total());
+    status = engine_.Step();
+  }
+  progress->Clear();
+  *interrupted = status.ok() ? 0 : runner_.interrupted();
+  runner_.End();
+  return status;
+}
 
 Result<Rehearsal> RehearseShown(const Session& session, int runs, int* interrupted, Progress* progress) {
   progress->Count("fault-free runs");
@@ -149,11 +176,11 @@ void SaySweepTotals(const report::Run& run) {
       (shown.empty() ? "" : ", " + shown));
 }
 
-CarriedOut CarryOutSweep(const Session& session, const SweepOptions& sweep, const Spend& spend, Progress* progress) {
+CarriedOut CarryOutSweep(const Session& session, const EngineOptions& sweep, const Spend& spend, Progress* progress) {
   return CarryOut(session, sweep, {}, spend, progress);
 }
 
-CarriedOut CarryOutReplay(const Session& session, const SweepOptions& sweep, const std::vector<std::string>& faults, Progress* progress) {
+CarriedOut CarryOutReplay(const Session& session, const EngineOptions& sweep, const std::vector<std::string>& faults, Progress* progress) {
   return CarryOut(session, sweep, faults, {}, progress);
 }
 

@@ -69,7 +69,7 @@ class CaseRuns {
     options.work_dir = places_.work + "/sweep";
     options.trials = places_.out + "/" + report::TrialsFile(case_.name);
     const auto carry_out = [this](const Session& session) {
-      Result<SweepOptions> sweep = SweepOptionsOf(session.options());
+      Result<EngineOptions> sweep = EngineOptionsOf(session.options());
       if (!sweep.ok()) return Refused(sweep.status());
       sweep->places_first = turn_.spend.until.has_value() || turn_.before != nullptr;
       if (turn_.before != nullptr) sweep->before = *turn_.before;

@@ -74,16 +74,16 @@ std::string OwnRuntime(const Machine& machine, const std::string& soname) {
 }
 
 Result<ChosenDriver> ChooseDriver(const std::string& wish, const Machine& machine) {
-  if (wish == "sim") return ChosenDriver{DriverChoice::Simulated, "as asked"};
+  if (wish == "sim") return ChosenDriver{DriverKind::Simulated, "as asked"};
   std::string missing;
   if (machine.genuine_driver.empty()) {
     missing = "no genuine libcuda.so.1 found";
   } else if (machine.device_nodes.empty()) {
     missing = "no device node (/dev/nvidiactl, /dev/nvidia0 or /dev/dxg)";
   }
-  if (missing.empty()) return ChosenDriver{DriverChoice::Genuine, machine.genuine_driver + ", " + machine.device_nodes.front()};
+  if (missing.empty()) return ChosenDriver{DriverKind::Genuine, machine.genuine_driver + ", " + machine.device_nodes.front()};
   if (wish == "real") return Status(Exit::Environment, "--driver=real: " + missing);
-  return ChosenDriver{DriverChoice::Simulated, missing};
+  return ChosenDriver{DriverKind::Simulated, missing};
 }
 
 Status CheckNoAuditHere() {

@@ -32,7 +32,7 @@ std::string OwnRuntime(const Machine& machine, const std::string& soname);
 Result<Machine> LookAround(const std::string& real_driver);
 
 struct ChosenDriver {
-  DriverChoice driver = DriverChoice::Simulated;
+  DriverKind driver = DriverKind::Simulated;
   std::string why;
 };
 Result<ChosenDriver> ChooseDriver(const std::string& wish, const Machine& machine);

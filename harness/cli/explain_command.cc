@@ -88,7 +88,7 @@ std::string_view DriverName(std::uint32_t kind) {
     case faults::DriverKind::None:
       return "none was reached";
     case faults::DriverKind::Genuine:
-      return "real";
+      return "genuine";
     case faults::DriverKind::Simulated:
       return "simulated";
   }
@@ -173,7 +173,7 @@ void AddHeader(const faults::JournalView& journal, Page* page) {
 }
 
 std::string Arguments(const faults::Record& record) {
-  const driver::Shape& shape = driver::ShapeOf(static_cast<driver::CallId>(record.call));
+  const driver::Shape& shape = driver::ShapeOf(CallOf(record));
   std::string text;
   for (std::size_t i = 0; i < std::min(shape.count, faults::kRecordArguments); ++i) {
     text += fmt::format("{}{}{:#x}", i == 0 ? "" : ", ", shape.parameter[i].output ? "-> " : "", record.argument[i]);
@@ -184,7 +184,7 @@ std::string Arguments(const faults::Record& record) {
 std::string CallLine(const faults::Record& record) {
   if (record.call >= driver::kCallCount) return fmt::format("unknown call {}", record.call);
   const auto result = static_cast<CUresult>(record.result);
-  std::string line = fmt::format("{}({})", driver::Name(static_cast<driver::CallId>(record.call)), Arguments(record));
+  std::string line = fmt::format("{}({})", driver::Name(CallOf(record)), Arguments(record));
   if (record.end == 0) {
     line += " did not return";
   } else {

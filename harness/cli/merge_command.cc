@@ -41,7 +41,7 @@ struct Merge {
   // Fails only when the shards do not fit the program that is here.
   CarriedOut Sweep(std::size_t i, const Session& session) {
     CarriedOut carried;
-    const Result<SweepOptions> sweep = SweepOptionsOf(session.options());
+    const Result<EngineOptions> sweep = EngineOptionsOf(session.options());
     Result<FromShards> found = sweep.ok() ? TrialsOf(shards, rounds, i) : sweep.status();
     carried.status = found.status();
     if (!found.ok()) return carried;

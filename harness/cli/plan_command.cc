@@ -176,7 +176,7 @@ class FirstPlan {
     const Result<Session> session = Session::Open(sweep_options);
     planned.status = session.status();
     if (!session.ok()) return planned;
-    const Result<SweepOptions> sweep = SweepOptionsOf(sweep_options);
+    const Result<EngineOptions> sweep = EngineOptionsOf(sweep_options);
     planned.status = sweep.status();
     if (!sweep.ok()) return planned;
     // Of several cases only those that are done are shown.
@@ -238,7 +238,7 @@ Planned NextOf(const Options& options, const PlanFolder& folder, const Rounds& r
   const Result<Session> session = Session::Open(SweepOf(rounds.back(), one, options, {}));
   planned.status = session.status();
   if (!session.ok()) return planned;
-  const Result<SweepOptions> sweep = SweepOptionsOf(session->options());
+  const Result<EngineOptions> sweep = EngineOptionsOf(session->options());
   planned.status = sweep.status();
   if (!sweep.ok()) return planned;
   Result<FromShards> found = TrialsOf(shards, rounds, i);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `record`: a program in production writes down its driver calls, bounded and cheaply, and somebody else explains them later.
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,6 +29,7 @@
 #include "harness/process/files.h"
 #include "harness/process/shell.h"
 #include "harness/recording/recording.h"
+#include "reports/message.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -194,7 +196,7 @@ Exit PrintEnvironment(const Options& options, const Wish& wish) {
     return Refuse({Exit::Environment, machine->drop_in_dir + "/libcuda.so.1: not found: the installation is not whole"});
   const Result<ChosenDriver> chosen = ChooseDriver(options.driver, *machine);
   if (!chosen.ok()) return Refuse(chosen.status());
-  if (!world->empty() && chosen->driver == DriverChoice::Genuine)
+  if (!world->empty() && chosen->driver == DriverKind::Genuine)
     return Refuse({Exit::Usage, *world + ": only the simulated driver can be asked for it: expected --driver=sim"});
   const Status enters = CheckDropInPath(machine->drop_in_dir);
   if (!enters.ok()) return Refuse(enters);
@@ -202,13 +204,13 @@ Exit PrintEnvironment(const Options& options, const Wish& wish) {
   launch.drop_in_dir = machine->drop_in_dir;
   launch.cudart_dir = machine->cudart_dir;
   launch.driver = chosen->driver;
-  launch.real_driver = machine->genuine_driver;
+  launch.genuine_driver = machine->genuine_driver;
   launch.pinned_scope = false;
   launch.world = *world;
   const Status made = MakeOrKeep(wish);
   if (!made.ok()) return Refuse(made);
   if (options.driver == "auto") {
-    Say(std::string("driver: ") + (chosen->driver == DriverChoice::Genuine ? "real: " : "simulated: ") + chosen->why);
+    Say(fmt::format("driver: {}: {}", DriverInWords(chosen->driver), chosen->why));
   }
   // What earlier lines put in front is taken out, so that evaluating the lines twice changes nothing.
   std::vector<std::string> base;

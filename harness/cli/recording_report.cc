@@ -278,7 +278,7 @@ void AddCounted(const Observation& seen, Lines* page) {
     if (plain[base] != 0) counted += seen.journal.header().occurrences[base].load();
   }
   for (const std::uint32_t index : seen.ledger.facts.calls) {
-    const bool recorded = plain[driver::Index(driver::BaseOf(static_cast<driver::CallId>(seen.journal.records()[index].call)))] != 0;
+    const bool recorded = plain[driver::Index(BaseOf(seen.journal.records()[index]))] != 0;
     if (recorded && counted != 0) --counted;
   }
   if (counted != 0) page->Row("counted", {Detail::OnlyCounted, {Plural(counted, "call", "calls")}});
@@ -290,8 +290,7 @@ void AddBefore(const Observation& seen, Lines* page) {
   std::uint64_t acquires = 0;
   std::uint64_t releases = 0;
   std::vector<std::uint64_t> here(driver::kBaseCount, 0);
-  for (const std::uint32_t index : seen.ledger.facts.calls)
-    ++here[driver::Index(driver::BaseOf(static_cast<driver::CallId>(seen.journal.records()[index].call)))];
+  for (const std::uint32_t index : seen.ledger.facts.calls) ++here[driver::Index(BaseOf(seen.journal.records()[index]))];
   for (std::size_t base = 0; base < driver::kBaseCount; ++base) {
     const std::uint64_t all = seen.journal.header().occurrences[base].load();
     const std::uint64_t before = all > here[base] ? all - here[base] : 0;

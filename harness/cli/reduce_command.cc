@@ -36,7 +36,11 @@ std::vector<std::string> KeptOptions(const Options& recorded) {
   return kept;
 }
 
-constexpr const char* kKitFiles[] = {"ISSUE.md", "reducer.c", "run.sh"};
+// Only a kit that is not confirmed has it: the fingerprint of its defect.
+constexpr const char kNotConfirmed[] = "not_confirmed";
+constexpr const char* kKitFiles[] = {"ISSUE.md", "reducer.c", "run.sh", kNotConfirmed};
+
+std::string NotConfirmed(const std::string& fingerprint) { return fingerprint + "\n"; }
 
 // True for what an earlier reduction of the defect left that could not confirm its kit, and nothing else.
 bool IsUnconfirmedKit(const std::string& path, const std::string& fingerprint) {
@@ -46,8 +50,8 @@ bool IsUnconfirmedKit(const std::string& path, const std::string& fingerprint) {
     if (!known || at->symlink_status(error).type() != fs::file_type::regular) return false;
   }
   if (error) return false;
-  const Result<std::string> page = ReadFile(path + "/ISSUE.md");
-  return page.ok() && IsUnconfirmedPage(*page, fingerprint);
+  const Result<std::string> of = ReadFile(path + "/" + kNotConfirmed);
+  return of.ok() && *of == NotConfirmed(fingerprint);
 }
 
 Status CheckDirectory(const std::string& path, const std::string& fingerprint) {
@@ -192,6 +196,7 @@ Exit ReduceCommand(const Options& options) {
   }
   write("run.sh", RunScript(command));
   write("ISSUE.md", IssueText(defect, reduction, command, check));
+  if (!check.same) write(kNotConfirmed, NotConfirmed(fingerprint));
   work->Remove();
   std::error_code ignored;
   fs::remove(directory + "/reducer", ignored);

@@ -63,7 +63,7 @@ Result<report::Audit> ResultOf(const Options& options) {
   if (options.operands.size() == 2) return ReadShown(options.operands[1], options);
   Options sweep = options;
   sweep.command = kSweep;
-  const Result<SweepOptions> how = SweepOptionsOf(sweep);
+  const Result<EngineOptions> how = EngineOptionsOf(sweep);
   if (!how.ok()) return how.status();
   const Result<Session> session = Session::Open(sweep);
   if (!session.ok()) return session.status();
@@ -123,7 +123,7 @@ struct Trial {
 };
 
 // Runs the trial again.
-Result<Trial> RunTrial(const Options& recorded, const SweepOptions& how, const WantedDefect& defect) {
+Result<Trial> RunTrial(const Options& recorded, const EngineOptions& how, const WantedDefect& defect) {
   Trial trial;
   const Result<Session> session = Session::Open(recorded);
   if (!session.ok()) return session.status();
@@ -150,7 +150,7 @@ Status KeepTrial(const std::string& directory, const WantedDefect& defect, const
   return kept;
 }
 
-Result<Reduction> ReduceTrial(const Trial& trial, const SweepOptions& how, const std::string& shown, WantedDefect* defect) {
+Result<Reduction> ReduceTrial(const Trial& trial, const EngineOptions& how, const std::string& shown, WantedDefect* defect) {
   std::vector<faults::Fault> faults;
   for (const std::string& text : defect->faults) {
     faults.emplace_back();
@@ -177,7 +177,7 @@ Result<Reduction> ReduceTrial(const Trial& trial, const SweepOptions& how, const
 }
 
 Result<Reduced> ReduceTrialOf(const Trial& trial, Options recorded, WantedDefect defect) {
-  const Result<SweepOptions> how = SweepOptionsOf(recorded);
+  const Result<EngineOptions> how = EngineOptionsOf(recorded);
   if (!how.ok()) return how.status();
   Result<Reduction> reduction = ReduceTrial(trial, *how, recorded.progress, &defect);
   if (!reduction.ok()) return reduction.status();
@@ -295,7 +295,7 @@ Result<Reduced> ReduceFromResult(const Options& options) {
   Result<Options> recorded = OptionsOf(*defect, options);
   if (!recorded.ok()) return recorded.status();
   if (options.operands.size() == 2) Say("runs " + CommandLine(*defect, *recorded));
-  const Result<SweepOptions> how = SweepOptionsOf(*recorded);
+  const Result<EngineOptions> how = EngineOptionsOf(*recorded);
   if (!how.ok()) return how.status();
   const Result<Trial> trial = RunTrial(*recorded, *how, *defect);
   if (!trial.ok()) return trial.status();

@@ -167,7 +167,7 @@ Status WriteRows(const Options& options, const std::vector<report::TrialRow>& ro
 
 Exit SweepCommand(const Options& options) {
   const Progress::Clock::time_point begun = Progress::Clock::now();
-  Result<SweepOptions> sweep = SweepOptionsOf(options);
+  Result<EngineOptions> sweep = EngineOptionsOf(options);
   if (!sweep.ok()) return Refuse(sweep.status());
   const Result<std::optional<std::chrono::seconds>> budget = ParseBudget(options.budget);
   if (!budget.ok()) return Refuse(budget.status());
@@ -207,7 +207,7 @@ Exit SweepCommand(const Options& options) {
 Exit ReplayCommand(const Options& options) {
   const Result<std::vector<report::Replayed>> faults = ReadFaults(options);
   if (!faults.ok()) return Refuse(faults.status());
-  const Result<SweepOptions> sweep = SweepOptionsOf(options);
+  const Result<EngineOptions> sweep = EngineOptionsOf(options);
   if (!sweep.ok()) return Refuse(sweep.status());
   const Result<Session> session = Session::Open(options);
   if (!session.ok()) return Refuse(session.status());

@@ -114,7 +114,7 @@ class ShardRun {
     std::filesystem::create_directories(work, error);
     const Result<Session> session = Session::Open(SweepOf(plan_, one, options_, work));
     if (!session.ok()) return session.status();
-    const Result<SweepOptions> sweep = SweepOptionsOf(session->options());
+    const Result<EngineOptions> sweep = EngineOptionsOf(session->options());
     if (!sweep.ok()) return sweep.status();
     progress_.Begin("trials", plan_.project ? one.name : "");
     const CarriedOut carried = CarryOutShard(*session, *sweep, SubjectOf(folder_, one), std::move(*trials), plan_.round, &progress_);

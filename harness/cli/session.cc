@@ -2,6 +2,7 @@
 #include "harness/cli/session.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <link.h>
 #include <unistd.h>
 
@@ -30,12 +31,12 @@ namespace cuaudit::harness {
 namespace {
 
 constexpr std::uint64_t kSimulatedDeadlineMs = 10000;
-constexpr std::uint64_t kRealDeadlineMs = 60000;
-constexpr std::size_t kJobsOnRealDriver = 4;  // each trial holds a context of its own on the device
+constexpr std::uint64_t kGenuineDeadlineMs = 60000;
+constexpr std::size_t kJobsOnGenuineDriver = 4;  // each trial holds a context of its own on the device
 
-std::uint64_t DeadlineMs(const Options& options, DriverChoice driver) {
+std::uint64_t DeadlineMs(const Options& options, DriverKind driver) {
   if (options.deadline_ms != 0 || options.command == kRun || options.command == kRecord) return options.deadline_ms;
-  return driver == DriverChoice::Simulated ? kSimulatedDeadlineMs : kRealDeadlineMs;
+  return driver == DriverKind::Simulated ? kSimulatedDeadlineMs : kGenuineDeadlineMs;
 }
 
 // Answers the absolute path, because the program may run in another directory. A file that is no library is refused before the program
@@ -231,8 +232,8 @@ Result<Session> Session::Open(const Options& options) {
   if (!machine.ok()) return machine.status();
   const Result<ChosenDriver> chosen = ChooseDriver(options.driver, *machine);
   if (!chosen.ok()) return chosen.status();
-  if (!world->empty() && chosen->driver == DriverChoice::Genuine) return only_simulated;
-  if (chosen->driver == DriverChoice::Genuine) {
+  if (!world->empty() && chosen->driver == DriverKind::Genuine) return only_simulated;
+  if (chosen->driver == DriverKind::Genuine) {
     const Result<std::string> gpus = ReservedGpus();
     if (!gpus.ok()) return gpus.status();
     const auto names_devices = [](const std::string& line) { return line.starts_with("CUDA_VISIBLE_DEVICES="); };
@@ -247,14 +248,13 @@ Result<Session> Session::Open(const Options& options) {
   subject.launch.cudart = OwnRuntime(*machine, subject.program.cudart);
   subject.launch.driver = chosen->driver;
   session.why_driver_ = chosen->why;
-  subject.launch.real_driver = machine->genuine_driver;
+  subject.launch.genuine_driver = machine->genuine_driver;
   // A program in production must not notice that it is recorded.
   subject.launch.pinned_scope = options.scope == "pinned" && options.command != kRecord;
   subject.launch.stack_depth = static_cast<std::uint32_t>(options.stacks);
   // `run` is for whole programs: a stack for each of a million launches would be most of its cost, and its table needs only the stacks of
   // acquisitions and releases. The simulated driver proves misuse between any two calls and needs the stacks of both.
-  subject.launch.stacks_of_objects_only =
-      options.command == kRecord || (options.command == kRun && chosen->driver == DriverChoice::Genuine);
+  subject.launch.stacks_of_objects_only = options.command == kRecord || (options.command == kRun && chosen->driver == DriverKind::Genuine);
   subject.launch.host_probes = ProbesOf(options, options.command);
   subject.record_capacity = options.records;
   subject.deadline_ms = DeadlineMs(options, chosen->driver);
@@ -271,7 +271,7 @@ Result<Session> Session::Open(const Options& options) {
                   machine->drop_in_dir + "/libcuaudit_host.so, libcuaudit_host_basic.so: not found: the installation is not whole");
   }
   if (options.driver == "auto") {
-    Say(std::string("driver: ") + (chosen->driver == DriverChoice::Genuine ? "real: " : "simulated: ") + chosen->why);
+    Say(fmt::format("driver: {}: {}", DriverInWords(chosen->driver), chosen->why));
   }
   return session;
 }
@@ -288,7 +288,7 @@ Session::~Session() {
 std::size_t Session::jobs() const {
   if (options_.jobs != 0) return options_.jobs;
   const std::size_t count = UsableCores();
-  return subject_.launch.driver == DriverChoice::Genuine ? std::min(count, kJobsOnRealDriver) : count;
+  return subject_.launch.driver == DriverKind::Genuine ? std::min(count, kJobsOnGenuineDriver) : count;
 }
 
 std::size_t Session::forks() const { return options_.jobs != 0 ? options_.jobs : 2 * UsableCores(); }
@@ -312,8 +312,7 @@ report::Run Session::NewReport() const {
   run.scope = options_.scope;
   run.settings = EchoOptions(options_, options_.command);
   run.host = DescribeProbes(options_, subject_.launch.host_probes);
-  const bool genuine = subject_.launch.driver == DriverChoice::Genuine;
-  run.driver.kind = genuine ? report::DriverKind::Genuine : report::DriverKind::Simulated;
+  run.driver.kind = subject_.launch.driver;
   run.tool_version = std::string(ToolVersion());
   run.generated = Timestamp();
   return run;

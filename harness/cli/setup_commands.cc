@@ -35,6 +35,7 @@
 #include "harness/project/init_file.h"
 #include "harness/sweep/run/rehearsal.h"
 #include "reports/escape.h"
+#include "reports/message.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -97,8 +98,7 @@ Exit DoctorCommand(const Options& options) {
   row("genuine driver", machine->genuine_driver.empty() ? "none" : machine->genuine_driver);
   row("device nodes", Joined(machine->device_nodes));
   row("--driver=" + options.driver,
-      !chosen.ok() ? chosen.status().message()
-                   : std::string(chosen->driver == DriverChoice::Genuine ? "real" : "simulated") + " (" + chosen->why + ")");
+      !chosen.ok() ? chosen.status().message() : fmt::format("{} ({})", DriverInWords(chosen->driver), chosen->why));
   row("ptrace", PtraceScope());
   row("limits", "open files " + Limit(RLIMIT_NOFILE) + ", processes " + Limit(RLIMIT_NPROC) + ", file bytes " + Limit(RLIMIT_FSIZE));
   row("work directory", TemporarySpace());
@@ -194,12 +194,12 @@ Exit EnvCommand(const Options& options) {
   if (!machine.ok()) return Refuse(machine.status());
   const Result<ChosenDriver> chosen = ChooseDriver(options.off ? "sim" : options.driver, *machine);
   if (!chosen.ok()) return Refuse(chosen.status());
-  const bool on = !options.off && chosen->driver == DriverChoice::Simulated;
+  const bool on = !options.off && chosen->driver == DriverKind::Simulated;
   if (!on && !world->empty())
     return Refuse({Exit::Usage, *world + ": only the simulated driver can be asked for it: expected --driver=sim, and no --off"});
   const Status place = on ? CheckPlace(*machine, options.preload) : Status();
   if (!place.ok()) return Refuse(place);
-  if (options.driver == "auto" && !options.off) Say(std::string("driver: ") + (on ? "simulated: " : "real: ") + chosen->why);
+  if (options.driver == "auto" && !options.off) Say(fmt::format("driver: {}: {}", DriverInWords(chosen->driver), chosen->why));
   const std::vector<Variable> changes = Changes(*machine, *world, on, options.preload);
   if (!options.program.empty()) return RunWith(changes, options.program);
   return Print(ShellLines(options.shell == "fish" ? Shell::Fish : Shell::Posix, changes));

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -16,7 +15,6 @@
 #include "harness/sweep/plan/plan_file.h"
 #include "harness/sweep/report_rows.h"
 #include "harness/sweep/run/rehearsal.h"
-#include "harness/sweep/runners/make_runner.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -24,48 +22,8 @@ namespace {
 constexpr std::size_t kNamedGaps = 3;
 constexpr std::uint64_t kMostReserved = 1U << 16U;  // a plan may name any number of trials
 
-// An engine whose runner starts the program when the first trial is waited for.
-class LateSweep {
- public:
-  LateSweep(const Session& session, const SweepOptions& sweep)
-      : session_(session),
-        runner_([this] { return MakeTrials(); }),
-        engine_(&runner_, &session.dir(), sweep, session.Reproduce(), &sites_) {}
-  LateSweep(const LateSweep&) = delete;
-  LateSweep& operator=(const LateSweep&) = delete;
-
-  SweepEngine& engine() { return engine_; }
-  int interrupted() const { return runner_.interrupted(); }
-
-  Status RunAll(Progress* progress) {
-    Status status;
-    while (status.ok() && !engine_.Finished()) {
-      progress->Show(engine_.done(), engine_.total());
-      status = engine_.Step();
-    }
-    progress->Clear();
-    return status;
-  }
-
- private:
-  std::unique_ptr<Runner> MakeTrials() {
-    const Rehearsal& rehearsal = engine_.rehearsal();
-    trials_ = SubjectOfTrials(session_.subject(), rehearsal);
-    const SpawnOptions resources{session_.jobs(), session_.options().keep, TrialCapacity(trials_, rehearsal.run), "trial-",
-                                 session_.forks()};
-    const Isolation wished = Named<Isolation>(session_.options().isolation).value_or(Isolation::Unknown);
-    return MakeRunner(wished, trials_, session_.dir(), resources, rehearsal);
-  }
-
-  const Session& session_;
-  Subject trials_;
-  SiteTexts sites_;
-  LateRunner runner_;
-  SweepEngine engine_;
-};
-
 // Whether the program is the one that was planned.
-Status CheckSubject(const Session& session, const SweepOptions& sweep, const Rehearsal& run, std::uint64_t planned) {
+Status CheckSubject(const Session& session, const EngineOptions& sweep, const Rehearsal& run, std::uint64_t planned) {
   const std::uint64_t found = OptionsHash(sweep, SubjectHash(session.subject(), run, sweep.judge));
   if (found == planned) return {};
   return {Exit::Usage, session.subject().command.front() +
@@ -73,7 +31,7 @@ Status CheckSubject(const Session& session, const SweepOptions& sweep, const Reh
                            Hex(found) + ", the plan has " + Hex(planned) + ")"};
 }
 
-Status Prepare(const Session& session, const SweepOptions& sweep, const PlannedSubject& of, FromShards found, SweepEngine* engine) {
+Status Prepare(const Session& session, const EngineOptions& sweep, const PlannedSubject& of, FromShards found, SweepEngine* engine) {
   Status same = CheckRuns(of.runs, of.digests);
   if (!same.ok()) return same;
   Result<Rehearsal> rehearsal = RehearsalIn(session.subject(), of.runs);
@@ -95,7 +53,7 @@ std::string Told(const std::vector<std::string>& gaps) {
 
 }  // namespace
 
-FirstRound PlanFirstRound(const Session& session, const SweepOptions& sweep, const std::string& trials, Progress* progress) {
+FirstRound PlanFirstRound(const Session& session, const EngineOptions& sweep, const std::string& trials, Progress* progress) {
   FirstRound planned;
   const auto begun = std::chrono::steady_clock::now();
   Result<Rehearsal> rehearsal = RehearseShown(session, 2, &planned.signal, progress);
@@ -107,12 +65,12 @@ FirstRound PlanFirstRound(const Session& session, const SweepOptions& sweep, con
   planned.microseconds = static_cast<std::uint64_t>(time.count()) / std::max<std::size_t>(2, 1 + rehearsal->others.size());
   planned.calls = rehearsal->run.evidence().facts().calls.size();
   planned.subject = OptionsHash(sweep, SubjectHash(session.subject(), *rehearsal, sweep.judge));
-  LateSweep late(session, sweep);
+  SessionTrials session_trials(session, sweep, SessionTrials::Of::Sweep);
   Result<TrialLines> lines = TrialLines::Open(trials);
   planned.status = lines.status();
   if (!lines.ok()) return planned;
   const auto add = [&](std::string_view fault, std::uint64_t site) { lines->Add(fault, site); };
-  const Result<std::uint64_t> count = late.engine().ListFirstFaults(std::move(*rehearsal), add);
+  const Result<std::uint64_t> count = session_trials.engine().ListFirstFaults(std::move(*rehearsal), add);
   planned.status = count.status();
   if (!count.ok()) return planned;
   planned.trials = *count;
@@ -122,7 +80,7 @@ FirstRound PlanFirstRound(const Session& session, const SweepOptions& sweep, con
   return planned;
 }
 
-CarriedOut CarryOutShard(const Session& session, const SweepOptions& sweep, const PlannedSubject& of, std::vector<PlannedTrial> trials,
+CarriedOut CarryOutShard(const Session& session, const EngineOptions& sweep, const PlannedSubject& of, std::vector<PlannedTrial> trials,
                          std::uint64_t round, Progress* progress) {
   CarriedOut carried;
   carried.status = CheckRuns(of.runs, of.digests);
@@ -139,47 +97,45 @@ CarriedOut CarryOutShard(const Session& session, const SweepOptions& sweep, cons
   here->outputs = planned->outputs;
   carried.status = CheckSubject(session, sweep, *here, of.subject);
   if (!carried.status.ok()) return carried;
-  LateSweep late(session, sweep);
-  SweepEngine& engine = late.engine();
+  SessionTrials session_trials(session, sweep, SessionTrials::Of::Sweep);
+  SweepEngine& engine = session_trials.engine();
   carried.status = engine.PrepareShard(std::move(*planned), std::move(trials), static_cast<int>(round));
-  if (carried.status.ok() && engine.resumed() != 0) {
-    Say("going on: " + std::to_string(engine.resumed()) + " of " + std::to_string(engine.total()) + " trials are done");
-  }
+  if (carried.status.ok()) session_trials.SayResumed();
   const std::size_t before = engine.resumed();
   const auto begun = std::chrono::steady_clock::now();
-  if (carried.status.ok()) carried.status = late.RunAll(progress);
+  if (carried.status.ok()) carried.status = session_trials.Run(progress, &carried.progressed.signal);
   carried.run_time = std::chrono::steady_clock::now() - begun;
-  carried.progressed.signal = carried.status.ok() ? 0 : late.interrupted();
   carried.progressed.done = engine.done() - before;
   return carried;
 }
 
-Result<std::vector<PlannedTrial>> PlanNextRound(const Session& session, const SweepOptions& sweep, const PlannedSubject& of,
+Result<std::vector<PlannedTrial>> PlanNextRound(const Session& session, const EngineOptions& sweep, const PlannedSubject& of,
                                                 FromShards found, std::size_t planned) {
-  LateSweep late(session, sweep);
-  const Status prepared = Prepare(session, sweep, of, std::move(found), &late.engine());
+  SessionTrials session_trials(session, sweep, SessionTrials::Of::Sweep);
+  const Status prepared = Prepare(session, sweep, of, std::move(found), &session_trials.engine());
   if (!prepared.ok()) return prepared;
-  const std::vector<PlannedTrial>& all = late.engine().plan();
+  const std::vector<PlannedTrial>& all = session_trials.engine().plan();
   return std::vector<PlannedTrial>(all.begin() + static_cast<std::ptrdiff_t>(std::min(planned, all.size())), all.end());
 }
 
-CarriedOut CarryOutMerge(const Session& session, const SweepOptions& sweep, const PlannedSubject& of, FromShards found,
+CarriedOut CarryOutMerge(const Session& session, const EngineOptions& sweep, const PlannedSubject& of, FromShards found,
                          Progress* progress) {
   CarriedOut carried;
   carried.run = session.NewReport();
   const std::vector<std::string> gaps = found.gaps;
-  LateSweep late(session, sweep);
-  SweepEngine& engine = late.engine();
+  SessionTrials session_trials(session, sweep, SessionTrials::Of::Sweep);
+  SweepEngine& engine = session_trials.engine();
   carried.status = Prepare(session, sweep, of, std::move(found), &engine);
   if (!carried.status.ok()) return carried;
+  int signal = 0;
   if (!gaps.empty()) {
     engine.EndHere(Reason::ShardMissing);
   } else if (!engine.Finished()) {
     Say("trials that only all shards together show to be needed are run here, beginning with " +
         std::to_string(engine.total() - engine.done()));
-    carried.status = late.RunAll(progress);
+    carried.status = session_trials.Run(progress, &signal);
   }
-  carried.progressed = {carried.status.ok() ? 0 : late.interrupted(), engine.done(), engine.trials(), engine.plans_more()};
+  carried.progressed = {signal, engine.done(), engine.trials(), engine.plans_more()};
   if (!carried.status.ok() && carried.progressed.signal == 0) return carried;
   engine.Report(&carried.run);
   if (!gaps.empty()) {  // said beside findings as well: without them, suppressed ones would leave a clean report
@@ -194,10 +150,10 @@ CarriedOut CarryOutMerge(const Session& session, const SweepOptions& sweep, cons
 bool AnyAlone(const std::vector<PlannedCase>& cases) {
   return std::any_of(cases.begin(), cases.end(), [](const PlannedCase& one) {
     if (one.options.jobs == 1) return true;
-    if (one.options.driver == Name(DriverChoice::Simulated)) return false;
+    if (one.options.driver == Name(DriverKind::Simulated)) return false;
     const Result<Machine> machine = LookAround(one.options.real_driver);
     const Result<ChosenDriver> chosen = machine.ok() ? ChooseDriver(one.options.driver, *machine) : machine.status();
-    return !chosen.ok() || chosen->driver != DriverChoice::Simulated;
+    return !chosen.ok() || chosen->driver != DriverKind::Simulated;
   });
 }
 

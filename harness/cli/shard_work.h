@@ -35,7 +35,7 @@ struct FirstRound {
 
 // Rehearses the program in the work directory of the session, which keeps the fault-free runs, and writes its first faults to the file
 // `trials`.
-FirstRound PlanFirstRound(const Session& session, const SweepOptions& sweep, const std::string& trials, Progress* progress);
+FirstRound PlanFirstRound(const Session& session, const EngineOptions& sweep, const std::string& trials, Progress* progress);
 
 // The case of a plan as who carries it out needs it.
 struct PlannedSubject {
@@ -46,7 +46,7 @@ struct PlannedSubject {
 
 // Carries out trials of one round in the work directory of the session, where its log of finished trials stays: their numbers count from 0.
 // One fault-free run shows whether the program does here what it did where the plan was made.
-CarriedOut CarryOutShard(const Session& session, const SweepOptions& sweep, const PlannedSubject& of, std::vector<PlannedTrial> trials,
+CarriedOut CarryOutShard(const Session& session, const EngineOptions& sweep, const PlannedSubject& of, std::vector<PlannedTrial> trials,
                          std::uint64_t round, Progress* progress);
 
 // What the shards of a case have found.
@@ -56,12 +56,13 @@ struct FromShards {
 };
 
 // The trials of the round behind the first `planned` ones; none when the sweep needs no further trial.
-Result<std::vector<PlannedTrial>> PlanNextRound(const Session& session, const SweepOptions& sweep, const PlannedSubject& of,
+Result<std::vector<PlannedTrial>> PlanNextRound(const Session& session, const EngineOptions& sweep, const PlannedSubject& of,
                                                 FromShards found, std::size_t planned);
 
 // The report of a sweep whose trials are those of the shards. Trials that no round has are run here: those that all shards together show to
 // be needed. With gaps nothing is run, and the report is never clean.
-CarriedOut CarryOutMerge(const Session& session, const SweepOptions& sweep, const PlannedSubject& of, FromShards found, Progress* progress);
+CarriedOut CarryOutMerge(const Session& session, const EngineOptions& sweep, const PlannedSubject& of, FromShards found,
+                         Progress* progress);
 
 // What the commands plan, run-shard and merge have in common.
 //

@@ -17,7 +17,7 @@
 #include "harness/kit/call_list.h"
 #include "harness/process/status.h"
 #include "harness/sweep/run/site_text.h"
-#include "harness/verdict/judgement.h"
+#include "harness/verdict/verdict.h"
 #include "reports/audit.h"
 #include "reports/run.h"
 

@@ -166,11 +166,6 @@ std::string IssueText(const WantedDefect& defect, const Reduction& reduction, co
   return text;
 }
 
-bool IsUnconfirmedPage(std::string_view page, std::string_view fingerprint) {
-  return page.find(" Fingerprint " + Code(std::string(fingerprint)) + ".\n") != std::string_view::npos &&
-         page.find("\n" + Words({Detail::NotConfirmed, {""}})) != std::string_view::npos;
-}
-
 std::string RunScript(const KitCommand& command) {
   std::string line = command.command;
   for (const std::string& option : command.options) line += " " + ShellQuote(option);

@@ -35,8 +35,6 @@ KitCommand CommandOf(const WantedDefect& defect, const CallList& list, const std
 std::string TitleOf(const WantedDefect& defect);
 
 std::string IssueText(const WantedDefect& defect, const Reduction& reduction, const KitCommand& command, const KitCheck& check);
-// True for the page of a kit of this defect that is not confirmed.
-bool IsUnconfirmedPage(std::string_view page, std::string_view fingerprint);
 
 std::string RunScript(const KitCommand& command);
 

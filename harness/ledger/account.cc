@@ -33,7 +33,7 @@ bool SaysWrongContext(std::int32_t result) {
 // program then did not try the refused release again.
 bool ReleasesKind(const Site& site, Kind kind) {
   if (site.record_kind != faults::RecordKind::Call) return true;
-  return driver::FamilyOf(driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(site.call))).kind) == driver::FamilyOf(kind);
+  return driver::FamilyOf(driver::EffectOf(BaseOf(site)).kind) == driver::FamilyOf(kind);
 }
 
 // The call since which an object is gone. Empty when the object is alive, or when nobody saw how it ended.
@@ -168,23 +168,23 @@ std::int64_t Account::ReferenceToRelease(const HandleEntry& entry) const {
 }
 
 // Answers true when the handle is known to belong to somebody else.
-bool Account::ReleasesLent(Kind kind, std::uint64_t handle, const faults::Record& record, Outcome outcome) {
+bool Account::ReleasesLent(Kind kind, std::uint64_t handle, const faults::Record& record, Answer answer) {
   const auto loan = lent_.find({driver::FamilyOf(kind), handle});
-  if (loan == lent_.end() || outcome == Outcome::Refused || outcome == Outcome::TornDown) return false;
-  if (!loan->second.sure && (outcome != Outcome::Failed || Inherited(driver::FamilyOf(kind), handle))) return false;
+  if (loan == lent_.end() || answer == Answer::Refused || answer == Answer::TornDown) return false;
+  if (!loan->second.sure && (answer != Answer::Failed || Inherited(driver::FamilyOf(kind), handle))) return false;
   books_->Violate(Rule::LentReleased, kind, record, handle, -1);
   books_->ledger.violations.back().other = loan->second.by;
   return true;
 }
 
-void Account::ReleaseNothing(Kind kind, HandleEntry* entry, std::uint64_t handle, const faults::Record& record, Outcome outcome) {
-  if (!lent_.empty() && ReleasesLent(kind, handle, record, outcome)) return;
+void Account::ReleaseNothing(Kind kind, HandleEntry* entry, std::uint64_t handle, const faults::Record& record, Answer answer) {
+  if (!lent_.empty() && ReleasesLent(kind, handle, record, answer)) return;
   if (entry != nullptr && entry->borrowed) return;
   if (entry == nullptr || entry->last < 0) {
     if (IsHost(kind) || Inherited(driver::FamilyOf(kind), handle)) return;
     if (graph_memory_ && driver::FamilyOf(kind) == Family::Pointer) return;
     // When the driver accepts an unknown handle, the program got the handle by a way without records, for example from the CUDA runtime.
-    if (outcome == Outcome::Unfinished || (outcome == Outcome::Failed && driver::SaysUnknown(static_cast<CUresult>(record.result)))) {
+    if (answer == Answer::Unfinished || (answer == Answer::Failed && driver::SaysUnknown(static_cast<CUresult>(record.result)))) {
       books_->Violate(Rule::UnknownHandle, kind, record, handle, -1);
     }
     return;
@@ -192,7 +192,7 @@ void Account::ReleaseNothing(Kind kind, HandleEntry* entry, std::uint64_t handle
   Object& last = books_->object(entry->last);
   if (last.state == State::Orphaned || last.state == State::ReleaseRefused) {
     if (last.state == State::Orphaned) books_->Violate(Rule::UseAfterRelease, last.kind, record, handle, entry->last);
-    if (Releases(outcome)) {
+    if (Releases(answer)) {
       last.state = State::Released;
       last.released = SiteOf(record);
     }
@@ -200,23 +200,23 @@ void Account::ReleaseNothing(Kind kind, HandleEntry* entry, std::uint64_t handle
   }
   if (last.told_alive) return;
   if (entry->denied != 0) {
-    if (Releases(outcome)) --entry->denied;
+    if (Releases(answer)) --entry->denied;
     return;
   }
   const Rule rule = last.kind == Kind::UserObject ? Rule::OverReleasedReference : Rule::DoubleRelease;
   books_->Violate(rule, last.kind, record, handle, entry->last);
 }
 
-void Account::Release(Kind kind, std::uint64_t handle, std::uint64_t count, const faults::Record& record, Outcome outcome) {
+void Account::Release(Kind kind, std::uint64_t handle, std::uint64_t count, const faults::Record& record, Answer answer) {
   if (handle == 0) return;  // cuMemFree(0), free(NULL) and the default stream
   HandleEntry* entry = Find(driver::FamilyOf(kind), handle);
   if (entry == nullptr || entry->top < 0) {
-    ReleaseNothing(kind, entry, handle, record, outcome);
+    ReleaseNothing(kind, entry, handle, record, answer);
     return;
   }
-  if (!Releases(outcome)) {
+  if (!Releases(answer)) {
     Object& object = books_->object(ReferenceToRelease(*entry));
-    if (outcome == Outcome::Refused) {
+    if (answer == Answer::Refused) {
       object.state = State::ReleaseRefused;
       object.released = SiteOf(record);
     } else if (object.context != 0 && object.context != record.context && SaysWrongContext(record.result)) {
@@ -224,7 +224,7 @@ void Account::Release(Kind kind, std::uint64_t handle, std::uint64_t count, cons
     } else if (plan_left_something_ && object.state == State::Live) {
       object.state = State::ReleaseRefused;
       object.released = SiteOf(record);
-    } else if (object.state == State::Live && outcome == Outcome::Failed) {
+    } else if (object.state == State::Live && answer == Answer::Failed) {
       object.released = SiteOf(record);  // the driver declined, and nobody but the program is to blame
     }
     return;
@@ -237,16 +237,16 @@ void Account::Release(Kind kind, std::uint64_t handle, std::uint64_t count, cons
     object.references -= given;
     if (object.references != 0) continue;
     Close(index, State::Released, SiteOf(record));
-    object.told_alive = outcome == Outcome::After;
+    object.told_alive = answer == Answer::After;
   }
   if (count > 0 && !books_->object(entry->last).told_alive) books_->Violate(Rule::OverReleasedReference, kind, record, handle, entry->last);
 }
 
-void Account::ReleaseMappings(std::uint64_t base, std::uint64_t bytes, const faults::Record& record, Outcome outcome) {
+void Account::ReleaseMappings(std::uint64_t base, std::uint64_t bytes, const faults::Record& record, Answer answer) {
   std::vector<std::uint64_t> inside;
   for (auto it = mappings_.lower_bound(base); it != mappings_.end() && it->first - base < bytes; ++it) inside.push_back(it->first);
-  for (const std::uint64_t handle : inside) Release(Kind::Mapping, handle, 1, record, outcome);
-  if (inside.empty()) Release(Kind::Mapping, base, 1, record, outcome);
+  for (const std::uint64_t handle : inside) Release(Kind::Mapping, handle, 1, record, answer);
+  if (inside.empty()) Release(Kind::Mapping, base, 1, record, answer);
 }
 
 std::vector<std::int64_t> Account::TakeChildren(std::uint64_t context) {
@@ -357,7 +357,7 @@ void Account::HandOut(std::uint64_t address, std::uint64_t bytes, const faults::
 void Account::TakeBack(std::uint64_t address, const faults::Record& record) {
   HandleEntry* const entry = Find(Family::Block, address);
   const std::int64_t index = entry == nullptr ? -1 : entry->top;
-  Release(Kind::Block, address, 1, record, Outcome::Succeeded);
+  Release(Kind::Block, address, 1, record, Answer::Succeeded);
   if (index >= 0) blocks_.Kill(address, books_->object(index).bytes, index);
 }
 

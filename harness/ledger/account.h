@@ -58,9 +58,9 @@ class Account {
   // Adds one more reference to the handle.
   std::int64_t Retain(Object object, const faults::Record& record);
   // Gives back `count` references of `handle`. `kind` only selects the handle family; reports show the object's own kind.
-  void Release(driver::Kind kind, std::uint64_t handle, std::uint64_t count, const faults::Record& record, Outcome outcome);
+  void Release(driver::Kind kind, std::uint64_t handle, std::uint64_t count, const faults::Record& record, Answer answer);
   // Releases every mapping inside [base, base + bytes).
-  void ReleaseMappings(std::uint64_t base, std::uint64_t bytes, const faults::Record& record, Outcome outcome);
+  void ReleaseMappings(std::uint64_t base, std::uint64_t bytes, const faults::Record& record, Answer answer);
   // Ends one object without checking any rule.
   void Close(std::int64_t object, State state, const Site& site);
   // Ends every live object of `context`, because the context has ended. `owner`: the object of the context that its creator destroyed, or
@@ -153,8 +153,8 @@ class Account {
     }
   };
 
-  bool ReleasesLent(driver::Kind kind, std::uint64_t handle, const faults::Record& record, Outcome outcome);
-  void ReleaseNothing(driver::Kind kind, HandleEntry* entry, std::uint64_t handle, const faults::Record& record, Outcome outcome);
+  bool ReleasesLent(driver::Kind kind, std::uint64_t handle, const faults::Record& record, Answer answer);
+  void ReleaseNothing(driver::Kind kind, HandleEntry* entry, std::uint64_t handle, const faults::Record& record, Answer answer);
   std::int64_t ReferenceToRelease(const HandleEntry& entry) const;
   std::int64_t Open(Object object, const faults::Record& record, HandleEntry& entry);
   void Unlink(HandleEntry& entry, std::int64_t object);

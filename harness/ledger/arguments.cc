@@ -56,14 +56,14 @@ constexpr std::array<bool, driver::kBaseCount> kCorrected = Corrected();
 
 }  // namespace
 
-Outcome OutcomeOf(const faults::Record& record) noexcept {
-  if (record.end == 0) return Outcome::Unfinished;
+Answer AnswerOf(const faults::Record& record) noexcept {
+  if (record.end == 0) return Answer::Unfinished;
   if ((record.flags & faults::kInjected) != 0) {
-    return (record.flags & faults::kForwarded) != 0 ? Outcome::After : Outcome::Refused;
+    return (record.flags & faults::kForwarded) != 0 ? Answer::After : Answer::Refused;
   }
-  if (record.result == CUDA_SUCCESS) return Outcome::Succeeded;
-  if (record.result == CUDA_ERROR_DEINITIALIZED) return Outcome::TornDown;
-  return driver::IsSticky(static_cast<CUresult>(record.result)) ? Outcome::Refused : Outcome::Failed;
+  if (record.result == CUDA_SUCCESS) return Answer::Succeeded;
+  if (record.result == CUDA_ERROR_DEINITIALIZED) return Answer::TornDown;
+  return driver::IsSticky(static_cast<CUresult>(record.result)) ? Answer::Refused : Answer::Failed;
 }
 
 Family ArgumentFamily(driver::CallId call, std::size_t index) noexcept {

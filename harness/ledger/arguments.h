@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// arguments.h: the outcome of a recorded call, and the handles among its arguments.
+// arguments.h: how a recorded call was answered, and the handles among its arguments.
 //
 //   Source    CUDA Driver API 13.0. The headers declare texture objects, surface objects and allocation handles as plain integers, which
 //             shape.h cannot tell from flags; the table in arguments.cc names them.
@@ -16,7 +16,7 @@
 
 namespace cuaudit::harness {
 
-enum class Outcome : std::uint8_t {
+enum class Answer : std::uint8_t {
   Succeeded,
   After,       // the driver carried the call out, and the caller was told that it failed
   Refused,     // by the plan, or because the context was lost
@@ -25,11 +25,11 @@ enum class Outcome : std::uint8_t {
   TornDown,    // the driver had been deinitialised, so nothing is left to release
 };
 
-Outcome OutcomeOf(const faults::Record& record) noexcept;
+Answer AnswerOf(const faults::Record& record) noexcept;
 
-// True when nothing is left for the program to release after a release with this outcome.
-constexpr bool Releases(Outcome outcome) {
-  return outcome == Outcome::Succeeded || outcome == Outcome::After || outcome == Outcome::Unfinished || outcome == Outcome::TornDown;
+// True when nothing is left for the program to release after a release with this answer.
+constexpr bool Releases(Answer answer) {
+  return answer == Answer::Succeeded || answer == Answer::After || answer == Answer::Unfinished || answer == Answer::TornDown;
 }
 
 // The handle family of argument `index`; None when the argument is a flag, a hint or an address that is only asked about.
@@ -55,8 +55,5 @@ inline constexpr std::uint64_t kPerThreadStream = 2;  // CU_STREAM_PER_THREAD
 
 // Null, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD: a stream of the current context that no call made.
 constexpr bool IsStandardStream(std::uint64_t stream) { return stream <= kPerThreadStream; }
-
-constexpr driver::CallId CallOf(const faults::Record& record) { return static_cast<driver::CallId>(record.call); }
-constexpr driver::BaseId BaseOf(const faults::Record& record) { return driver::BaseOf(CallOf(record)); }
 
 }  // namespace cuaudit::harness

@@ -19,7 +19,7 @@ bool IsOwnStream(const faults::Record& record, std::uint64_t stream) {
 
 bool Ends(const faults::Record& record) {
   const auto result = static_cast<CUresult>(record.result);
-  return Releases(OutcomeOf(record)) || driver::IsCaptureOver(result) || result == CUDA_ERROR_ILLEGAL_STATE;
+  return Releases(AnswerOf(record)) || driver::IsCaptureOver(result) || result == CUDA_ERROR_ILLEGAL_STATE;
 }
 
 // True for a node that records or awaits an external event at each launch. Such an event takes no part in the capture itself.

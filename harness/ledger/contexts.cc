@@ -60,11 +60,11 @@ std::size_t Contexts::ReferenceToRelease(const Primary& primary, std::uint32_t t
   return best;
 }
 
-void Contexts::ReleasePrimary(const faults::Record& record, Outcome outcome) {
+void Contexts::ReleasePrimary(const faults::Record& record, Answer answer) {
   const std::uint64_t device = record.argument[0];
   Primary& primary = primaries_[device];
   if (primary.references.empty()) {
-    if (Releases(outcome) && primary.denied > 0 && --primary.denied == 0) OrphanUnheld(primary, record);
+    if (Releases(answer) && primary.denied > 0 && --primary.denied == 0) OrphanUnheld(primary, record);
     if (account_->Inherited(Family::PrimaryContext, device)) return;
     const HandleEntry* entry = account_->Find(Family::PrimaryContext, device);
     if (entry != nullptr && entry->last >= 0 && account_->books().object(entry->last).told_alive) return;
@@ -73,17 +73,17 @@ void Contexts::ReleasePrimary(const faults::Record& record, Outcome outcome) {
   }
   const std::size_t chosen = ReferenceToRelease(primary, record.tid);
   const std::int64_t index = primary.references[chosen];
-  if (outcome == Outcome::Refused) {
+  if (answer == Answer::Refused) {
     Object& reference = account_->books().object(index);
     reference.state = State::ReleaseRefused;
     reference.released = SiteOf(record);
     return;
   }
-  if (!Releases(outcome)) return;
+  if (!Releases(answer)) return;
   primary.references.erase(primary.references.begin() + static_cast<std::ptrdiff_t>(chosen));
   primary.threads.erase(primary.threads.begin() + static_cast<std::ptrdiff_t>(chosen));
   account_->Close(index, State::Released, SiteOf(record));
-  account_->books().object(index).told_alive = outcome == Outcome::After;
+  account_->books().object(index).told_alive = answer == Answer::After;
   OrphanUnheld(primary, record);
 }
 
@@ -94,9 +94,9 @@ void Contexts::OrphanUnheld(const Primary& primary, const faults::Record& record
 }
 
 // The CUDA Driver API says: "Resetting the primary context does not release it". The children end; the references stay.
-void Contexts::ResetPrimary(const faults::Record& record, Outcome outcome) {
+void Contexts::ResetPrimary(const faults::Record& record, Answer answer) {
   const auto found = primaries_.find(record.argument[0]);
-  if (found == primaries_.end() || !Releases(outcome)) return;
+  if (found == primaries_.end() || !Releases(answer)) return;
   account_->Orphan(found->second.context, SiteOf(record));
   account_->EndPeerAccess(found->second.context, SiteOf(record));
 }
@@ -118,17 +118,17 @@ void Contexts::Attach(const faults::Record& record) {
   account_->Retain(context, record);
 }
 
-void Contexts::Destroy(const faults::Record& record, Outcome outcome) {
+void Contexts::Destroy(const faults::Record& record, Answer answer) {
   const std::uint64_t handle = record.argument[0];
   const bool detaches = BaseOf(record) == driver::BaseId::CtxDetach;
   HandleEntry* entry = account_->Find(Family::Context, handle);
   const bool known = entry != nullptr && entry->top >= 0;
   const std::uint64_t made = known ? account_->books().object(entry->top).acquired.call : 0;
-  account_->Release(Kind::Context, handle, 1, record, outcome);
+  account_->Release(Kind::Context, handle, 1, record, answer);
   Stack& stack = StackOf(record);
   const bool current = !stack.entries.empty() && stack.entries.back().context == handle;
-  if (outcome == Outcome::Refused && current && !detaches && !IsKept(stack.entries.back())) Keep(stack.entries.back(), record);
-  if (!Releases(outcome)) return;
+  if (answer == Answer::Refused && current && !detaches && !IsKept(stack.entries.back())) Keep(stack.entries.back(), record);
+  if (!Releases(answer)) return;
   if (known) {
     entry = account_->Find(Family::Context, handle);
     while (!detaches && entry->top >= 0) account_->Close(entry->top, State::Released, SiteOf(record));
@@ -136,7 +136,7 @@ void Contexts::Destroy(const faults::Record& record, Outcome outcome) {
     // The last attach is undone. The context itself has another owner: it is a primary context, or a parent process created it.
     if (detaches && driver::BaseOf(static_cast<driver::CallId>(made)) == driver::BaseId::CtxAttach)
       return account_->Borrow(Family::Context, handle);
-  } else if (detaches || outcome != Outcome::Succeeded) {
+  } else if (detaches || answer != Answer::Succeeded) {
     return;
   }
   const bool attached = driver::BaseOf(static_cast<driver::CallId>(made)) == driver::BaseId::CtxAttach;
@@ -238,28 +238,28 @@ bool Contexts::IsKept(const StackEntry& entry) const {
   return entry.object < 0 ? entry.refused != Site{} : account_->books().object(entry.object).state != State::Live;
 }
 
-void Contexts::Pop(const faults::Record& record, Outcome outcome) {
+void Contexts::Pop(const faults::Record& record, Answer answer) {
   Stack& stack = StackOf(record);
-  if (outcome == Outcome::Succeeded && stack.entries.empty() && stack.told_there == 0 && stack.denied > 0) {
+  if (answer == Answer::Succeeded && stack.entries.empty() && stack.told_there == 0 && stack.denied > 0) {
     --stack.denied;
     return;
   }
-  if (outcome == Outcome::Refused) {
+  if (answer == Answer::Refused) {
     // Each refused pop leaves one entry too many, so a second one marks the next entry below.
     const auto entry = std::find_if(stack.entries.rbegin(), stack.entries.rend(), [this](const StackEntry& one) { return !IsKept(one); });
     if (entry != stack.entries.rend()) Keep(*entry, record);
     return;
   }
-  if (outcome == Outcome::TornDown && !stack.entries.empty()) TakeTop(stack, record, false);  // by an exit handler
-  const bool nothing_left = outcome == Outcome::Succeeded && stack.entries.empty() && stack.told_there == 0;
-  if (nothing_left || (outcome == Outcome::Failed && record.result == CUDA_ERROR_INVALID_CONTEXT)) Miss(stack, SiteOf(record));
-  if (!Releases(outcome) || outcome == Outcome::TornDown) return;
-  if (outcome == Outcome::After || (outcome == Outcome::Succeeded && stack.told_there == 0))
-    NoteTaken(stack, record, outcome == Outcome::Succeeded);
-  if (outcome == Outcome::After) ++stack.told_there;
+  if (answer == Answer::TornDown && !stack.entries.empty()) TakeTop(stack, record, false);  // by an exit handler
+  const bool nothing_left = answer == Answer::Succeeded && stack.entries.empty() && stack.told_there == 0;
+  if (nothing_left || (answer == Answer::Failed && record.result == CUDA_ERROR_INVALID_CONTEXT)) Miss(stack, SiteOf(record));
+  if (!Releases(answer) || answer == Answer::TornDown) return;
+  if (answer == Answer::After || (answer == Answer::Succeeded && stack.told_there == 0))
+    NoteTaken(stack, record, answer == Answer::Succeeded);
+  if (answer == Answer::After) ++stack.told_there;
   if (!stack.entries.empty()) {
     TakeTop(stack, record, false);
-  } else if (outcome != Outcome::After && stack.told_there > 0) {
+  } else if (answer != Answer::After && stack.told_there > 0) {
     --stack.told_there;  // a second pop of an entry that the program believes is still there
   } else {
     stack.below.push_back(SiteOf(record));

@@ -31,20 +31,20 @@ class Contexts {
 
   void RetainPrimary(const faults::Record& record);
   void DenyPrimary(const faults::Record& record);
-  void ReleasePrimary(const faults::Record& record, Outcome outcome);
-  void ResetPrimary(const faults::Record& record, Outcome outcome);
+  void ReleasePrimary(const faults::Record& record, Answer answer);
+  void ResetPrimary(const faults::Record& record, Answer answer);
 
   // From here on the releases are the CUDA runtime's and not the program's. The last primary release then orphans no objects.
   void RuntimeExit() { runtime_exits_ = true; }
 
   void Create(const faults::Record& record);
   void Attach(const faults::Record& record);
-  void Destroy(const faults::Record& record, Outcome outcome);
+  void Destroy(const faults::Record& record, Answer answer);
 
   void CreateGreen(const faults::Record& record);
   void ViewGreen(const faults::Record& record);
   // Ends the streams of the green context. The primary context ends, too, when nothing else holds it.
-  void DestroyGreen(const faults::Record& record, Outcome outcome);
+  void DestroyGreen(const faults::Record& record, Answer answer);
   // The call as one in the primary context, when it was made in the view of a green context.
   faults::Record BehindView(const faults::Record& record) const;
 
@@ -53,7 +53,7 @@ class Contexts {
   void DenyPush(const faults::Record& record) { ++StackOf(record).denied; }
   // The plan refused a call that was to make a context current, perhaps one that the cycle had popped.
   void TryPutBack(const faults::Record& record);
-  void Pop(const faults::Record& record, Outcome outcome);
+  void Pop(const faults::Record& record, Answer answer);
   void Set(const faults::Record& record);
 
   // The context that the recorded calls of the thread made current; 0 when they made none current.

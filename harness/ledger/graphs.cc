@@ -237,7 +237,7 @@ void Graphs::Launch(const faults::Record& record) {
   if (found == executables_.end()) return;
   Graph& executable = found->second;
   if (const std::int64_t capture = CaptureOf(record); capture >= 0) {
-    if (!Releases(OutcomeOf(record))) return;
+    if (!Releases(AnswerOf(record))) return;
     CaptureState& state = captures_[static_cast<std::size_t>(capture)];
     Capture(capture, record, {});
     for (const auto& [node, addresses] : executable.content->nodes) Capture(capture, record, addresses);
@@ -295,8 +295,8 @@ void Graphs::Launched(const faults::Record& record) {
     const auto& [count, bytes] = what;
     const HandleEntry* const entry = account_->Find(Family::Pointer, address);
     if (count < 0 && entry != nullptr && entry->top >= 0) {
-      account_->Release(Kind::StreamOrderedMemory, address, 1, record, OutcomeOf(record));
-    } else if (count > 0 && OutcomeOf(record) == Outcome::After) {
+      account_->Release(Kind::StreamOrderedMemory, address, 1, record, AnswerOf(record));
+    } else if (count > 0 && AnswerOf(record) == Answer::After) {
       account_->AcquireUnowned(Family::Pointer, address, bytes, record);
     } else if (count > 0) {
       Object object;
@@ -376,7 +376,7 @@ void Graphs::RetainUserObject(const faults::Record& record) {
   Change(graphs_[record.argument[0]]).user_objects[handle] += count;
   entry.graph_references += count;
   if ((record.argument[3] & CU_GRAPH_USER_OBJECT_MOVE) != 0) {
-    account_->Release(Kind::UserObject, handle, count, record, Outcome::Succeeded);
+    account_->Release(Kind::UserObject, handle, count, record, Answer::Succeeded);
   }
 }
 

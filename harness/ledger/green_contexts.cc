@@ -28,9 +28,9 @@ faults::Record Contexts::BehindView(const faults::Record& record) const {
   return behind;
 }
 
-void Contexts::DestroyGreen(const faults::Record& record, Outcome outcome) {
+void Contexts::DestroyGreen(const faults::Record& record, Answer answer) {
   const auto found = greens_.find(record.argument[0]);
-  if (found == greens_.end() || !Releases(outcome)) return;
+  if (found == greens_.end() || !Releases(answer)) return;
   const Green green = found->second;
   greens_.erase(found);
   Primary& primary = primaries_[green.device];

@@ -27,7 +27,7 @@ bool CameUnseen(const HandleEntry* entry, const faults::Record& record) {
 void ProcessFold::ReleaseHeld(Kind kind, const faults::Record& record) {
   HandleEntry* const entry = account_.Find(driver::FamilyOf(kind), record.argument[0]);
   if (entry != nullptr && entry->top < 0) entry->borrowed = false;
-  if (entry != nullptr && entry->top >= 0) account_.Release(kind, record.argument[0], 1, record, Outcome::Succeeded);
+  if (entry != nullptr && entry->top >= 0) account_.Release(kind, record.argument[0], 1, record, Answer::Succeeded);
 }
 
 // When the C library ended the program inside `free`, the address was no block. `free` accepts a block that is older than the probes.
@@ -57,7 +57,7 @@ void ProcessFold::ReleaseLibrary(const faults::Record& record) {
        index = account_.books().beneath[static_cast<std::size_t>(index)]) {
     if (account_.books().object(index).parent == record.argument[1]) return account_.Close(index, State::Released, SiteOf(record));
   }
-  if (!CameUnseen(entry, record)) account_.Release(Kind::DlopenReference, record.argument[0], 1, record, Outcome::Succeeded);
+  if (!CameUnseen(entry, record)) account_.Release(Kind::DlopenReference, record.argument[0], 1, record, Answer::Succeeded);
 }
 
 // A mapping that grows or shrinks where it is keeps its pages, although it is given back and mapped: argument[2] tells how many bytes stay.
@@ -113,7 +113,7 @@ void ProcessFold::Host(const faults::Record& record) {
       const HandleEntry* const block = account_.Find(Family::HostHeap, handle);
       if (record.end == 0 && block == nullptr) died_in_free_ = &record;
       if (block != nullptr && block->top >= 0) account_.FreeUnderRegistrations(handle, account_.books().object(block->top).bytes, record);
-      account_.Release(Kind::HostHeap, handle, 1, record, Outcome::Succeeded);
+      account_.Release(Kind::HostHeap, handle, 1, record, Answer::Succeeded);
       break;
     }
     case HostCall::Dlopen:
@@ -130,7 +130,7 @@ void ProcessFold::Host(const faults::Record& record) {
       break;
     case HostCall::MutexDestroy:
       if (record.result != 0 || CameUnseen(account_.Find(Family::Mutex, handle), record)) break;
-      account_.Release(Kind::Mutex, handle, 1, record, Outcome::Succeeded);
+      account_.Release(Kind::Mutex, handle, 1, record, Answer::Succeeded);
       break;
     case HostCall::MutexFreed: {
       const HandleEntry* entry = account_.Find(Family::Mutex, handle);

@@ -76,7 +76,7 @@ UndestroyedContexts::UndestroyedContexts(const Ledger& ledger) {
   for (const Object& object : ledger.objects) {
     if (object.kind != Kind::Context || object.state != State::ReleaseRefused) continue;
     // The creator of a context that the program attached to is somebody else.
-    if (driver::BaseOf(static_cast<driver::CallId>(object.acquired.call)) == BaseId::CtxAttach) continue;
+    if (BaseOf(object.acquired) == BaseId::CtxAttach) continue;
     contexts_[{object.pid, object.handle}] = &object;
   }
 }

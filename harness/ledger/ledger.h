@@ -45,6 +45,11 @@ struct Site {
 
 [[nodiscard]] inline Site SiteOf(const faults::Record& record) noexcept { return {record.kind, record.call, record.stack, record.begin}; }
 
+// Of a driver call.
+constexpr driver::CallId CallOf(const faults::Record& record) { return static_cast<driver::CallId>(record.call); }
+constexpr driver::BaseId BaseOf(const faults::Record& record) { return driver::BaseOf(CallOf(record)); }
+constexpr driver::BaseId BaseOf(const Site& site) { return driver::BaseOf(static_cast<driver::CallId>(site.call)); }
+
 struct Object {
   driver::Kind kind{};
   State state = State::Live;

@@ -28,7 +28,7 @@ void Account::EndPeerAccess(std::uint64_t context, const Site& site) {
 // - The access ended with the peer's reset.
 // - The driver says that there is no such access, or no such peer. It ended with the peer, as with a primary context whose last reference
 //   went. The records do not tell whether that was the last one, so only the answer does.
-bool ProcessFold::SettleDeclinedPeerAccess(const faults::Record& record, Outcome outcome) {
+bool ProcessFold::SettleDeclinedPeerAccess(const faults::Record& record, Answer answer) {
   const HandleEntry* const peer = account_.Find(Family::Context, record.argument[0]);
   if (peer != nullptr && peer->top < 0 && peer->last >= 0 && !peer->borrowed) return true;
   const EffectRow& row = driver::EffectOf(BaseOf(record));
@@ -39,7 +39,7 @@ bool ProcessFold::SettleDeclinedPeerAccess(const faults::Record& record, Outcome
     if (ended.state == State::Orphaned) ended.state = State::Released;
     return true;
   }
-  if (outcome != Outcome::Failed && outcome != Outcome::Refused) return false;
+  if (answer != Answer::Failed && answer != Answer::Refused) return false;
   const auto access_of = [&](std::uint64_t context) {
     faults::Record meant = record;
     meant.context = context;
@@ -56,7 +56,7 @@ bool ProcessFold::SettleDeclinedPeerAccess(const faults::Record& record, Outcome
     return true;
   }
   const bool gone = record.result == CUDA_ERROR_PEER_ACCESS_NOT_ENABLED || record.result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
-  if (here < 0 || outcome == Outcome::Refused || !gone) return false;
+  if (here < 0 || answer == Answer::Refused || !gone) return false;
   account_.Close(here, State::Released, SiteOf(record));
   return true;
 }

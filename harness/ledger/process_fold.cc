@@ -47,30 +47,30 @@ void ProcessFold::CheckUses(const faults::Record& record, const EffectRow& row) 
     account_.CheckUse(ArgumentFamily(call, i), record.argument[i], record);
   }
   const bool again = row.base == BaseId::MemHostRegister && record.result == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-  if (again && OutcomeOf(record) == Outcome::Failed) account_.CheckRegistered(record.argument[0], record.argument[1], record, true);
+  if (again && AnswerOf(record) == Answer::Failed) account_.CheckRegistered(record.argument[0], record.argument[1], record, true);
   if (row.base != BaseId::ArrayDestroy) return;
   // A level has no release of its own. A driver that is given a level after its array was destroyed follows a stale pointer.
   const std::int64_t gone = account_.GoneUnder(Family::Array, record.argument[0]);
   if (gone >= 0) account_.ViolateFoundation(record, record.argument[0], gone);
 }
 
-void ProcessFold::Release(const faults::Record& record, const EffectRow& row, Outcome outcome) {
-  if (row.kind == Kind::PeerAccess && SettleDeclinedPeerAccess(record, outcome)) return;
+void ProcessFold::Release(const faults::Record& record, const EffectRow& row, Answer answer) {
+  if (row.kind == Kind::PeerAccess && SettleDeclinedPeerAccess(record, answer)) return;
   const std::uint64_t handle = ObjectHandle(record, row);
   const std::int64_t capture = row.kind == Kind::StreamOrderedMemory ? graphs_.CaptureOf(record) : -1;
   const HandleEntry* const held = capture < 0 ? nullptr : account_.Find(Family::Pointer, handle);
-  if (held != nullptr && held->top >= 0 && (outcome == Outcome::Refused || outcome == Outcome::Failed)) {
+  if (held != nullptr && held->top >= 0 && (answer == Answer::Refused || answer == Answer::Failed)) {
     // The memory is older than the capture, so a release that failed is no missing node. A capture is also open when the plan refused its
     // end; the driver then declines the release because of the plan.
-    account_.Release(row.kind, handle, 1, record, outcome);
+    account_.Release(row.kind, handle, 1, record, answer);
     return;
   }
   // When the plan refused the release, the graph still loses its memory, because the program is not to blame.
-  if (capture >= 0 && (Releases(outcome) || outcome == Outcome::Refused)) graphs_.CaptureMemory(capture, handle, 0);
+  if (capture >= 0 && (Releases(answer) || answer == Answer::Refused)) graphs_.CaptureMemory(capture, handle, 0);
   if (capture >= 0) return;  // becomes a node
   const std::uint64_t count = row.effect == Effect::ReleasesCounted ? ArgumentAt(record, row.bytes) : 1;
-  account_.Release(row.kind, handle, count, record, outcome);
-  if (!Releases(outcome)) return;
+  account_.Release(row.kind, handle, count, record, answer);
+  if (!Releases(answer)) return;
   const HandleEntry* entry = account_.Find(driver::FamilyOf(row.kind), handle);
   if (entry != nullptr && entry->top >= 0) return;
   if (row.kind == Kind::Graph) graphs_.DestroyGraph(handle, SiteOf(record));
@@ -82,10 +82,10 @@ void ProcessFold::Release(const faults::Record& record, const EffectRow& row, Ou
 void ProcessFold::Enter(const faults::Record& record, const Graphs::Addresses& addresses) {
   calls_ = true;
   const EffectRow& row = driver::EffectOf(BaseOf(record));
-  const Outcome outcome = OutcomeOf(record);
+  const Answer answer = AnswerOf(record);
   contexts_.See(record);
-  const bool kept = outcome == Outcome::Refused && (driver::IsRelease(row.effect) || row.effect == Effect::EndsCapture);
-  const bool made = outcome == Outcome::After && (driver::IsAcquire(row.effect) || row.effect == Effect::BeginsCapture);
+  const bool kept = answer == Answer::Refused && (driver::IsRelease(row.effect) || row.effect == Effect::EndsCapture);
+  const bool made = answer == Answer::After && (driver::IsAcquire(row.effect) || row.effect == Effect::BeginsCapture);
   if (kept || made) account_.set_plan_left_something();
   CheckUses(record, row);
   CheckCode(record);
@@ -94,25 +94,25 @@ void ProcessFold::Enter(const faults::Record& record, const Graphs::Addresses& a
     case Effect::Releases:
     case Effect::ReleasesCounted:
     case Effect::ReleasesPointee:
-      Release(contexts_.BehindView(record), row, outcome);
+      Release(contexts_.BehindView(record), row, answer);
       break;
     case Effect::ReleasesRange:
-      account_.ReleaseMappings(ArgumentAt(record, row.object), ArgumentAt(record, row.bytes), record, outcome);
+      account_.ReleaseMappings(ArgumentAt(record, row.object), ArgumentAt(record, row.bytes), record, answer);
       break;
     case Effect::RetainsPrimary:
-      if (outcome == Outcome::Succeeded) contexts_.RetainPrimary(record);
+      if (answer == Answer::Succeeded) contexts_.RetainPrimary(record);
       break;
     case Effect::ReleasesPrimary:
-      if (outcome == Outcome::Unfinished) contexts_.ReleasePrimary(record, outcome);
+      if (answer == Answer::Unfinished) contexts_.ReleasePrimary(record, answer);
       break;
     case Effect::ResetsPrimary:
-      contexts_.ResetPrimary(record, outcome);
+      contexts_.ResetPrimary(record, answer);
       break;
     case Effect::DestroysContext:
-      contexts_.Destroy(record, outcome);
+      contexts_.Destroy(record, answer);
       break;
     case Effect::PopsContext:
-      contexts_.Pop(record, outcome);
+      contexts_.Pop(record, answer);
       break;
     case Effect::LaunchesGraph:
       graphs_.Launch(record);
@@ -143,7 +143,7 @@ void ProcessFold::Enter(const faults::Record& record, const Graphs::Addresses& a
 
 // Addresses passed to kernels are recorded into the graph under capture, or are touched at once.
 void ProcessFold::FollowAddresses(const faults::Record& record, const EffectRow& row, const Graphs::Addresses& addresses) {
-  if (Releases(OutcomeOf(record))) graphs_.FollowEvents(record);  // a failed call carries no capture to another stream
+  if (Releases(AnswerOf(record))) graphs_.FollowEvents(record);  // a failed call carries no capture to another stream
   if (row.effect != Effect::Uses || SetsNode(record)) return;
   const std::int64_t capture = graphs_.CaptureOf(record);
   if (capture < 0) {
@@ -155,7 +155,7 @@ void ProcessFold::FollowAddresses(const faults::Record& record, const EffectRow&
     }
     return;
   }
-  if (!Releases(OutcomeOf(record))) return;  // nor becomes a node
+  if (!Releases(AnswerOf(record))) return;  // nor becomes a node
   Graphs::Addresses all = addresses;
   const CallId call = CallOf(record);
   for (std::size_t i = 0; i < Arguments(call); ++i) {
@@ -226,32 +226,31 @@ void ProcessFold::Return(const faults::Record& record, const Graphs::Addresses& 
 
 void ProcessFold::Carry(const faults::Record& record, const Graphs::Addresses& addresses) {
   const EffectRow& row = driver::EffectOf(BaseOf(record));
-  const Outcome outcome = OutcomeOf(record);
+  const Answer answer = AnswerOf(record);
   graphs_.ForgetCaptured(record.begin);
-  if (row.effect == Effect::ReleasesPrimary) contexts_.ReleasePrimary(record, outcome);
-  if (row.base == driver::BaseId::GreenCtxDestroy) contexts_.DestroyGreen(record, outcome);
-  if (row.effect == Effect::EndsCapture && outcome != Outcome::Refused) {
+  if (row.effect == Effect::ReleasesPrimary) contexts_.ReleasePrimary(record, answer);
+  if (row.base == driver::BaseId::GreenCtxDestroy) contexts_.DestroyGreen(record, answer);
+  if (row.effect == Effect::EndsCapture && answer != Answer::Refused) {
     const bool into_given = graphs_.EndCapture(record);
-    if (outcome == Outcome::After && !into_given) AcquireUnowned(record, row);
-    if (outcome != Outcome::Succeeded || into_given || ArgumentAt(record, row.object) == 0) return;
+    if (answer == Answer::After && !into_given) AcquireUnowned(record, row);
+    if (answer != Answer::Succeeded || into_given || ArgumentAt(record, row.object) == 0) return;
     Object graph;
     graph.kind = Kind::Graph;
     graph.handle = ArgumentAt(record, row.object);
     account_.Acquire(graph, record);
     return;
   }
-  const bool launched = row.effect == Effect::LaunchesGraph && (outcome == Outcome::Succeeded || outcome == Outcome::After);
+  const bool launched = row.effect == Effect::LaunchesGraph && (answer == Answer::Succeeded || answer == Answer::After);
   if (launched) graphs_.Launched(record);
-  if (outcome == Outcome::After && row.effect == Effect::RetainsPrimary) contexts_.DenyPrimary(record);
-  if (outcome == Outcome::After && row.effect == Effect::PushesContext) contexts_.DenyPush(record);
-  if (outcome == Outcome::Refused && (row.effect == Effect::PushesContext || row.effect == Effect::SetsContext))
-    contexts_.TryPutBack(record);
-  if (outcome == Outcome::After) AcquireUnowned(record, row);
-  if (outcome == Outcome::After && row.effect == Effect::AddsNode) graphs_.DenyNode(record);
+  if (answer == Answer::After && row.effect == Effect::RetainsPrimary) contexts_.DenyPrimary(record);
+  if (answer == Answer::After && row.effect == Effect::PushesContext) contexts_.DenyPush(record);
+  if (answer == Answer::Refused && (row.effect == Effect::PushesContext || row.effect == Effect::SetsContext)) contexts_.TryPutBack(record);
+  if (answer == Answer::After) AcquireUnowned(record, row);
+  if (answer == Answer::After && row.effect == Effect::AddsNode) graphs_.DenyNode(record);
   // The program does not know whether anything is mapped there, and the driver accepts an unmapping in both cases.
-  if (outcome == Outcome::Refused && row.kind == Kind::Mapping && driver::IsAcquire(row.effect))
+  if (answer == Answer::Refused && row.kind == Kind::Mapping && driver::IsAcquire(row.effect))
     account_.Borrow(Family::Mapping, ArgumentAt(record, row.object));
-  if (outcome != Outcome::Succeeded) return;
+  if (answer != Answer::Succeeded) return;
   if (row.base == driver::BaseId::GraphChildGraphNodeGetGraph) graphs_.NameChild(record.argument[0], record.argument[1]);
   switch (row.effect) {
     case Effect::Acquires:
@@ -347,7 +346,7 @@ void ProcessFold::NodeContent(const faults::Record& record, const faults::Record
   if ((record.flags & faults::kMovedGraph) != 0) {
     graphs_.NameMoved(record.context, record.argument[0]);
     account_.AcquireUnowned(Family::Graph, record.argument[0], 0, call);  // the parent's from here on; the handle stays good
-    if (OutcomeOf(call) == Outcome::Succeeded) account_.Lend(Kind::Graph, record.argument[0], SiteOf(call), true);
+    if (AnswerOf(call) == Answer::Succeeded) account_.Lend(Kind::Graph, record.argument[0], SiteOf(call), true);
   }
   if ((record.flags & faults::kCopiedGraph) != 0) graphs_.NameCopied(record.context, record.argument[0]);
   if ((record.flags & faults::kCapturedNode) != 0) {

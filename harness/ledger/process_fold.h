@@ -70,8 +70,8 @@ class ProcessFold {
   void FollowFoundations(const faults::Record& record, Told told);
   void TakeDescriptors(const faults::Record& record, const faults::Record& told);
   bool IsToldDescriptor(std::uint64_t descriptor);
-  bool SettleDeclinedPeerAccess(const faults::Record& record, Outcome outcome);  // in peer_access.cc
-  void Release(const faults::Record& record, const driver::EffectRow& row, Outcome outcome);
+  bool SettleDeclinedPeerAccess(const faults::Record& record, Answer answer);  // in peer_access.cc
+  void Release(const faults::Record& record, const driver::EffectRow& row, Answer answer);
   void Acquire(const faults::Record& record, const driver::EffectRow& row);
   void AcquireUnowned(const faults::Record& record, const driver::EffectRow& row);
   void BorrowAnswers(const faults::Record& record);

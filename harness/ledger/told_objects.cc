@@ -27,8 +27,8 @@ std::uint64_t LaunchedCode(const Record& record) {
 }
 
 bool SaysNoSuchFunction(const Record& record) {
-  const Outcome outcome = OutcomeOf(record);
-  return outcome == Outcome::Unfinished || (outcome == Outcome::Failed && record.result == CUDA_ERROR_INVALID_HANDLE);
+  const Answer answer = AnswerOf(record);
+  return answer == Answer::Unfinished || (answer == Answer::Failed && record.result == CUDA_ERROR_INVALID_HANDLE);
 }
 
 }  // namespace
@@ -55,8 +55,8 @@ Graphs::Addresses ProcessFold::WithCode(const Record& record, const Graphs::Addr
 }
 
 void ProcessFold::FollowFoundations(const Record& record, Told told) {
-  const Outcome outcome = OutcomeOf(record);
-  if (outcome != Outcome::Succeeded && outcome != Outcome::After) return;
+  const Answer answer = AnswerOf(record);
+  if (answer != Answer::Succeeded && answer != Answer::After) return;
   const auto& argument = record.argument;
   for (const Record* const one : told) {
     if ((one->flags & faults::kDescriptor) != 0) TakeDescriptors(record, *one);
@@ -74,7 +74,7 @@ void ProcessFold::FollowFoundations(const Record& record, Told told) {
       }
     }
   }
-  if (outcome != Outcome::Succeeded) return;
+  if (answer != Answer::Succeeded) return;
   switch (BaseOf(record)) {
     case BaseId::ModuleGetFunction:
       return account_.CodeOf(argument[0], Kind::Module, argument[1]);
@@ -95,8 +95,8 @@ void ProcessFold::FollowFoundations(const Record& record, Told told) {
 void ProcessFold::TakeDescriptors(const Record& record, const Record& told) {
   if (!looked_at_) return;
   const std::uint64_t made = told.argument[0];
-  if (made != 0 && OutcomeOf(record) == Outcome::After) account_.AcquireUnowned(Family::FileDescriptor, made, 0, record);
-  if (made != 0 && OutcomeOf(record) == Outcome::Succeeded) {
+  if (made != 0 && AnswerOf(record) == Answer::After) account_.AcquireUnowned(Family::FileDescriptor, made, 0, record);
+  if (made != 0 && AnswerOf(record) == Answer::Succeeded) {
     Object object;
     object.kind = Kind::FileDescriptor;
     object.handle = made;

@@ -43,7 +43,7 @@ std::vector<Candidate> CandidatesOf(const faults::JournalView& journal, const Tr
   std::size_t hit = 0;
   for (const Record& record : journal.Part(cycle.first_record, cycle.end_record - cycle.first_record).records()) {
     if (!IsProgramCall(record)) continue;
-    const BaseId base = driver::BaseOf(static_cast<driver::CallId>(record.call));
+    const BaseId base = BaseOf(record);
     const std::uint32_t occurrence = ++occurrences[driver::Index(base)];
     hit = std::max<std::size_t>(hit, record.fault);
     if (record.fault != 0 || hit < faults || driver::LegalCodes(base).empty()) continue;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
+#include "harness/lifecycle/host_change.h"
+
 #include <algorithm>
 #include <atomic>
 #include <string_view>
 
 #include "harness/cycle/growth.h"
-#include "harness/lifecycle/host_records.h"
 #include "reports/message.h"
 
 extern "C" [[gnu::weak]] void __asan_init();

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/lifecycle/host_records.h"
+#include "harness/lifecycle/host_change.h"
 #include "harness/lifecycle/isolation.h"
 #include "harness/lifecycle/trial_evidence.h"
 #include "harness/lifecycle/trial_world.h"

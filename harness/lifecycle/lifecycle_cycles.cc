@@ -9,7 +9,7 @@
 #include "harness/cycle/growth.h"
 #include "harness/cycle/snapshot.h"
 #include "harness/lifecycle/chosen_driver.h"
-#include "harness/lifecycle/host_records.h"
+#include "harness/lifecycle/host_change.h"
 #include "harness/lifecycle/sweep_lifecycle.h"
 #include "harness/lifecycle/trial_world.h"
 #include "harness/verdict/surplus.h"

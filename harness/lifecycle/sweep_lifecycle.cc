@@ -196,7 +196,7 @@ void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
   Options asked;
   Status status = ReadOptions(lifecycle, options, &asked);
   if (!status.ok()) return Fail(status, audit);
-  Result<harness::SweepOptions> engine_options = SweepOptionsOf(asked);
+  Result<harness::EngineOptions> engine_options = EngineOptionsOf(asked);
   if (!engine_options.ok()) return Fail(engine_options.status(), audit);
   status = AddBenignOf(lifecycle, &engine_options->benign);
   if (!status.ok()) return Fail(status, audit);

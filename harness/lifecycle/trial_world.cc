@@ -19,7 +19,7 @@
 #include "faults/sim/world.h"
 #include "harness/ledger/ledger.h"
 #include "harness/lifecycle/chosen_driver.h"
-#include "harness/lifecycle/host_records.h"
+#include "harness/lifecycle/host_change.h"
 #include "harness/lifecycle/isolation.h"
 
 namespace cuaudit::harness {
@@ -55,8 +55,7 @@ class StepRunner {
   }
 
   // `world`: the simulated one; null: none. `drained`: its queued work is ended before the cycle ends.
-  void RunCycle(bool with_stacks, HostMeterSet meters, sim::World* world, bool drained, CycleTrace* trace) {
-    with_stacks_ = with_stacks;
+  void RunCycle(HostMeterSet meters, sim::World* world, bool drained, CycleTrace* trace) {
     const bool metered = !(meters == HostMeterSet());
     CycleMeters host(meters);
     if (metered) host.Begin();
@@ -87,7 +86,7 @@ class StepRunner {
       if (lifecycle_.teardown()) RunStep(lifecycle_.teardown(), state.get(), &teardown);
       if (teardown.failed && lifecycle_.retry_teardown()) {
         if (records != nullptr) records->Refuse(nullptr, nullptr);
-        gate_->Rearm(faults::Plan(), with_stacks_ ? stacks_ : nullptr);
+        gate_->Rearm(faults::Plan(), faults::Anew::Occurrences);
         RunStep(lifecycle_.teardown(), state.get(), &trace->at(StepName::SecondTeardown));
       }
     }
@@ -170,7 +169,6 @@ class StepRunner {
   faults::Journal* journal_;
   faults::StackTable* stacks_;
   const Metering& metering_;
-  bool with_stacks_ = false;
   Cycle cycle_;
 };
 
@@ -233,13 +231,14 @@ class GatedTrialWorld : public TrialWorld {
     for (std::size_t i = 0; trace->prepared && i < cycles; ++i) {
       CycleTrace beyond;
       const bool with_stacks = wanted == Stacks::All || (wanted == Stacks::FaultedCycle && i == 0);
-      gate_->Rearm(i == 0 ? plan : faults::Plan(), with_stacks ? stacks_.get() : nullptr);
+      gate_->RecordStacks(with_stacks ? stacks_.get() : nullptr);
+      gate_->Rearm(i == 0 ? plan : faults::Plan(), faults::Anew::Occurrences);
       CycleTrace* const cycle = i < kMostCycles ? &trace->cycle[i] : &beyond;
       const bool turns = metering.records != nullptr && metering.count_turns && i == 0;
       if (turns) metering.records->Refuse(journal_.journal(), &plan);
       // Only the faulted cycle: what a program never waits for when nothing fails is compared as it is.
       const bool drained = world != nullptr && i == 0 && plan.size() != 0;
-      runner.RunCycle(with_stacks, i == 0 ? metering.first : metering.others, world, drained, cycle);
+      runner.RunCycle(i == 0 ? metering.first : metering.others, world, drained, cycle);
       if (turns) metering.records->Refuse(nullptr, nullptr);
       if (metering.all != nullptr) metering.all->push_back(cycle->host);
       if (metering.spans != nullptr) metering.spans->push_back(cycle->seen);

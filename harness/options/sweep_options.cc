@@ -38,13 +38,13 @@ Status AddBenign(const std::vector<std::string>& texts, std::vector<Benign>* dec
   return {};
 }
 
-Result<SweepOptions> SweepOptionsOf(const Options& options) {
-  SweepOptions sweep;
+Result<EngineOptions> EngineOptionsOf(const Options& options) {
+  EngineOptions sweep;
   sweep.plan.hows = SplitCommas(options.how);
   sweep.plan.all_codes = options.codes == "all";
   sweep.plan.calls = options.call;
   sweep.plan.limit = options.limit;
-  sweep.plan.prune = options.no_prune ? Prune::None : options.prune == "all" ? Prune::All : Prune::Second;
+  sweep.plan.prune = options.no_prune ? Pruning::None : options.prune == "all" ? Pruning::All : Pruning::Second;
   sweep.depth = static_cast<int>(options.depth);
   sweep.shrink = !options.no_shrink;
   sweep.judge.abandoned_is_leak = options.abandoned_is_leak;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// sweep_options.h: converts the options of a sweep into SweepOptions, and checks them before anything runs.
+// sweep_options.h: converts the options of a sweep into EngineOptions, and checks them before anything runs.
 //
 //   Errors    one line that names the option and what was expected.
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace cuaudit::harness {
 
-Result<SweepOptions> SweepOptionsOf(const Options& options);
+Result<EngineOptions> EngineOptionsOf(const Options& options);
 
 // Adds each declaration that is not there yet. An error does not say where the texts come from.
 Status AddBenign(const std::vector<std::string>& texts, std::vector<Benign>* declared);

@@ -15,6 +15,7 @@
 
 #include "faults/driver/foreign_runtime.h"
 #include "harness/process/files.h"
+#include "reports/message.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -157,16 +158,6 @@ std::string Joined(std::string_view prefix, std::string_view ours, std::string_v
 
 }  // namespace
 
-std::string_view Name(DriverChoice driver) noexcept {
-  switch (driver) {
-    case DriverChoice::Simulated:
-      return "sim";
-    case DriverChoice::Genuine:
-      return "real";
-  }
-  return {};
-}
-
 std::string_view LibraryOf(HostProbes probes) noexcept {
   switch (probes) {
     case HostProbes::None:
@@ -182,7 +173,7 @@ std::string_view LibraryOf(HostProbes probes) noexcept {
 std::string OptionsText(const LaunchOptions& options, const std::string& journal, std::span<const std::string> faults) {
   std::string text = "journal=" + journal;
   text.append(";driver=").append(Name(options.driver));
-  if (options.driver == DriverChoice::Genuine && !options.real_driver.empty()) text += ";real_driver=" + options.real_driver;
+  if (options.driver == DriverKind::Genuine && !options.genuine_driver.empty()) text += ";real_driver=" + options.genuine_driver;
   text += options.pinned_scope ? ";scope=pinned" : ";scope=process";
   constexpr std::string_view kProbes[] = {"none", "basic", "heap"};
   text.append(";host=").append(kProbes[static_cast<std::size_t>(options.host_probes)]);
@@ -213,7 +204,7 @@ std::vector<std::string> MakeEnvironment(const LaunchOptions& options, const std
   if (!probes.empty()) libraries.append(options.drop_in_dir).append("/").append(probes).append(":");
   libraries += options.drop_in_dir + "/libcuda.so.1";
   std::string directories = options.drop_in_dir;
-  if (options.driver == DriverChoice::Simulated) {
+  if (options.driver == DriverKind::Simulated) {
     if (!options.cudart.empty()) libraries += ":" + options.cudart;
     if (!options.cudart_dir.empty()) directories += ":" + options.cudart_dir;
   }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "harness/process/status.h"
+#include "reports/run.h"
 
 namespace cuaudit::harness {
 
@@ -38,7 +39,7 @@ void ReadElf(std::string_view bytes, Program* program);
 //   Threads   reads environ; no other thread may change it meanwhile.
 //   Errors    Status when the user's environment already has orders in CUAUDIT_OPTIONS.
 
-enum class DriverChoice : std::uint8_t { Simulated, Genuine };
+using report::DriverKind;
 
 // Host resources to watch: none, the cheap ones, or heap blocks as well.
 enum class HostProbes : std::uint8_t { None, Basic, Heap };
@@ -48,16 +49,14 @@ struct LaunchOptions {
   std::string drop_in_dir;  // absolute; holds libcuda.so.1, libcuda.so, libcuaudit_host.so, libcuaudit_host_basic.so
   std::string cudart_dir;   // absolute; holds cuaudit's own CUDA runtime for the simulated driver; empty: none
   std::string cudart;       // the file of that runtime that the program needs by name; preloaded before any search path
-  DriverChoice driver = DriverChoice::Simulated;
-  std::string real_driver;  // absolute path of the genuine libcuda
+  DriverKind driver = DriverKind::Simulated;
+  std::string genuine_driver;  // absolute path of libcuda
   bool pinned_scope = true;
   std::uint32_t stack_depth = 16;
   bool stacks_of_objects_only = false;  // no stacks for calls that neither acquire nor release
   HostProbes host_probes = HostProbes::None;
   std::string world;  // options of the simulated driver: "schedule=fifo;devices=2"
 };
-
-std::string_view Name(DriverChoice driver) noexcept;  // "sim", "real"
 
 // The library with these probes; empty for none.
 std::string_view LibraryOf(HostProbes probes) noexcept;

@@ -266,7 +266,7 @@ Status CheckCase(const ProjectCase& one) {
   Options sweep = one.options;
   sweep.command = kSweep;
   Status usable = CheckOptions(sweep);
-  if (usable.ok()) usable = SweepOptionsOf(sweep).status();
+  if (usable.ok()) usable = EngineOptionsOf(sweep).status();
   if (usable.ok()) usable = ParseDetect(one.options.detect).status();
   if (usable.ok()) usable = CheckInputs(one.options.inputs);
   if (!usable.ok()) return AtItsPlace(one, usable);

@@ -5,6 +5,7 @@
 
 #include "harness/cycle/cycles.h"
 #include "reports/escape.h"
+#include "reports/message.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -21,8 +22,7 @@ std::string Of(std::uint64_t count, const char* word, const char* plural) {
 }
 
 std::string WhatWasSeen(const ProgramSeen& seen) {
-  std::string text = Seen(
-      "driver", std::string(seen.driver == DriverChoice::Simulated ? "simulated" : "genuine") + (seen.why.empty() ? "" : ": " + seen.why));
+  std::string text = Seen("driver", std::string(DriverInWords(seen.driver)) + (seen.why.empty() ? "" : ": " + seen.why));
   text += Seen("calls", Of(seen.calls, "driver call", "driver calls") + " by " + Of(seen.threads, "thread", "threads") + " of " +
                             Of(seen.processes, "process", "processes"));
   text += Seen("order",

@@ -22,7 +22,7 @@ struct HostSeen {
 
 // What the runs showed.
 struct ProgramSeen {
-  DriverChoice driver = DriverChoice::Simulated;
+  DriverKind driver = DriverKind::Simulated;
   std::string why;  // why this one, when nobody chose it
   std::uint64_t calls = 0;
   std::uint64_t threads = 0;    // that call the driver

@@ -165,7 +165,7 @@ std::vector<std::uint32_t> StacksOf(std::span<const faults::Record> records, Tab
 
 void DropData(faults::Record* record) {
   if (record->kind != faults::RecordKind::Call || record->call >= driver::kCallCount) return;
-  const driver::BaseId base = driver::BaseOf(static_cast<driver::CallId>(record->call));
+  const driver::BaseId base = BaseOf(*record);
   for (std::size_t i = 0; i < faults::kRecordArguments; ++i) {
     if (faults::IsData(base, i)) record->argument[i] = 0;
   }

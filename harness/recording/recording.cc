@@ -157,7 +157,7 @@ std::map<driver::Kind, std::uint64_t> HeldBefore(const faults::JournalView& jour
   std::map<driver::Kind, std::uint64_t> held;
   for (const std::uint32_t index : ledger.facts.calls) {
     const faults::Record& record = journal.records()[index];
-    const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(record.call)));
+    const driver::EffectRow& row = driver::EffectOf(BaseOf(record));
     const bool done = record.end != 0 && record.result == 0 && (record.flags & faults::kForwarded) != 0;
     if (!done || !driver::IsRelease(row.effect) || settled.contains(record.begin)) continue;
     const bool nothing = row.object >= 0 && record.argument[row.object] == 0 && row.kind != driver::Kind::PrimaryContext;

@@ -23,7 +23,7 @@ constexpr int kAttemptsBySite = 12;
 
 }  // namespace
 
-std::uint64_t OptionsHash(const SweepOptions& options, std::uint64_t subject) {
+std::uint64_t OptionsHash(const EngineOptions& options, std::uint64_t subject) {
   std::uint64_t hash = HashNumber(static_cast<std::uint64_t>(options.depth), subject);
   hash = HashNumber(static_cast<std::uint64_t>(options.plan.prune), hash);
   hash = HashNumber((options.judge.exit_is_said ? 1U : 0U) + (options.judge.own_orphans_count ? 2U : 0U), hash);
@@ -32,14 +32,14 @@ std::uint64_t OptionsHash(const SweepOptions& options, std::uint64_t subject) {
   return HashNumber(options.plan.limit, hash);
 }
 
-bool HoldsPlanOf(const WorkDir& dir, const SweepOptions& options, std::uint64_t subject) {
+bool HoldsPlanOf(const WorkDir& dir, const EngineOptions& options, std::uint64_t subject) {
   const Result<std::string> text = ReadFile(dir.File("plan.txt"));
   if (!text.ok()) return false;
   const Result<PlanFile> plan = ParsePlan(*text, "plan.txt");
   return plan.ok() && plan->subject == OptionsHash(options, subject);
 }
 
-SweepEngine::SweepEngine(Runner* runner, const WorkDir* dir, const SweepOptions& options, const Reproduction& reproduction,
+SweepEngine::SweepEngine(Runner* runner, const WorkDir* dir, const EngineOptions& options, const Reproduction& reproduction,
                          SiteTexts* sites)
     : runner_(runner), dir_(dir), options_(options), reproduction_(reproduction), sites_(sites) {}
 

@@ -53,7 +53,7 @@
 
 namespace cuaudit::harness {
 
-struct SweepOptions {
+struct EngineOptions {
   PlanOptions plan;
   JudgeOptions judge;
   int depth = 2;                                   // 1: first faults only
@@ -67,10 +67,10 @@ struct SweepOptions {
 
 // Hash of the options that decide which trials are planned and how they are judged, and of `subject` (SubjectHash): two sweeps must share
 // it to continue each other.
-[[nodiscard]] std::uint64_t OptionsHash(const SweepOptions& options, std::uint64_t subject);
+[[nodiscard]] std::uint64_t OptionsHash(const EngineOptions& options, std::uint64_t subject);
 
 // True when the directory holds the plan of this sweep, so that the sweep can continue with the fault-free runs behind that plan.
-bool HoldsPlanOf(const WorkDir& dir, const SweepOptions& options, std::uint64_t subject);
+bool HoldsPlanOf(const WorkDir& dir, const EngineOptions& options, std::uint64_t subject);
 
 // A trial of the plan. Lists with the same beginning build on the same earlier trial.
 struct PlannedTrial {
@@ -83,7 +83,7 @@ struct PlannedTrial {
 class SweepEngine {
  public:
   // With `dir` null nothing is written and nothing can be continued. `sites` keeps the names of places from sweep to sweep.
-  SweepEngine(Runner* runner, const WorkDir* dir, const SweepOptions& options, const Reproduction& reproduction, SiteTexts* sites);
+  SweepEngine(Runner* runner, const WorkDir* dir, const EngineOptions& options, const Reproduction& reproduction, SiteTexts* sites);
 
   // `subject` is the SubjectHash that two sweeps must share to continue each other's trials.
   Status Prepare(Rehearsal rehearsal, std::uint64_t subject);
@@ -190,7 +190,7 @@ class SweepEngine {
 
   Runner* const runner_;
   const WorkDir* const dir_;
-  const SweepOptions options_;
+  const EngineOptions options_;
   const Reproduction reproduction_;
   SiteTexts* const sites_;
   std::optional<Rehearsal> rehearsal_;

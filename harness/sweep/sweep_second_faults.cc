@@ -21,7 +21,7 @@ WayToFail WayOf(const NextFault& next) { return {next.fault, next.site, next.pha
 // ones.
 // The trial that comes first in the plan stands for the others.
 void SweepEngine::Claim(std::size_t index, Unwinding* unwinding) {
-  if (options_.plan.prune == Prune::None) return;
+  if (options_.plan.prune == Pruning::None) return;
   std::erase_if(unwinding->faults, [&](const NextFault& next) {
     if (!IsChosen(options_.plan, next.fault)) return false;
     const auto [claim, fresh] = claims_.try_emplace(WayAt(next.fault, next.state), index);
@@ -57,7 +57,7 @@ std::vector<SweepEngine::Second> SweepEngine::SecondFaults() {
         continue;
       }
       ++possible_;
-      if (options_.plan.prune != Prune::None && !known.insert(WayAt(next.fault, next.state)).second) {
+      if (options_.plan.prune != Pruning::None && !known.insert(WayAt(next.fault, next.state)).second) {
         ++pruned_[Reason::SecondSameState];
       } else {
         seconds.push_back({index, unwinding.shape, 0, std::move(next)});

@@ -27,7 +27,7 @@ bool IsFirst(const Evidence& run, std::uint32_t pid) {
   return !processes.empty() && processes.front().pid == pid;
 }
 
-std::string NameOfCall(const Record& call) { return std::string(driver::Name(driver::BaseOf(static_cast<driver::CallId>(call.call)))); }
+std::string NameOfCall(const Record& call) { return std::string(driver::Name(BaseOf(call))); }
 
 // The last driver calls of the first process, the very last one first.
 std::vector<const Record*> LastCalls(const Evidence& trial) {

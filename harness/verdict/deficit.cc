@@ -133,9 +133,7 @@ bool EndsLostContext(const Evidence& trial, const Record& reset) {
   return lost > ended;
 }
 
-bool IsRelease(const Site& site) {
-  return driver::IsRelease(driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(site.call))).effect);
-}
+bool IsRelease(const Site& site) { return driver::IsRelease(driver::EffectOf(BaseOf(site)).effect); }
 
 // The ledger blames who still uses the objects. A device that the fault-free run resets, too, is the program's to reset.
 void AddResets(const Rehearsed& rehearsal, const Evidence& trial, std::vector<TrialFinding>* violations) {

@@ -28,8 +28,7 @@ Details HowItAnswered(const Evidence& trial, const Site& release) {
   const faults::Record* const call = trial.call_at(release.begin);
   if (call == nullptr) return {};
   return {{Detail::Answered,
-           {std::string(driver::Name(driver::BaseOf(static_cast<driver::CallId>(call->call)))),
-            std::string(driver::ShortResultName(static_cast<CUresult>(call->result)))}}};
+           {std::string(driver::Name(BaseOf(*call))), std::string(driver::ShortResultName(static_cast<CUresult>(call->result)))}}};
 }
 
 namespace {

@@ -32,7 +32,7 @@ bool IsFirstProcess(const Evidence& run, std::uint32_t pid) {
 }
 
 bool Settles(const Record& call) {
-  const driver::Effect effect = driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(call.call))).effect;
+  const driver::Effect effect = driver::EffectOf(BaseOf(call)).effect;
   return driver::IsAcquire(effect) || driver::IsRelease(effect);
 }
 
@@ -81,7 +81,7 @@ std::vector<TrialFinding> WithRule(std::vector<TrialFinding> findings, Rule rule
 
 bool IsRefusedWait(const Record& call) {
   using driver::BaseId;
-  const BaseId base = driver::BaseOf(static_cast<driver::CallId>(call.call));
+  const BaseId base = BaseOf(call);
   const bool waits = base == BaseId::CtxSynchronize || base == BaseId::StreamSynchronize || base == BaseId::EventSynchronize ||
                      base == BaseId::StreamQuery || base == BaseId::EventQuery;
   return waits && (call.flags & faults::kInjected) != 0;

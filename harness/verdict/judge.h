@@ -8,7 +8,7 @@
 #pragma once
 
 #include "harness/verdict/evidence/evidence.h"
-#include "harness/verdict/judgement.h"
+#include "harness/verdict/verdict.h"
 
 namespace cuaudit::harness {
 

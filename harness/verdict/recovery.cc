@@ -31,9 +31,7 @@ struct CycleSeen {
   const Record* failing = nullptr;  // the first call that failed more often than allowed
 };
 
-bool IsRelease(const Record& record) {
-  return driver::IsRelease(driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(record.call))).effect);
-}
+bool IsRelease(const Record& record) { return driver::IsRelease(driver::EffectOf(BaseOf(record)).effect); }
 
 // With `told_alive` the program was told that a release had failed although it was carried out. A second release by the program must fail.
 CycleSeen Look(const Evidence& trial, std::uint32_t cycle, const RehearsedCycle& allowed, bool told_alive) {
@@ -73,9 +71,9 @@ bool WasDoneUnderAfter(const Evidence& trial, const Record& failing) {
     const Record& record = trial.record(index);
     const driver::EffectRow& other = driver::EffectOf(BaseOf(record));
     if (record.begin >= failing.begin || other.kind != row.kind || ObjectHandle(record, other) != ObjectHandle(failing, row)) continue;
-    const Outcome outcome = OutcomeOf(record);
-    if (other.base == row.base && outcome == Outcome::After) there = true;
-    if (driver::IsRelease(other.effect) && Releases(outcome)) there = false;
+    const Answer answer = AnswerOf(record);
+    if (other.base == row.base && answer == Answer::After) there = true;
+    if (driver::IsRelease(other.effect) && Releases(answer)) there = false;
   }
   return there;
 }

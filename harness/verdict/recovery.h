@@ -17,7 +17,7 @@
 #include "faults/journal/record.h"
 #include "faults/plan/fault.h"
 #include "harness/verdict/evidence/evidence.h"
-#include "harness/verdict/judgement.h"
+#include "harness/verdict/verdict.h"
 
 namespace cuaudit::harness {
 

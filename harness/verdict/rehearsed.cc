@@ -36,8 +36,8 @@ bool ReleasesNull(const Record& record) {
   if (!release || row.object < 0 || ArgumentAt(record, row.object) != 0) return false;
   if (driver::FamilyOf(row.kind) == driver::Family::Callback || MayBeNull(row.base))
     return false;  // the handle of a callback is a number that the driver chooses
-  const Outcome outcome = OutcomeOf(record);
-  return outcome == Outcome::Succeeded || outcome == Outcome::Failed || outcome == Outcome::Unfinished;
+  const Answer answer = AnswerOf(record);
+  return answer == Answer::Succeeded || answer == Answer::Failed || answer == Answer::Unfinished;
 }
 
 bool IsOwed(const Object& object) { return !object.driver_owned && driver::DiesWithOf(object.kind) != driver::DiesWith::Parent; }
@@ -132,8 +132,7 @@ const std::set<std::uint64_t>& Rehearsed::pushes() const {
   auto& pushes = pushes_.emplace();
   for (const std::uint32_t index : run_.facts().calls) {
     const Record& call = run_.record(index);
-    if (driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(call.call))).effect == driver::Effect::PushesContext)
-      pushes.insert(SiteKey(*run_.journal, SiteOf(call)));
+    if (driver::EffectOf(BaseOf(call)).effect == driver::Effect::PushesContext) pushes.insert(SiteKey(*run_.journal, SiteOf(call)));
   }
   return pushes;
 }
@@ -175,7 +174,7 @@ const RehearsedCycle& Rehearsed::cycle(std::uint32_t number) const {
     const Record& call = run_.record(index);
     if (call.cycle != number || call.end == 0) continue;
     if (call.result == CUDA_SUCCESS) {
-      ++cycle.successes[driver::BaseOf(static_cast<driver::CallId>(call.call))];
+      ++cycle.successes[BaseOf(call)];
     } else {
       ++cycle.failures[SiteKey(*run_.journal, SiteOf(call))];
     }

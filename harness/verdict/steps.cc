@@ -32,7 +32,7 @@ std::size_t StepAt(const CycleSteps& steps, std::uint64_t when) {
   return at;
 }
 
-words::DetailPart Answer(const CycleSteps& steps, std::size_t at) {
+words::DetailPart StepAnswer(const CycleSteps& steps, std::size_t at) {
   const StepTrace& step = steps.step[at];
   const std::string name(kStepNames[at]);
   if (step.threw && step.text[0] == '\0') return {Detail::StepThrew, {name}};
@@ -66,19 +66,17 @@ void JudgeCode(const CycleSteps& steps, std::size_t at, std::span<const Record* 
   } else if (!known) {
     reporting->findings.push_back(
         AtCall(Rule::WrongCode, journal, *refused.front(),
-               {Answer(steps, at), {Detail::DriverAnswered, {CodeText(static_cast<CUresult>(refused.front()->result))}}}));
+               {StepAnswer(steps, at), {Detail::DriverAnswered, {CodeText(static_cast<CUresult>(refused.front()->result))}}}));
   }
 }
 
-bool Pops(const Site& released) {
-  return driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(released.call))).effect == driver::Effect::PopsContext;
-}
+bool Pops(const Site& released) { return driver::EffectOf(BaseOf(released)).effect == driver::Effect::PopsContext; }
 
 }  // namespace
 
 Details CycleSteps::FirstFailure() const {
   for (std::size_t i = 0; i < kSteps; ++i) {
-    if (step[i].failed) return {Answer(*this, i)};
+    if (step[i].failed) return {StepAnswer(*this, i)};
   }
   return {};
 }
@@ -99,7 +97,7 @@ Reporting JudgeSteps(const CycleSteps& steps, std::span<const Record* const> ref
     const auto at = static_cast<std::size_t>(failed - std::begin(steps.step));
     if (failed->written_output[0] != '\0') {
       reporting.findings.push_back(
-          AtCall(Rule::OutputWritten, journal, *refused.front(), {Answer(steps, at), {Detail::WroteOutput, {failed->written_output}}}));
+          AtCall(Rule::OutputWritten, journal, *refused.front(), {StepAnswer(steps, at), {Detail::WroteOutput, {failed->written_output}}}));
     }
     // Only the first failing step is judged: later steps may return errors that follow from it.
     JudgeCode(steps, at, refused, journal, any_code, &reporting);
@@ -116,9 +114,9 @@ Reporting JudgeSteps(const CycleSteps& steps, std::span<const Record* const> ref
     if (at == kSteps || !steps.step[at].can_report) continue;
     // While the program unwinds from another failure, a failed release cannot be reported.
     const bool on_the_way_back = call->begin > failure->begin;
-    if (on_the_way_back && driver::IsRelease(driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(call->call))).effect)) continue;
+    if (on_the_way_back && driver::IsRelease(driver::EffectOf(BaseOf(*call)).effect)) continue;
     TrialFinding finding =
-        AtCall(Rule::Swallowed, journal, *call, {{Detail::ReportedByNone, {std::string(kStepNames[at])}}, Answer(steps, at)});
+        AtCall(Rule::Swallowed, journal, *call, {{Detail::ReportedByNone, {std::string(kStepNames[at])}}, StepAnswer(steps, at)});
     const auto same = std::find_if(reporting.findings.begin(), reporting.findings.end(),
                                    [&](const TrialFinding& known) { return known.where_key == finding.where_key; });
     if (same == reporting.findings.end()) reporting.findings.push_back(std::move(finding));

@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "harness/verdict/evidence/evidence.h"
-#include "harness/verdict/judgement.h"
 #include "harness/verdict/said.h"
+#include "harness/verdict/verdict.h"
 
 namespace cuaudit::harness {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// verdict.h: the possible verdicts of a trial, and the reasons why less was tried or judged than planned.
+// verdict.h: what is judged of one trial: the possible verdicts, the reasons why less was tried or judged than planned, and the options.
 //
 // reports/words holds the enumerations and their words. The harness only compares and passes on enumerators.
 #pragma once
@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "harness/ledger/rules.h"
+#include "harness/verdict/evidence/finding.h"
 #include "reports/words/words.h"
 
 namespace cuaudit::harness {
@@ -52,5 +54,26 @@ template <typename Counts>
 void Count(const Tally& tally, Counts* to) {
   for (const auto& [reason, count] : tally) Count(reason, count, to);
 }
+
+struct Judgement {
+  Verdict verdict = Verdict::NotExercised;
+  bool fired = false;
+  bool unjudged = false;  // a child vanished with driver objects; without findings: NotExercised
+  Site fault_site;        // site of the first injected call
+  std::uint64_t fault_key = 0;
+  std::vector<TrialFinding> findings;  // rules of level Finding
+  std::vector<TrialFinding> notes;     // rules of level Note
+  Said said = Said::Nothing;
+  Recovery recovery = Recovery::NoFault;
+  std::vector<Reason> skipped;  // checks that were not possible
+};
+
+struct JudgeOptions {
+  bool abandoned_is_leak = false;
+  bool exit_is_said = false;       // after a fault, a successful exit status counts as the report "all went well"
+  bool nothing_may_stay = false;   // without a rehearsal: driver objects that are left are findings
+  bool own_orphans_count = false;  // objects that end with a context of the program itself are orphaned, not relied_on_context
+  bool any_code = false;           // the steps of the lifecycle translate errors into their own codes
+};
 
 }  // namespace cuaudit::harness

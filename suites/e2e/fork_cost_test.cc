@@ -43,8 +43,8 @@ Cost SweepOf(int calls) {
   if (!dir.ok() || !rehearsal.ok()) return cost;
   {
     harness::ForkRunner runner(subject, *dir, {2, false, subject.record_capacity}, *rehearsal);
-    harness::SweepOptions options;
-    options.plan.prune = harness::Prune::None;
+    harness::EngineOptions options;
+    options.plan.prune = harness::Pruning::None;
     harness::SiteTexts sites;
     harness::SweepEngine engine(&runner, nullptr, options, {}, &sites);
     Status status = engine.Prepare(std::move(*rehearsal), 0);

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/lifecycle/host_records.h"
+#include "harness/lifecycle/host_change.h"
 #include "suites/lifecycle/findings.h"
 
 namespace cuaudit::testing::host_test {

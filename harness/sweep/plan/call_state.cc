@@ -70,9 +70,7 @@ std::vector<CallState> CallsInOrder(const Evidence& run) {
     call.site = record.stack == 0 && dropped ? 0 : keys.Of(SiteOf(record));
   }
   if (run.facts().threaded) {
-    const auto order = [](const CallState& one) {
-      return std::make_tuple(driver::Index(driver::BaseOf(static_cast<driver::CallId>(one.record->call))), one.record->occurrence);
-    };
+    const auto order = [](const CallState& one) { return std::make_tuple(driver::Index(BaseOf(*one.record)), one.record->occurrence); };
     std::stable_sort(calls.begin(), calls.end(), [&](const CallState& a, const CallState& b) { return order(a) < order(b); });
   }
   return calls;
@@ -234,7 +232,7 @@ CallStates SitedCalls(std::span<const CallStates> runs) {
     return sited;
   }
   const auto order = [](const CallState& one) {
-    const auto base = driver::BaseOf(static_cast<driver::CallId>(one.record->call));
+    const auto base = BaseOf(*one.record);
     return std::make_tuple(driver::Index(base), one.site, one.turn);
   };
   std::stable_sort(sited.calls.begin(), sited.calls.end(), [&](const CallState& a, const CallState& b) { return order(a) < order(b); });

@@ -127,7 +127,7 @@ std::size_t GoThroughFaults(const CallStates& rehearsal, const PlanOptions& opti
   }
   for (const CallState& place : rehearsal.calls) {
     const faults::Record& record = *place.record;
-    const auto call = static_cast<driver::CallId>(record.call);
+    const auto call = CallOf(record);
     const driver::BaseId base = driver::BaseOf(call);
     if (const Reason why = WhyNever(base); why != Reason::None) {
       ++plan->skipped[why];
@@ -135,8 +135,8 @@ std::size_t GoThroughFaults(const CallStates& rehearsal, const PlanOptions& opti
     }
     const bool wanted = chosen.empty() || chosen.find(driver::Name(base)) != chosen.end();
     if (!wanted) ++plan->skipped[Reason::NotChosen];
-    const bool comparable = options.prune == Prune::All && place.state != 0 && !place.interpreted;
-    const bool stood_for = options.prune != Prune::None && place.again;
+    const bool comparable = options.prune == Pruning::All && place.state != 0 && !place.interpreted;
+    const bool stood_for = options.prune != Pruning::None && place.again;
     const bool same_refused = stood_for || (comparable && !known.insert(place.state).second);
     // Only what the driver carries out stands for others under `after`.
     bool same_after = stood_for && carried_out.count(place.site) != 0;
@@ -207,7 +207,7 @@ std::uint64_t ListFaults(const CallStates& rehearsal, const PlanOptions& options
 }
 
 std::vector<faults::Fault> WaysWhileUnwinding(const faults::Record& record) {
-  const driver::BaseId base = driver::BaseOf(static_cast<driver::CallId>(record.call));
+  const driver::BaseId base = BaseOf(record);
   if (WhyNever(base) != Reason::None) return {};
   faults::Fault fault;
   fault.base = base;

@@ -4,7 +4,7 @@
 //   Errors    CheckPlanOptions names what it did not understand. Calls that are left out are counted by reason.
 //
 // The order is that of CallStates. Every call that can fail is tried in every way that was asked for: a fault that was not tried proves
-// nothing, even if the journal shows an equal state. Only with Prune::All does the first call in a state (call_state.h) stand for the
+// nothing, even if the journal shows an equal state. Only with Pruning::All does the first call in a state (call_state.h) stand for the
 // others.
 #pragma once
 
@@ -33,13 +33,13 @@ namespace cuaudit::harness {
 // The budget of those tried all the same is spent in turns: every first fault gets one second fault before any gets two, and where it does
 // not reach all of them, first faults are taken at equal distances. The positions on the way back take turns within each shape.
 
-enum class Prune : std::uint8_t {
+enum class Pruning : std::uint8_t {
   None,
   Second,  // second faults only: by exact state, and by the shape of the unwinding
   All,     // first faults, too; states are coarse, so a loop is tried for its first turns. Never for calls of an interpreter
 };
 
-constexpr StatesAre StatesFor(Prune prune) { return prune == Prune::All ? StatesAre::Coarse : StatesAre::Exact; }
+constexpr StatesAre StatesFor(Pruning prune) { return prune == Pruning::All ? StatesAre::Coarse : StatesAre::Exact; }
 
 // A second fault that another one stands for.
 struct StoodFor {
@@ -58,7 +58,7 @@ struct PlanOptions {
   bool all_codes = false;
   std::vector<std::string> calls;  // base entry points; empty: all
   std::size_t limit = 0;           // number of trials; 0: no limit
-  Prune prune = Prune::Second;
+  Pruning prune = Pruning::Second;
   std::size_t spread_at_least = 32;  // second faults that are tried although an equal unwinding stands for them
 };
 

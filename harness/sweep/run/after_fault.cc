@@ -81,8 +81,7 @@ FaultFreeCalls::FaultFreeCalls(const Rehearsed& rehearsal) : run_(rehearsal.run(
   if (run_.facts().threaded) {
     const auto order = [this](std::uint32_t index) {
       const Record& record = run_.record(index);
-      return std::tuple(driver::Index(driver::BaseOf(static_cast<driver::CallId>(record.call))), SiteKey(*run_.journal, SiteOf(record)),
-                        record.cycle, record.phase);
+      return std::tuple(driver::Index(BaseOf(record)), SiteKey(*run_.journal, SiteOf(record)), record.cycle, record.phase);
     };
     std::stable_sort(calls_.begin(), calls_.end(), [&](std::uint32_t a, std::uint32_t b) { return order(a) < order(b); });
   }
@@ -90,7 +89,7 @@ FaultFreeCalls::FaultFreeCalls(const Rehearsed& rehearsal) : run_(rehearsal.run(
   for (std::uint32_t number = 0; number < calls_.size(); ++number) {
     const Record& record = run_.record(calls_[number]);
     by_begin_.emplace(record.begin, number);
-    by_name_.emplace(std::pair(driver::Index(driver::BaseOf(static_cast<driver::CallId>(record.call))), record.occurrence), number);
+    by_name_.emplace(std::pair(driver::Index(BaseOf(record)), record.occurrence), number);
     const std::uint64_t site = SiteKey(*run_.journal, SiteOf(record));
     by_site_.emplace(std::pair(site, ++turns[site]), number);
   }
@@ -104,7 +103,7 @@ std::optional<std::uint32_t> FaultFreeCalls::Hit(const std::string& text) const 
     std::uint32_t turn = 0;
     for (std::uint32_t number = 0; number < calls_.size(); ++number) {
       const Record& record = run_.record(calls_[number]);
-      const bool same = driver::BaseOf(static_cast<driver::CallId>(record.call)) == fault.base && record.phase == fault.phase &&
+      const bool same = BaseOf(record) == fault.base && record.phase == fault.phase &&
                         (fault.site == 0 || SiteKey(*run_.journal, SiteOf(record)) == fault.site);
       if (same && ++turn == fault.occurrence) return number;
     }

@@ -16,8 +16,8 @@
 #include "harness/sweep/run/observation.h"
 #include "harness/sweep/run/site_text.h"
 #include "harness/verdict/evidence/evidence.h"
-#include "harness/verdict/judgement.h"
 #include "harness/verdict/rehearsed.h"
+#include "harness/verdict/verdict.h"
 
 namespace cuaudit::harness {
 

@@ -18,7 +18,7 @@ std::string CallName(const Site& site) {
   switch (site.record_kind) {
     case faults::RecordKind::Call:
       if (site.call >= driver::kCallCount) return {};
-      return std::string(driver::Name(driver::BaseOf(static_cast<driver::CallId>(site.call))));
+      return std::string(driver::Name(BaseOf(site)));
     case faults::RecordKind::Host:
       return site.call < faults::kHostCallCount ? faults::kHostCalls[site.call].text : std::string();
     case faults::RecordKind::Mark:

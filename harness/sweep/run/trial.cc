@@ -54,8 +54,7 @@ Reason WhyHostLeftOut(const Evidence& rehearsal, const Observation& trial) {
 using faults::Record;
 
 bool IsReleaseCall(const Record& record) {
-  return record.kind == faults::RecordKind::Call &&
-         driver::IsRelease(driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(record.call))).effect);
+  return record.kind == faults::RecordKind::Call && driver::IsRelease(driver::EffectOf(BaseOf(record)).effect);
 }
 
 class Blamer {

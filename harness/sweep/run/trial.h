@@ -18,8 +18,8 @@
 #include "harness/sweep/run/site_text.h"
 #include "harness/sweep/run/unwinding.h"
 #include "harness/verdict/evidence/evidence.h"
-#include "harness/verdict/judgement.h"
 #include "harness/verdict/rehearsed.h"
+#include "harness/verdict/verdict.h"
 #include "reports/run.h"
 
 namespace cuaudit::harness {

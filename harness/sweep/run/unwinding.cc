@@ -20,7 +20,7 @@ using faults::Record;
 constexpr std::uint64_t kOnTheWayBack = 1;
 
 bool Acquired(const Record& record) {
-  const driver::Effect effect = driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(record.call))).effect;
+  const driver::Effect effect = driver::EffectOf(BaseOf(record)).effect;
   return record.result == CUDA_SUCCESS && driver::IsAcquire(effect) && effect != driver::Effect::PushesContext;
 }
 
@@ -145,7 +145,7 @@ FirstFaults::FirstFaults(const CallStates& rehearsal, const PlannedFaults& plan)
     states_[call.record->cycle].push_back(call.state);
     if (call.state == 0) continue;
     const std::uint32_t turn = ++turns[call.state];
-    const auto base = driver::Index(driver::BaseOf(static_cast<driver::CallId>(call.record->call)));
+    const auto base = driver::Index(BaseOf(*call.record));
     turns_.emplace(AddressOf(base, call.record->occurrence), turn);
     turns_.emplace(AddressOf(call.site, call.turn), turn);
   }
@@ -167,7 +167,7 @@ std::span<const std::uint64_t> FirstFaults::StatesIn(std::uint32_t cycle) const 
 }
 
 Unwinding FaultsWhileUnwinding(const Rehearsed& rehearsal, const FirstFaults& first, const Observation& trial,
-                               std::span<const std::string> faults, Prune prune, const Places* by_site) {
+                               std::span<const std::string> faults, Pruning prune, const Places* by_site) {
   Unwinding unwinding;
   const std::vector<bool> lost = LostBeyond(rehearsal, trial.evidence());
   CallStates calls = StatesOf(trial.evidence(), lost, StatesFor(prune));
@@ -183,7 +183,7 @@ Unwinding FaultsWhileUnwinding(const Rehearsed& rehearsal, const FirstFaults& fi
   std::size_t left = CallsIn(calls_since, fault->cycle);
   const std::size_t same_to_the_end = SameToTheEnd(calls, fault->cycle, first.StatesIn(fault->cycle));
   UnwindingShape shape;
-  if (prune != Prune::None && !dies && !hit->interpreted) {
+  if (prune != Pruning::None && !dies && !hit->interpreted) {
     shape = ShapeInCycle(trial.evidence(), faults, calls_since, fault->cycle, lost);
   }
   unwinding.shape = shape.shape;
@@ -206,15 +206,15 @@ Unwinding FaultsWhileUnwinding(const Rehearsed& rehearsal, const FirstFaults& fi
     const bool recovered = !calls.threaded && state != 0 && !was_on_the_way_back && (!call->interpreted || same_from_here);
     std::uint64_t key = state;
     if (state != 0 && was_on_the_way_back) key = HashNumber(kOnTheWayBack, key);
-    if (state != 0 && prune == Prune::Second && was_on_the_way_back && !calls.threaded) key = HashNumber(origin, key);
+    if (state != 0 && prune == Pruning::Second && was_on_the_way_back && !calls.threaded) key = HashNumber(origin, key);
     if (state != 0 && call->interpreted) key = HashNumber(origin_line, key);
-    if (state != 0 && calls.threaded && prune == Prune::Second) key = HashNumber(hit->site, key);
-    const Reason why_not = dies ? Reason::SecondKilled : prune != Prune::None && state == 0 ? Reason::SecondNoStack : Reason::None;
+    if (state != 0 && calls.threaded && prune == Pruning::Second) key = HashNumber(hit->site, key);
+    const Reason why_not = dies ? Reason::SecondKilled : prune != Pruning::None && state == 0 ? Reason::SecondNoStack : Reason::None;
     for (faults::Fault& way : WaysWhileUnwinding(record)) {
       if (by_site != nullptr && hit_thread) AddressAfter(call->site, since[call->site], &way);
       if (by_site != nullptr && !hit_thread) AddressBySite(*call, &way);
       NextFault next = {TextOf(way), call->site, key, record.phase, was_on_the_way_back, step};
-      if (prune != Prune::None && recovered && first.Tried(next.fault, state)) {
+      if (prune != Pruning::None && recovered && first.Tried(next.fault, state)) {
         ++unwinding.pruned[Reason::SecondAsFirst];
       } else if (why_not == Reason::None) {
         unwinding.faults.push_back(std::move(next));

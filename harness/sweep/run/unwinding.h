@@ -7,7 +7,7 @@
 // Unwinding are all calls after the last fault that can fail, up to the end of the cycle when the program marks cycles. A release fails in
 // two ways: refused (the object lives on) and `after` (the object is gone). Other calls are refused.
 //
-// Pruning (Prune::Second). Until the program acquires something again, it is on the way back. A fault there is tried once for each state
+// Pruning (Pruning::Second). Until the program acquires something again, it is on the way back. A fault there is tried once for each state
 // (call_state.h) and each first fault that the rehearsal tells apart by state. So two turns of a loop that begin with the same live objects
 // are both tried; for a loop that collects objects each step of the way back is tried once, and not once per turn that leads there. After
 // the way back, a call is not tried in a state in which a first fault is tried in the same way: the program has recovered. Objects that the
@@ -83,10 +83,10 @@ class FirstFaults {
 // Call stacks from which some fault-free run makes a call.
 using Places = std::unordered_set<std::uint64_t>;
 
-// `faults` holds the texts of the trial's faults, `first` the first faults of the sweep. With Prune::None every call after the last fault
+// `faults` holds the texts of the trial's faults, `first` the first faults of the sweep. With Pruning::None every call after the last fault
 // counts. With `by_site` faults are addressed by place; on the thread that was hit they are counted from the previous fault.
 [[nodiscard]] Unwinding FaultsWhileUnwinding(const Rehearsed& rehearsal, const FirstFaults& first, const Observation& trial,
-                                             std::span<const std::string> faults, Prune prune, const Places* by_site = nullptr);
+                                             std::span<const std::string> faults, Pruning prune, const Places* by_site = nullptr);
 
 struct UnwindingShape {
   std::uint64_t shape = 0;

@@ -22,8 +22,6 @@ using faults::JournalHeader;
 using faults::Record;
 using faults::RecordKind;
 
-driver::BaseId BaseIdOf(const Record& record) { return driver::BaseOf(static_cast<driver::CallId>(record.call)); }
-
 struct Slice {
   std::vector<Record> records;
   std::unique_ptr<unsigned char[]> header;
@@ -79,7 +77,7 @@ std::uint64_t Cycles::TraceOf(std::uint32_t cycle) const {
 const Record* Cycles::CallOf(driver::BaseId base, std::uint32_t occurrence) const {
   for (const std::uint32_t index : facts_.calls) {
     const Record& call = journal_.records()[index];
-    if (call.occurrence == occurrence && BaseIdOf(call) == base) return &call;
+    if (call.occurrence == occurrence && BaseOf(call) == base) return &call;
   }
   return nullptr;
 }
@@ -88,7 +86,7 @@ std::uint32_t Cycles::CallsBefore(std::uint32_t cycle, driver::BaseId base) cons
   std::uint32_t calls = 0;
   for (const std::uint32_t index : facts_.calls) {
     const Record& call = journal_.records()[index];
-    if (call.begin < BeginOf(cycle) && BaseIdOf(call) == base) calls = std::max(calls, call.occurrence);
+    if (call.begin < BeginOf(cycle) && BaseOf(call) == base) calls = std::max(calls, call.occurrence);
   }
   return calls;
 }
@@ -131,7 +129,7 @@ Observation SliceOf(const std::shared_ptr<const Observation>& of, const Cycles& 
     kept.cycle = record.cycle - cycle + as;
     if (record.fault != 0 && record.fault <= faults::kMaxFaults) header->fired[record.fault - 1].fetch_add(1);
     if (!IsProgramCall(record)) continue;
-    const driver::BaseId base = BaseIdOf(record);
+    const driver::BaseId base = BaseOf(record);
     const auto [found, added] = moved.try_emplace(base, 0);
     if (added) found->second = static_cast<std::int64_t>(rehearsal.CallsBefore(as, base)) - cycles.CallsBefore(cycle, base);
     kept.occurrence = static_cast<std::uint32_t>(record.occurrence + found->second);

@@ -75,7 +75,7 @@ std::vector<faults::Fault> ControlPoints(const Evidence& rehearsal) {
   for (std::size_t i = 0; i < kPoints && next < calls.size(); ++i) {
     const std::size_t at = std::max(next, i * (calls.size() - 1) / (kPoints - 1));
     faults::Fault point;
-    point.base = driver::BaseOf(static_cast<driver::CallId>(rehearsal.record(calls[at]).call));
+    point.base = BaseOf(rehearsal.record(calls[at]));
     point.occurrence = rehearsal.record(calls[at]).occurrence;
     points.push_back(point);
     next = at + 1;

@@ -41,7 +41,7 @@ std::string ForkLine(pid_t pid) {
 }  // namespace
 
 Reason WhyUnfitToFork(const Subject& subject, const Rehearsal& rehearsal) {
-  if (subject.launch.driver != DriverChoice::Simulated) return ReasonOf(faults::ForkRefusal::Driver);
+  if (subject.launch.driver != DriverKind::Simulated) return ReasonOf(faults::ForkRefusal::Driver);
   const std::vector<ProcessFacts>& processes = rehearsal.run.ledger.facts.processes;
   const auto calling = std::count_if(processes.begin(), processes.end(), [](const ProcessFacts& one) { return one.calls != 0; });
   if (calling > 1) return Reason::SeveralProcesses;

@@ -11,10 +11,10 @@ namespace cuaudit::harness {
 std::unique_ptr<Runner> MakeRunner(Isolation wished, const Subject& subject, const WorkDir& dir, const SpawnOptions& resources,
                                    const Rehearsal& rehearsal) {
   const bool automatic = wished == Isolation::Unknown;
-  const bool simulated = subject.launch.driver == DriverChoice::Simulated;
+  const bool simulated = subject.launch.driver == DriverKind::Simulated;
   // --keep asks for a journal and an output file of each trial, which only spawned processes leave.
   const bool spawn = wished == Isolation::Spawn || (automatic && resources.keep);
-  const bool cycles = wished == Isolation::Cycle || (automatic && subject.launch.driver == DriverChoice::Genuine && !resources.keep &&
+  const bool cycles = wished == Isolation::Cycle || (automatic && subject.launch.driver == DriverKind::Genuine && !resources.keep &&
                                                      WhyUnfitForCycles(rehearsal) == Reason::None);
   std::unique_ptr<Runner> runner;
   if (wished == Isolation::Fork || (simulated && !spawn)) {

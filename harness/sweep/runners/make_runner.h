@@ -43,6 +43,7 @@ class LateRunner final : public Runner {
   bool repeats_exactly() const noexcept override { return runner_ != nullptr && runner_->repeats_exactly(); }
   bool idle() const noexcept override { return runner_ == nullptr ? orders_.empty() : runner_->idle(); }
   int interrupted() const noexcept override { return runner_ == nullptr ? 0 : runner_->interrupted(); }
+  void End() { runner_.reset(); }  // ends all processes of the runner
 
  private:
   std::function<std::unique_ptr<Runner>()> make_;

@@ -23,8 +23,8 @@ Effect EffectOf(const Record& record) { return driver::EffectOf(BaseOf(record)).
 bool IsPeerAccess(const Record& record) { return driver::EffectOf(BaseOf(record)).kind == Kind::PeerAccess; }
 
 // True when the driver found nothing to take. Other errors do not tell whether there was something.
-bool Declined(const Record& record, Outcome outcome) {
-  return outcome == Outcome::Failed &&
+bool Declined(const Record& record, Answer answer) {
+  return answer == Answer::Failed &&
          record.result == (IsPeerAccess(record) ? CUDA_ERROR_PEER_ACCESS_NOT_ENABLED : CUDA_ERROR_INVALID_CONTEXT);
 }
 
@@ -53,14 +53,14 @@ CountedPlaces::Steps CountedPlaces::StepsOf(const Evidence& run) {
     const Record& record = run.record(index);
     const Effect effect = EffectOf(record);
     popped.Take(record, all.steps.size());
-    const Outcome outcome = OutcomeOf(record);
+    const Answer answer = AnswerOf(record);
     if (effect == Effect::PopsContext) popped_on.insert(record.tid);
     // Where no context is current, cuCtxSetCurrent puts an entry on the stack: the other half of an earlier pop.
-    const bool refills = effect == Effect::SetsContext && outcome == Outcome::Succeeded && record.argument[0] != 0 && record.context == 0 &&
+    const bool refills = effect == Effect::SetsContext && answer == Answer::Succeeded && record.argument[0] != 0 && record.context == 0 &&
                          popped_on.count(record.tid) != 0;
     const bool entry = effect == Effect::PushesContext || effect == Effect::PopsContext || refills;
     const bool reference = effect == Effect::RetainsPrimary || effect == Effect::ReleasesPrimary;
-    if (effect == Effect::CreatesContext && outcome == Outcome::Succeeded) all.created.push_back(SiteOf(record));
+    if (effect == Effect::CreatesContext && answer == Answer::Succeeded) all.created.push_back(SiteOf(record));
     const bool access = IsPeerAccess(record);
     if (!entry && !reference && !access) continue;
     Step step;
@@ -68,13 +68,13 @@ CountedPlaces::Steps CountedPlaces::StepsOf(const Evidence& run) {
     step.gives = effect == Effect::PopsContext || effect == Effect::ReleasesPrimary || effect == Effect::Releases;
     step.of = reference ? record.argument[step.gives ? 0 : 1] : 0;
     step.site = SiteOf(record);
-    step.declined = step.gives && Declined(record, outcome);
+    step.declined = step.gives && Declined(record, answer);
     const Thing thing(step.kind, step.of);
-    if (step.gives && outcome == Outcome::After) told_failed.insert(thing);
-    if (!step.gives && outcome == Outcome::After) ++all.denied[thing];
+    if (step.gives && answer == Answer::After) told_failed.insert(thing);
+    if (!step.gives && answer == Answer::After) ++all.denied[thing];
     // The program tries again in good faith. The driver has nothing left, however often it is asked.
     const bool in_good_faith = step.declined && told_failed.count(thing) != 0;
-    if (outcome == Outcome::Succeeded || (step.declined && !in_good_faith)) all.steps.push_back(step);
+    if (answer == Answer::Succeeded || (step.declined && !in_good_faith)) all.steps.push_back(step);
   }
   for (const std::size_t step : popped.ended()) all.steps[step].ended = true;
   for (const PoppedContexts::Owned& one : popped.owned()) {
@@ -237,9 +237,9 @@ bool GivesMoreThanItTakes(const Evidence& run) {
   for (const std::uint32_t index : run.facts().calls) {
     const Record& record = run.record(index);
     const Effect effect = EffectOf(record);
-    const Outcome outcome = OutcomeOf(record);
-    const bool took = outcome == Outcome::Succeeded;
-    const bool gave = Releases(outcome) || Declined(record, outcome);
+    const Answer answer = AnswerOf(record);
+    const bool took = answer == Answer::Succeeded;
+    const bool gave = Releases(answer) || Declined(record, answer);
     if (effect == Effect::PushesContext && took) ++entries;
     if (effect == Effect::PopsContext && gave) --entries;
     if (effect == Effect::RetainsPrimary && took) ++references;

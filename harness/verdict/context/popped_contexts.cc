@@ -34,16 +34,16 @@ void PoppedContexts::TakeDestroy(const Record& record, const std::optional<Pop>&
 
 void PoppedContexts::Take(const Record& record, std::size_t step) {
   const Effect effect = driver::EffectOf(BaseOf(record)).effect;
-  const Outcome outcome = OutcomeOf(record);
+  const Answer answer = AnswerOf(record);
   Thread& thread = threads_[record.tid];
   const std::optional<Pop> last = std::exchange(thread.last, std::nullopt);
   // The thread lacks what its earlier pops took, so those pops were not in order.
-  if (outcome == Outcome::Failed && record.result == CUDA_ERROR_INVALID_CONTEXT) {
+  if (answer == Answer::Failed && record.result == CUDA_ERROR_INVALID_CONTEXT) {
     for (auto& [context, made] : made_) std::erase_if(made.pops, [&](const Pop& pop) { return pop.tid == record.tid; });
   }
   if (effect == Effect::DestroysContext) TakeDestroy(record, last, thread);
   if (effect == Effect::PushesContext) thread.pushes.insert(record.stack);
-  if (outcome != Outcome::Succeeded) return;
+  if (answer != Answer::Succeeded) return;
   if (effect == Effect::CreatesContext) made_[{record.pid, record.argument[0]}] = {SiteOf(record), 0, {}};
   if (effect == Effect::PushesContext) {
     const auto made = made_.find({record.pid, record.argument[0]});

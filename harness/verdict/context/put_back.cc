@@ -118,10 +118,10 @@ std::vector<PutBack::Change> PutBack::ChangesOf(const Evidence& run, std::option
       if (change.record->tid != record.tid) return false;
       // Of a lifecycle in C++ the harness makes the caller's context current again before the next cycle.
       if (run.steps != nullptr && EndsBetween(run, *change.record, record)) return false;
-      const bool tries = effect == Effect::SetsContext || (effect == Effect::PushesContext && OutcomeOf(record) != Outcome::Succeeded);
+      const bool tries = effect == Effect::SetsContext || (effect == Effect::PushesContext && AnswerOf(record) != Answer::Succeeded);
       if (tries && record.argument[0] == change.before) {
         change.undone = step;
-        if (OutcomeOf(record) != Outcome::Succeeded)
+        if (AnswerOf(record) != Answer::Succeeded)
           refused[{record.pid, record.tid}].push_back(RetryOf(run, change.before, change.step, step));
       }
       const bool is_current = (NamesCurrent(effect) && record.context == change.before) ||
@@ -135,8 +135,8 @@ std::vector<PutBack::Change> PutBack::ChangesOf(const Evidence& run, std::option
       return change.undone != kNoStep;
     });
     if (effect == Effect::PushesContext || effect == Effect::PopsContext || effect == Effect::DestroysContext) moved[record.tid] = step;
-    const Outcome outcome = OutcomeOf(record);
-    if (outcome != Outcome::Succeeded && outcome != Outcome::After) continue;
+    const Answer answer = AnswerOf(record);
+    if (answer != Answer::Succeeded && answer != Answer::After) continue;
     const bool captures = effect == Effect::BeginsCapture;
     const bool takes = effect == Effect::PopsContext && record.context != 0 && record.cycle == 0;  // the ledger judges marked cycles
     const bool from_none = effect == Effect::SetsContext && record.context == 0 && record.argument[0] != 0;
@@ -148,7 +148,7 @@ std::vector<PutBack::Change> PutBack::ChangesOf(const Evidence& run, std::option
     if (takes && !(*entries)->IsTaking(SiteOf(record))) continue;  // the other half of a push
     open.push_back(changes.size());
     changes.push_back({captures ? Kind::Stream : Kind::Context, &record, step, captures ? StreamOf(record) : record.context});
-    changes.back().denied = outcome == Outcome::After;
+    changes.back().denied = answer == Answer::After;
     if (takes) changes.back().above = -1;
   }
   return changes;
@@ -260,7 +260,7 @@ bool PutBack::IsInTheWay(const Evidence& trial, const Change& change, Outlived* 
     Follow(record, effect, &above);
     if (left && above < *left) return false;  // the caller takes off what was changed
     if (left) continue;
-    if (effect == Effect::PushesContext && record.argument[0] == change.before && OutcomeOf(record) == Outcome::Succeeded) former = above;
+    if (effect == Effect::PushesContext && record.argument[0] == change.before && AnswerOf(record) == Answer::Succeeded) former = above;
     if (above < former) former = kNowhere;
   }
   const bool put_back = former != kNowhere;
@@ -354,7 +354,7 @@ bool MayLeaveChanged(const Evidence& run) {
     if (effect == Effect::EndsCapture) std::erase(captured, std::pair{record.pid, StreamOf(record)});
     if (effect == Effect::SetsContext) std::erase(switched, std::pair{record.tid, record.argument[0]});
     if (effect == Effect::SetsContext || effect == Effect::PushesContext) std::erase(taken, std::pair{record.tid, record.argument[0]});
-    if (OutcomeOf(record) != Outcome::Succeeded) continue;
+    if (AnswerOf(record) != Answer::Succeeded) continue;
     if (effect == Effect::BeginsCapture) captured.emplace_back(record.pid, StreamOf(record));
     if (effect == Effect::PushesContext) ++pushed[record.tid];
     if (effect == Effect::PopsContext && pushed[record.tid]-- <= 0) {

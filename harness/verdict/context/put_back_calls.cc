@@ -38,8 +38,8 @@ bool OnlyLooks(const Record& record, Effect effect) {
 // was taken off. The end of the current context takes off its entry. When that is the changed one, nobody chose what is current then, and
 // the change still stands.
 void Follow(const Record& record, Effect effect, int* above) {
-  const Outcome outcome = OutcomeOf(record);
-  if (outcome != Outcome::Succeeded && outcome != Outcome::After) return;
+  const Answer answer = AnswerOf(record);
+  if (answer != Answer::Succeeded && answer != Answer::After) return;
   if (effect == Effect::PushesContext || effect == Effect::CreatesContext) ++*above;
   if (effect == Effect::PopsContext) --*above;
   if (effect == Effect::DestroysContext && record.argument[0] == record.context && *above > 0) --*above;
@@ -108,7 +108,7 @@ bool IsGivenUp(const Evidence& run, std::uint32_t pid, std::uint64_t context, st
     if (record.pid != pid) continue;
     const Effect effect = EffectOfCall(record);
     const bool names = effect == Effect::SetsContext || effect == Effect::PushesContext || effect == Effect::DestroysContext;
-    if (names && record.argument[0] == context) return effect == Effect::DestroysContext && OutcomeOf(record) == Outcome::Refused;
+    if (names && record.argument[0] == context) return effect == Effect::DestroysContext && AnswerOf(record) == Answer::Refused;
     const bool makes = effect == Effect::CreatesContext && record.argument[0] == context;
     if (makes || (record.context == context && NeedsCurrent(record, effect))) return false;
   }

@@ -75,8 +75,8 @@ RestoredEntries::RestoredEntries(const Evidence& run) {
     const Effect effect = driver::EffectOf(BaseOf(record)).effect;
     const bool moves = effect == Effect::CreatesContext || effect == Effect::DestroysContext || effect == Effect::PushesContext ||
                        effect == Effect::PopsContext || effect == Effect::SetsContext;
-    const Outcome outcome = OutcomeOf(record);
-    if (!moves || (outcome != Outcome::Succeeded && outcome != Outcome::After)) continue;
+    const Answer answer = AnswerOf(record);
+    if (!moves || (answer != Answer::Succeeded && answer != Answer::After)) continue;
     FollowedStack& stack = stacks[{record.pid, record.tid}];
     const std::uint64_t context = record.argument[0];
     const bool sets = effect == Effect::SetsContext;

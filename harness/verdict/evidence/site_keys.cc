@@ -25,7 +25,7 @@ std::uint64_t Mix(std::uint64_t hash, std::uint64_t value) { return faults::MixK
 std::uint64_t Key(const faults::JournalView& journal, const Site& site, std::span<const std::uint64_t> frames) {
   if (site.record_kind == RecordKind::Call && site.call < driver::kCallCount) {
     // All versions of an entry point are one place, because the driver decides which version a program binds.
-    const std::string_view base = driver::Name(driver::BaseOf(static_cast<driver::CallId>(site.call)));
+    const std::string_view base = driver::Name(BaseOf(site));
     return faults::CallKey(base, frames, journal.tables());
   }
   const std::uint64_t hash = Mix(Mix(kSeed, static_cast<std::uint64_t>(site.record_kind)), std::uint64_t{site.call});

@@ -21,6 +21,7 @@ from pathlib import Path
 EXAMPLE = "examples/issues/picture_pool"
 NUMBER = 1  # of the defect in the report, from 0
 FILES = ("ISSUE.md", "reducer.c", "run.sh")
+NOT_CONFIRMED = "not_confirmed"
 SECRET = 0x5EC2E75E
 
 # Loses a stream and memory when it cannot wait for a value. As `child`, a process that makes fewer calls than its parent loses a stream.
@@ -308,6 +309,8 @@ class Test:
             status, out, err = self.run(self.tool, "reduce", fingerprint, "report.json", "--kit", name, *words)
             self.expect(f"{name} is said", status == 3 and told in err and out == "", f"{status} {out}{err}")
             self.expect(f"{name} is in the page", f"**Not confirmed.** {told}" in (self.directory / name / "ISSUE.md").read_text())
+            self.expect(f"{name} names its defect", (self.directory / name / NOT_CONFIRMED).read_text() == fingerprint + "\n")
+            (self.directory / name / "ISSUE.md").write_text("words of somebody else\n")
         self.environment.pop("CC")
         other = report["defects"][0]["fingerprint"]
         status, out, err = self.run(self.tool, "reduce", other, "report.json", "--kit", "no_header", "--cuda", self.cuda)
@@ -316,6 +319,11 @@ class Test:
         for name, expected in (("no_header", 0), ("no_header", 2), ("no_compiler", 2)):
             status, out, err = self.run(self.tool, "reduce", fingerprint, "report.json", "--kit", name, "--cuda", self.cuda)
             self.expect(f"{name} again", status == expected, f"{status} {out}{err}")
+        self.expect("a confirmed kit says nothing else", sorted(one.name for one in (self.directory / "no_header").iterdir()) == list(FILES))
+        (self.directory / "no_compiler/notes").unlink()
+        (self.directory / "no_compiler" / NOT_CONFIRMED).unlink()
+        status, out, err = self.run(self.tool, "reduce", fingerprint, "report.json", "--kit", "no_compiler", "--cuda", self.cuda)
+        self.expect("the page alone does not tell a kit that may be replaced", status == 2, f"{status} {out}{err}")
 
 
 def main():

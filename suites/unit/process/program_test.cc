@@ -165,8 +165,8 @@ TEST(Environment, OrdersNameJournalDriverScopeStacksAndFaults) {
   options.world = "schedule=fifo;devices=2";
   EXPECT_EQ(OptionsText(options, "/tmp/j", {}), "journal=/tmp/j;driver=sim;scope=pinned;host=none;schedule=fifo;devices=2");
   options.world.clear();
-  options.driver = DriverChoice::Genuine;
-  options.real_driver = "/usr/lib/libcuda.so.1";
+  options.driver = DriverKind::Genuine;
+  options.genuine_driver = "/usr/lib/libcuda.so.1";
   options.pinned_scope = false;
   options.stack_depth = 0;
   EXPECT_EQ(OptionsText(options, "/tmp/j", {}), "journal=/tmp/j;driver=real;real_driver=/usr/lib/libcuda.so.1;scope=process;host=none");
@@ -189,7 +189,7 @@ TEST(Environment, OwnRuntimeServesTheSimulatedDriverOnly) {
   options.cudart_dir = "/opt/cuaudit/lib/cudart";
   const std::vector<std::string> base = {"LD_LIBRARY_PATH=/a"};
   EXPECT_THAT(MakeEnvironment(options, "", "", base), Contains("LD_LIBRARY_PATH=/opt/cuaudit/lib:/opt/cuaudit/lib/cudart:/a"));
-  options.driver = DriverChoice::Genuine;
+  options.driver = DriverKind::Genuine;
   EXPECT_THAT(MakeEnvironment(options, "", "", base), Contains("LD_LIBRARY_PATH=/opt/cuaudit/lib:/a"));
 }
 
@@ -198,7 +198,7 @@ TEST(Environment, PreloadsTheOwnRuntimeThatTheProgramNames) {
   options.cudart = "/opt/cuaudit/lib/cudart/libcudart.so.13";
   EXPECT_THAT(MakeEnvironment(options, "", "", {}),
               Contains("LD_PRELOAD=/opt/cuaudit/lib/libcuda.so.1:/opt/cuaudit/lib/cudart/libcudart.so.13"));
-  options.driver = DriverChoice::Genuine;
+  options.driver = DriverKind::Genuine;
   EXPECT_THAT(MakeEnvironment(options, "", "", {}), Contains("LD_PRELOAD=/opt/cuaudit/lib/libcuda.so.1"));
 }
 

@@ -30,7 +30,7 @@ TEST(TextWriter, ASimulatedDriverAlwaysSaysSo) {
     EXPECT_TRUE(Holds(Written(sample.run), " on the simulated driver: ")) << sample.name;
     sample.run.driver.kind = DriverKind::Genuine;
     EXPECT_FALSE(Holds(Written(sample.run), "driver   simulated")) << sample.name;
-    EXPECT_TRUE(Holds(Written(sample.run), " on the real driver: ")) << sample.name;
+    EXPECT_TRUE(Holds(Written(sample.run), " on the genuine driver: ")) << sample.name;
   }
 }
 

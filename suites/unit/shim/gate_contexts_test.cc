@@ -116,13 +116,13 @@ TEST(GateFaults, ADestroyedContextTakesItsLossWithIt) {
   for (int i = 0; i < 20; ++i) {
     CUcontext context = nullptr;
     ASSERT_EQ(world.driver().CtxCreate(&context, nullptr, 0, 0), CUDA_SUCCESS);
-    world.gate().Rearm(Plan(), nullptr);
+    world.gate().Rearm(Plan(), Anew::Occurrences);
     ASSERT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_SUCCESS) << i;
-    world.gate().Rearm(plan, nullptr);
+    world.gate().Rearm(plan, Anew::Occurrences);
     ASSERT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_ERROR_LAUNCH_FAILED);
     ASSERT_EQ(world.driver().CtxDestroy(context), CUDA_SUCCESS);
   }
-  world.gate().Rearm(Plan(), nullptr);
+  world.gate().Rearm(Plan(), Anew::Occurrences);
   EXPECT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_SUCCESS) << "the primary context was never lost";
 }
 
@@ -204,7 +204,7 @@ TEST(GateFaults, WhatIsLostStaysLostWithoutFaults) {
   world.Start();
   CUdeviceptr memory = 0;
   EXPECT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_ERROR_LAUNCH_FAILED);
-  world.gate().Rearm(Plan(), nullptr);
+  world.gate().Rearm(Plan(), Anew::Occurrences);
   EXPECT_EQ(world.driver().MemAlloc(&memory, 64), CUDA_ERROR_LAUNCH_FAILED);
   EXPECT_EQ(world.Last(BaseId::MemAlloc).fault, 1U);
   EXPECT_EQ(world.driver().DevicePrimaryCtxReset(0), CUDA_SUCCESS);

@@ -257,11 +257,11 @@ TEST(GateFaults, RearmingCountsAnewAndForgetsTheFormerFaults) {
   Fault fault;
   ASSERT_EQ(ParseFault("cuStreamCreate#2=OUT_OF_MEMORY,refuse", &fault).expected, nullptr);
   ASSERT_TRUE(plan.Add(fault));
-  world.gate().Rearm(plan, nullptr);
+  world.gate().Rearm(plan, Anew::Occurrences);
   EXPECT_EQ(world.driver().StreamCreate(&stream, 0), CUDA_SUCCESS);
   EXPECT_EQ(world.driver().StreamCreate(&stream, 0), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(world.Last(BaseId::StreamCreate).occurrence, 2U);
-  world.gate().Rearm(Plan(), nullptr);
+  world.gate().Rearm(Plan(), Anew::Occurrences);
   for (int i = 0; i < 4; ++i) EXPECT_EQ(world.driver().StreamCreate(&stream, 0), CUDA_SUCCESS);
 }
 

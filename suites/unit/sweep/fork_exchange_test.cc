@@ -366,7 +366,7 @@ TEST(MakeRunner, AGenuineDriverIsNotForkedAndTheTrialSaysWhyWhenForksWereAskedFo
   Subject subject;
   subject.program.path = "/bin/true";
   subject.command = {"true"};
-  subject.launch.driver = DriverChoice::Genuine;
+  subject.launch.driver = DriverKind::Genuine;
   subject.launch.drop_in_dir = dir.path();
   subject.deadline_ms = 20000;
   const auto fallback = [&](Isolation wished) {

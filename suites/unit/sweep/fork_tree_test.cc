@@ -246,7 +246,7 @@ TEST_F(SitedCallsTest, OfManyTurnsTheFirstAndTheLastStandForTheRest) {
                                    "cuMemAlloc#7", "cuMemAlloc#8+", "cuMemAlloc#9+", "cuMemAlloc#10"));
   EXPECT_THAT(MakePlan(Sited(), PlanOptions(), true).faults, SizeIs(8));
   PlanOptions all;
-  all.prune = Prune::None;
+  all.prune = Pruning::None;
   EXPECT_THAT(MakePlan(Sited(), all, true).faults, SizeIs(10));
 }
 

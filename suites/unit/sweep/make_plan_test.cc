@@ -122,7 +122,7 @@ TEST_F(MakePlanTest, TriesEveryTurnOfALoopUnlessToldOtherwise) {
   EXPECT_THAT(Plan().faults, SizeIs(4));
   EXPECT_THAT(Plan().pruned, SizeIs(0));
   PlanOptions options;
-  options.prune = Prune::All;
+  options.prune = Pruning::All;
   const PlannedFaults plan = Plan(options);
   EXPECT_THAT(plan.faults, SizeIs(1));
   EXPECT_EQ(plan.pruned.at(Reason::FirstSameState), 3U);
@@ -135,7 +135,7 @@ TEST_F(MakePlanTest, NeverPrunesWhatAnInterpreterCalls) {
   CallStates states = StatesOf(seen.evidence(), {}, StatesAre::Coarse);
   for (CallState& call : states.calls) call.interpreted = true;
   PlanOptions options;
-  options.prune = Prune::All;
+  options.prune = Pruning::All;
   EXPECT_THAT(MakePlan(states, options).faults, SizeIs(4));
 }
 
@@ -188,7 +188,7 @@ TEST_F(MakePlanTest, WhatTheDriverDeclinesStandsForNothingUnderAfter) {
   }
   PlanOptions options;
   options.hows = {"refuse", "after"};
-  options.prune = Prune::All;
+  options.prune = Pruning::All;
   const PlannedFaults plan = Plan(options);
   EXPECT_THAT(plan.faults, ElementsAre("cuStreamQuery#1=INVALID_CONTEXT,refuse", "cuStreamQuery#2=INVALID_CONTEXT,after"));
   EXPECT_EQ(plan.skipped.at(Reason::Declined), 1U);

@@ -25,7 +25,7 @@ using sweep_tests::Scripted;
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
-report::Run Swept(Scripted* runner, const SweepOptions& options) {
+report::Run Swept(Scripted* runner, const EngineOptions& options) {
   Rehearsal rehearsal;
   rehearsal.run = runner->Run({});
   SiteTexts sites;
@@ -89,7 +89,7 @@ TEST(SweepEngine, EndedEarlyItCountsWhatWasLeftOut) {
 }
 
 TEST(SweepEngine, OneTrialOfEachPlaceComesFirstWhenAsked) {
-  SweepOptions options;
+  EngineOptions options;
   options.depth = 1;
   options.plan.all_codes = true;
   Scripted plain(false);
@@ -103,7 +103,7 @@ TEST(SweepEngine, OneTrialOfEachPlaceComesFirstWhenAsked) {
 }
 
 TEST(SweepEngine, WhatAnEarlierSweepDidNotTryComesFirst) {
-  SweepOptions options;
+  EngineOptions options;
   options.places_first = true;
   options.before.emplace();
   for (const auto& [call, places] : {std::pair("cuMemAlloc", 0U), {"cuMemFree", 1U}, {"cuStreamSynchronize", 7U}})
@@ -124,7 +124,7 @@ TEST(SweepEngine, WhatAnEarlierSweepDidNotTryComesFirst) {
 TEST(SweepEngine, HostFaultsThatAreAskedForArePlannedToo) {
   const auto swept = [](std::size_t limit, std::size_t trials) {
     Scripted runner(false);
-    SweepOptions options;
+    EngineOptions options;
     options.plan.hows = {"refuse", "host_oom"};
     options.plan.limit = limit;
     options.depth = 1;
@@ -147,7 +147,7 @@ TEST(SweepEngine, HostFaultsThatAreAskedForArePlannedToo) {
 
 TEST(SweepEngine, StopsAfterTheFirstRoundWhenAskedTo) {
   Scripted runner(false);
-  SweepOptions options;
+  EngineOptions options;
   options.depth = 1;
   options.shrink = false;
   EXPECT_THAT(Swept(&runner, options).findings, SizeIs(0)) << "one fault loses nothing here";
@@ -161,7 +161,7 @@ TEST(SweepEngine, TrialsOfTheLastRoundHaveNoWayBack) {
     const TemporaryDir parent;
     const Result<WorkDir> dir = WorkDir::Open(parent.File("work"));
     ASSERT_TRUE(dir.ok());
-    SweepOptions options;
+    EngineOptions options;
     options.depth = depth;
     options.shrink = false;
     Rehearsal rehearsal;
@@ -214,14 +214,14 @@ TEST(CycleRunner, WhatTheOtherRunnerCannotTakeIsAnError) {
 TEST(SweepEngine, SaysTheSameWhoeverFinishesFirst) {
   Scripted forwards(false);
   Scripted backwards(true);
-  SweepOptions options;
+  EngineOptions options;
   options.plan.hows = {"refuse", "persist", "burst:3"};
   EXPECT_EQ(AsJson(Swept(&forwards, options)), AsJson(Swept(&backwards, options)));
 }
 
 TEST(SweepEngine, ShrinksABurstToTheLengthThatItNeeds) {
   Scripted runner(false);
-  SweepOptions options;
+  EngineOptions options;
   options.plan.hows = {"burst:4"};
   options.plan.calls = {"cuMemAlloc", "cuStreamSynchronize"};
   const report::Run run = Swept(&runner, options);
@@ -268,7 +268,7 @@ class Loop : public Scripted {
 constexpr std::size_t kFirst = 1 + Loop::kTurns + 1;
 
 report::Run SweptLoop(Loop* runner, std::size_t limit = 0, std::size_t samples = 0) {
-  SweepOptions options;
+  EngineOptions options;
   options.shrink = false;
   options.plan.limit = limit;
   options.plan.spread_at_least = samples;

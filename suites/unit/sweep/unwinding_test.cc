@@ -55,7 +55,8 @@ class UnwindingTest : public ::testing::Test {
     return {states, MakePlan(states, options)};
   }
   // The allocation that `Cycle` refuses is the first or, after another cycle, the second.
-  Unwinding Found(Prune prune = Prune::Second, const Ending& ending = {}, const std::string& fault = "cuMemAlloc#1=OUT_OF_MEMORY,refuse") {
+  Unwinding Found(Pruning prune = Pruning::Second, const Ending& ending = {},
+                  const std::string& fault = "cuMemAlloc#1=OUT_OF_MEMORY,refuse") {
     const Observation before = rehearsal_.Read();
     const std::vector<std::string> faults = {fault};
     return FaultsWhileUnwinding(Rehearsed(before.evidence()), FirstOf(before), trial_.Read(ending), faults, prune);
@@ -86,7 +87,7 @@ TEST_F(UnwindingTest, BySiteItCountsFromTheFaultOnTheThreadThatWasHit) {
   const std::vector<std::string> faults = {"cuMemAlloc#1=OUT_OF_MEMORY,refuse"};
   Places places;
   for (const CallState& call : StatesOf(before.evidence()).calls) places.insert(call.site);
-  const Unwinding unwinding = FaultsWhileUnwinding(Rehearsed(before.evidence()), {}, trial, faults, Prune::Second, &places);
+  const Unwinding unwinding = FaultsWhileUnwinding(Rehearsed(before.evidence()), {}, trial, faults, Pruning::Second, &places);
   const std::vector<std::string> texts = Texts(unwinding);
   EXPECT_THAT(texts, ElementsAre(::testing::EndsWith("#+1=INVALID_CONTEXT,refuse"), ::testing::EndsWith("#+1=INVALID_CONTEXT,after"),
                                  StartsWith("cuEventDestroy@site="), StartsWith("cuEventDestroy@site=")));
@@ -109,7 +110,7 @@ TEST_F(UnwindingTest, WithoutMarksItEndsWhereTheProgramHasRecovered) {
   EXPECT_THAT(Texts(Found()), ElementsAre(StartsWith("cuStreamDestroy#1"), StartsWith("cuStreamDestroy#1"), StartsWith("cuStreamCreate#2"),
                                           EndsWith(",after"), EndsWith(",after")));
   EXPECT_EQ(Found().pruned.at(Reason::SecondAsFirst), 3U);
-  EXPECT_THAT(Found(Prune::None).faults, SizeIs(8)) << "without pruning all";
+  EXPECT_THAT(Found(Pruning::None).faults, SizeIs(8)) << "without pruning all";
 }
 
 // One place of an interpreter stands for many lines. Only when all calls to the end are those of the fault-free run has it recovered.
@@ -136,7 +137,7 @@ TEST_F(UnwindingTest, ACallOnTheWayBackIsNotTheSameAsInTheFaultFreeRun) {
 
 TEST_F(UnwindingTest, NothingIsTriedAfterAFaultThatKillsButItIsCounted) {
   Cycle(trial_, 1, true);
-  const Unwinding unwinding = Found(Prune::Second, {0, 11, false});
+  const Unwinding unwinding = Found(Pruning::Second, {0, 11, false});
   EXPECT_THAT(unwinding.faults, IsEmpty());
   ASSERT_THAT(unwinding.left_out, SizeIs(2));
   EXPECT_EQ(unwinding.left_out[0].why, Reason::SecondKilled);
@@ -146,15 +147,15 @@ TEST_F(UnwindingTest, NothingIsTriedAfterAFaultThatKillsButItIsCounted) {
 TEST_F(UnwindingTest, TheWayBackFromAnotherTurnIsAnother) {
   Cycle(rehearsal_, 2, false);
   Cycle(trial_, 2, true);
-  const Unwinding one = Found(Prune::Second, {}, "cuMemAlloc#2=OUT_OF_MEMORY,refuse");
-  const Unwinding other = Found(Prune::Second, {}, "cuMemAlloc#3=OUT_OF_MEMORY,refuse");
+  const Unwinding one = Found(Pruning::Second, {}, "cuMemAlloc#2=OUT_OF_MEMORY,refuse");
+  const Unwinding other = Found(Pruning::Second, {}, "cuMemAlloc#3=OUT_OF_MEMORY,refuse");
   ASSERT_THAT(one.faults, SizeIs(2));
   ASSERT_THAT(other.faults, SizeIs(2));
   EXPECT_NE(one.faults[0].state, other.faults[0].state);
-  const Unwinding persists = Found(Prune::Second, {}, "cuMemAlloc#2=OUT_OF_MEMORY,persist");
+  const Unwinding persists = Found(Pruning::Second, {}, "cuMemAlloc#2=OUT_OF_MEMORY,persist");
   EXPECT_NE(one.faults[0].state, persists.faults[0].state);
-  EXPECT_EQ(Found(Prune::All, {}, "cuMemAlloc#2=OUT_OF_MEMORY,refuse").faults[0].state,
-            Found(Prune::All, {}, "cuMemAlloc#3=OUT_OF_MEMORY,refuse").faults[0].state);
+  EXPECT_EQ(Found(Pruning::All, {}, "cuMemAlloc#2=OUT_OF_MEMORY,refuse").faults[0].state,
+            Found(Pruning::All, {}, "cuMemAlloc#3=OUT_OF_MEMORY,refuse").faults[0].state);
 }
 
 // On its way back the program destroys its own context, with nothing in it or with memory in it. When the destruction is refused, that
@@ -182,7 +183,7 @@ TEST_F(UnwindingTest, WhatIsInTheProgramsOwnContextIsNotLostBeforeTheContextEnds
     JournalBuilder trial(dir_.File("own" + std::to_string(allocations)));
     program(trial, allocations);
     const std::vector<std::string> faults = {"cuMemAlloc#" + std::to_string(allocations + 1) + "=OUT_OF_MEMORY,refuse"};
-    const Unwinding unwinding = FaultsWhileUnwinding(Rehearsed(before.evidence()), FirstOf(before), trial.Read(), faults, Prune::Second);
+    const Unwinding unwinding = FaultsWhileUnwinding(Rehearsed(before.evidence()), FirstOf(before), trial.Read(), faults, Pruning::Second);
     ASSERT_THAT(Texts(unwinding), ElementsAre(StartsWith("cuCtxDestroy#1"), StartsWith("cuCtxDestroy#1")));
     states.insert(unwinding.faults[0].state);
   }
@@ -197,7 +198,7 @@ TEST_F(UnwindingTest, AFirstFaultThatIsNotTriedStandsForNothing) {
   PlanOptions options;
   options.limit = 1;
   const Unwinding unwinding =
-      FaultsWhileUnwinding(Rehearsed(before.evidence()), FirstOf(before, options), trial_.Read(), faults, Prune::Second);
+      FaultsWhileUnwinding(Rehearsed(before.evidence()), FirstOf(before, options), trial_.Read(), faults, Pruning::Second);
   EXPECT_THAT(unwinding.pruned, IsEmpty());
   EXPECT_THAT(unwinding.faults, SizeIs(8));
 }

@@ -48,7 +48,7 @@ driver::DriverRef FaultyDriver::ref() { return faults::Driver(&parts_->gate); }
 
 void FaultyDriver::Mend() {
   faults_.resize(fired_);
-  parts_->gate.Rearm(faults::Plan(), nullptr);
+  parts_->gate.Rearm(faults::Plan(), faults::Anew::Occurrences);
 }
 
 void FaultyDriver::BeforeCall(void* self, driver::BaseId base) noexcept {
@@ -69,7 +69,7 @@ void FaultyDriver::Fire(driver::BaseId base) {
   fault.code = chosen.how == faults::How::Sticky ? CUDA_ERROR_LAUNCH_FAILED : codes[chosen.code % codes.size()];
   faults::Plan plan;
   (void)plan.Add(fault);
-  parts_->gate.Rearm(plan, nullptr);
+  parts_->gate.Rearm(plan, faults::Anew::Occurrences);
   char text[faults::kMaxFaultText];
   text_.append(text, faults::FormatFault(fault, text, sizeof(text)));
   text_ += ' ';
