@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include <algorithm>
+
 namespace cuaudit::faults {
 namespace {
 
@@ -58,7 +60,6 @@ const PythonRow* FindPython(const FrameTables& tables, std::uint64_t frame) noex
 }
 
 std::uint64_t MixStack(std::uint64_t hash, std::span<const std::uint64_t> frames, const FrameTables& tables) noexcept {
-  const std::span<const ModuleRow> modules = tables.modules;
   for (const std::uint64_t frame : frames) {
     const std::uint64_t module = FrameModule(frame);
     if (module == kNoModule) {  // code in no module, such as generated code
@@ -69,15 +70,14 @@ std::uint64_t MixStack(std::uint64_t hash, std::span<const std::uint64_t> frames
       hash = MixPython(hash, frame, tables);
       continue;
     }
-    const bool known = module < modules.size() && modules[module].state.load(std::memory_order_acquire) == 2;
-    if (!known || modules[module].build_id_bytes == 0) {
-      const std::string_view name =
-          known ? BaseName(modules[module].path, strnlen(modules[module].path, sizeof(modules[module].path))) : std::string_view();
-      hash = MixKey(hash, name);
+    const ModuleRow* const row = module < tables.modules.size() ? &tables.modules[module] : nullptr;
+    const bool known = row != nullptr && row->state.load(std::memory_order_acquire) == 2;
+    if (!known || row->build_id_bytes == 0) {
+      hash = MixKey(hash, known ? BaseName(row->path, strnlen(row->path, sizeof(row->path))) : std::string_view());
     } else {
-      const std::size_t bytes = modules[module].build_id_bytes < sizeof(modules[module].build_id) ? modules[module].build_id_bytes
-                                                                                                  : sizeof(modules[module].build_id);
-      for (std::size_t i = 0; i < bytes; ++i) hash = (hash ^ modules[module].build_id[i]) * 0x100000001b3U;
+      for (const std::uint8_t byte : std::span(row->build_id).first(std::min<std::size_t>(row->build_id_bytes, sizeof(row->build_id)))) {
+        hash = (hash ^ byte) * 0x100000001b3U;
+      }
     }
     hash = MixKey(hash, FrameOffset(frame));
   }

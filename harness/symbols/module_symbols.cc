@@ -232,12 +232,6 @@ bool FindCall(Dwarf_Die* parent, Dwarf_Addr to, Dwarf_Die* call) {
   return false;
 }
 
-const char* SymbolAt(Dwfl_Module* module, Dwarf_Addr pc) {
-  GElf_Off offset = 0;
-  GElf_Sym symbol;
-  return dwfl_module_addrinfo(module, pc, &offset, &symbol, nullptr, nullptr, nullptr);
-}
-
 // Sets file and line of `caller` to the place where `inlined` was inlined.
 void SetCallSite(Dwarf_Die* unit, Dwarf_Die* inlined, report::Frame* caller) {
   Dwarf_Attribute attribute;
@@ -288,15 +282,6 @@ void ExpandInlined(Dwarf_Die* unit, Dwarf_Addr pc, Code code, std::vector<report
   }
 }
 
-// clang and rustc write no .debug_aranges, so an address that is not found there is searched for in the ranges of every unit.
-Dwarf_Die* FindUnit(Dwfl_Module* module, Dwarf_Addr pc, Dwarf_Addr* bias) {
-  if (Dwarf_Die* unit = dwfl_module_addrdie(module, pc, bias)) return unit;
-  for (Dwarf_Die* unit = dwfl_module_nextcu(module, nullptr, bias); unit != nullptr; unit = dwfl_module_nextcu(module, unit, bias)) {
-    if (dwarf_haspc(unit, pc - *bias) > 0) return unit;
-  }
-  return nullptr;
-}
-
 void SetLine(Dwarf_Die* unit, Dwarf_Addr pc, report::Frame* frame) {
   Dwarf_Line* line = dwarf_getsrc_die(unit, pc);
   if (line == nullptr) return;
@@ -330,6 +315,43 @@ std::unique_ptr<ModuleSymbols> ModuleSymbols::Open(const std::string& path, std:
   return std::unique_ptr<ModuleSymbols>(new ModuleSymbols(session, module, bias));
 }
 
+// clang and rustc write no .debug_aranges, so an address that is not found there is searched for in the ranges of all units.
+struct ModuleSymbols::Units {
+  struct Range {
+    Dwarf_Addr begin, end;
+    Dwarf_Addr reach;  // the furthest end of this range and of those before it: ranges may overlap
+    Dwarf_Die* unit;
+  };
+  std::optional<std::vector<Range>> ranges;  // sorted
+  Dwarf_Addr bias = 0;                       // of the units
+
+  void Read(Dwfl_Module* module) {
+    ranges.emplace();
+    for (Dwarf_Die* unit = nullptr; (unit = dwfl_module_nextcu(module, unit, &bias)) != nullptr;) {
+      Dwarf_Addr base = 0;
+      Range next = {0, 0, 0, unit};
+      for (std::ptrdiff_t at = 0; (at = dwarf_ranges(unit, at, &base, &next.begin, &next.end)) > 0;) ranges->push_back(next);
+    }
+    std::stable_sort(ranges->begin(), ranges->end(), [](const Range& one, const Range& other) { return one.begin < other.begin; });
+    Dwarf_Addr reach = 0;
+    for (Range& range : *ranges) range.reach = reach = std::max(reach, range.end);
+  }
+
+  Dwarf_Die* At(Dwfl_Module* module, Dwarf_Addr pc, Dwarf_Addr* unit_bias) {
+    if (Dwarf_Die* const unit = dwfl_module_addrdie(module, pc, unit_bias)) return unit;
+    if (!ranges) Read(module);
+    *unit_bias = bias;
+    Dwarf_Die* first = nullptr;  // in the file, of the units that have the address
+    auto at = std::partition_point(ranges->begin(), ranges->end(), [&](const Range& range) { return range.begin <= pc - bias; });
+    while (at != ranges->begin() && (--at)->reach > pc - bias) {
+      if (at->end > pc - bias && (first == nullptr || dwarf_dieoffset(at->unit) < dwarf_dieoffset(first))) first = at->unit;
+    }
+    return first;
+  }
+};
+
+ModuleSymbols::ModuleSymbols(Dwfl* session, Dwfl_Module* module, std::uint64_t bias)
+    : session_(session), module_(module), bias_(bias), units_(std::make_unique<Units>()) {}
 ModuleSymbols::~ModuleSymbols() { dwfl_end(session_); }
 
 std::uint64_t ModuleSymbols::StartOf(std::uint64_t address) const {
@@ -342,13 +364,14 @@ std::vector<report::Frame> ModuleSymbols::Lookup(std::uint64_t address) const {
   const Dwarf_Addr pc = address + bias_;
   std::vector<report::Frame> frames(1);
   Dwarf_Addr unit_bias = 0;
-  if (Dwarf_Die* unit = FindUnit(module_, pc, &unit_bias)) {
+  if (Dwarf_Die* unit = units_->At(module_, pc, &unit_bias)) {
     SetLine(unit, pc - unit_bias, &frames.front());
     ExpandInlined(unit, pc - unit_bias, Code(module_), &frames);
   }
   // GCC's debug information does not say which class or namespace a local function is in; its symbol does.
   std::string& function = frames.back().function;
-  const char* const symbol = SymbolAt(module_, pc);
+  if (!symbols_) symbols_.emplace(module_);
+  const char* const symbol = symbols_->At(pc);
   if (symbol != nullptr && (function.empty() || std::string_view(symbol).starts_with("_Z"))) function = Demangled(symbol);
   if (function.empty()) frames.back().start = StartOf(address);
   if (frames.size() == 1 && frames.front().function.empty() && frames.front().file.empty() && frames.front().start == 0) frames.clear();
@@ -359,7 +382,7 @@ report::Frame ModuleSymbols::Called(std::uint64_t address) const {
   const Dwarf_Addr pc = address + bias_;
   report::Frame called;
   Dwarf_Addr unit_bias = 0;
-  Dwarf_Die* const unit = FindUnit(module_, pc, &unit_bias);
+  Dwarf_Die* const unit = units_->At(module_, pc, &unit_bias);
   std::vector<Dwarf_Die> chain;
   Dwarf_Die call;
   Dwarf_Attribute attribute;

@@ -38,6 +38,31 @@ class FunctionStarts {
   std::vector<std::uint64_t> starts_;  // sorted
 };
 
+// Names by address. dwfl_module_addrinfo goes through all symbols for each address; this finds the same one, by its rules: of the symbols
+// around the address a global one before others, then the nearest, the one that binds more, the smallest, the first of the file.
+class SymbolTable {
+ public:
+  explicit SymbolTable(Dwfl_Module* module);
+
+  // Null: no symbol is there. The numbering of `address` is that of the module, with its bias.
+  const char* At(std::uint64_t address) const;
+
+ private:
+  struct Symbol {
+    std::uint64_t begin, end;
+    std::uint64_t reach;  // the furthest end of this symbol and of those before it: they may overlap
+    int index;
+    int binding;
+    unsigned section;
+    const char* name;
+  };
+
+  Dwfl_Module* module_;
+  int first_global_;
+  std::vector<Symbol> sized_;   // sorted
+  std::vector<Symbol> labels_;  // global, without a size: where there is one, local symbols may not count
+};
+
 class ModuleSymbols {
  public:
   static std::unique_ptr<ModuleSymbols> Open(const std::string& path, std::span<const std::uint8_t> build_id);
@@ -53,14 +78,19 @@ class ModuleSymbols {
   report::Frame Called(std::uint64_t address) const;
 
  private:
-  ModuleSymbols(Dwfl* session, Dwfl_Module* module, std::uint64_t bias) : session_(session), module_(module), bias_(bias) {}
+  struct Units;  // which unit of the debug information has an address
+
+  ModuleSymbols(Dwfl* session, Dwfl_Module* module, std::uint64_t bias);
 
   std::uint64_t StartOf(std::uint64_t address) const;
 
   Dwfl* session_;
   Dwfl_Module* module_;
   std::uint64_t bias_;
-  mutable std::optional<FunctionStarts> starts_;  // read when the first function without a name is asked for: a table is large
+  std::unique_ptr<Units> units_;
+  // Read when first asked for: both are large.
+  mutable std::optional<SymbolTable> symbols_;
+  mutable std::optional<FunctionStarts> starts_;
 };
 
 }  // namespace cuaudit::harness

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <dwarf.h>
+#include <elfutils/libdwfl.h>
 #include <gelf.h>
 
 #include <algorithm>
@@ -231,6 +232,53 @@ FunctionStarts::FunctionStarts(Elf* elf) {
 std::uint64_t FunctionStarts::Before(std::uint64_t address) const {
   const auto after = std::upper_bound(starts_.begin(), starts_.end(), address);
   return after == starts_.begin() ? 0 : *(after - 1);
+}
+
+SymbolTable::SymbolTable(Dwfl_Module* module) : module_(module), first_global_(std::max(1, dwfl_module_getsymtab_first_global(module))) {
+  const int count = dwfl_module_getsymtab(module);
+  for (int i = 1; i < count; ++i) {
+    GElf_Sym symbol;
+    GElf_Addr begin = 0;
+    GElf_Word section = 0;
+    const char* const name = dwfl_module_getsym_info(module, i, &symbol, &begin, &section, nullptr, nullptr);
+    if (name == nullptr || *name == '\0' || symbol.st_shndx == SHN_UNDEF) continue;
+    const int type = GELF_ST_TYPE(symbol.st_info);
+    if (type == STT_SECTION || type == STT_FILE || type == STT_TLS) continue;
+    const int bind = GELF_ST_BIND(symbol.st_info);
+    const int binding = bind == STB_GLOBAL ? 3 : bind == STB_WEAK ? 2 : bind == STB_LOCAL ? 1 : 0;
+    const Symbol row = {begin, begin + symbol.st_size, 0, i, binding, section, name};
+    if (symbol.st_size != 0) {
+      sized_.push_back(row);
+    } else if (i >= first_global_) {
+      labels_.push_back(row);
+    }
+  }
+  std::sort(sized_.begin(), sized_.end(), [](const Symbol& one, const Symbol& other) { return one.begin < other.begin; });
+  std::uint64_t reach = 0;
+  for (Symbol& symbol : sized_) symbol.reach = reach = std::max(reach, symbol.end);
+}
+
+const char* SymbolTable::At(std::uint64_t address) const {
+  std::vector<Symbol> around;
+  const auto behind = [](std::uint64_t wanted, const Symbol& symbol) { return wanted < symbol.begin; };
+  for (auto at = std::upper_bound(sized_.begin(), sized_.end(), address, behind); at != sized_.begin() && (--at)->reach > address;) {
+    if (at->end > address) around.push_back(*at);
+  }
+  std::sort(around.begin(), around.end(), [](const Symbol& one, const Symbol& other) { return one.index < other.index; });
+  const bool global = !around.empty() && around.back().index >= first_global_;
+  const auto counts = [&](const Symbol& label) { return label.begin <= address && label.section == around.front().section; };
+  if (around.empty() || (!global && std::any_of(labels_.begin(), labels_.end(), counts))) {
+    GElf_Off offset = 0;
+    GElf_Sym symbol;
+    return dwfl_module_addrinfo(module_, address, &offset, &symbol, nullptr, nullptr, nullptr);
+  }
+  const Symbol* best = nullptr;
+  for (const Symbol& one : around) {
+    if ((one.index >= first_global_) != global) continue;
+    const bool smaller = best != nullptr && best->begin == one.begin && best->binding == one.binding && one.end < best->end;
+    if (best == nullptr || best->begin < one.begin || best->binding < one.binding || smaller) best = &one;
+  }
+  return best->name;
 }
 
 }  // namespace cuaudit::harness
