@@ -73,8 +73,7 @@ RestoredEntries::RestoredEntries(const Evidence& run) {
   for (const std::uint32_t index : run.facts().calls) {
     const Record& record = run.record(index);
     const Effect effect = driver::EffectOf(BaseOf(record)).effect;
-    const bool moves = effect == Effect::CreatesContext || effect == Effect::DestroysContext || effect == Effect::PushesContext ||
-                       effect == Effect::PopsContext || effect == Effect::SetsContext;
+    const bool moves = driver::MovesContext(effect);
     const Outcome outcome = OutcomeOf(record);
     if (!moves || (outcome != Outcome::Succeeded && outcome != Outcome::After)) continue;
     FollowedStack& stack = stacks[{record.pid, record.tid}];
