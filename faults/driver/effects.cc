@@ -85,81 +85,64 @@ bool IsLegalCode(BaseId base, CUresult code) noexcept {
   return false;
 }
 
-bool IsAcquire(Effect effect) noexcept {
+namespace {
+
+constexpr unsigned kAcquires = 1U;
+constexpr unsigned kReleases = 2U;
+constexpr unsigned kMakes = 4U;
+constexpr unsigned kMovesContext = 8U;
+
+constexpr unsigned TraitsOf(Effect effect) {
   switch (effect) {
     case Effect::Acquires:
     case Effect::AcquiresCounted:
     case Effect::AcquiresGiven:
-    case Effect::Retains:
-    case Effect::RetainsCounted:
-    case Effect::RetainsPrimary:
-    case Effect::CreatesContext:
-    case Effect::PushesContext:
     case Effect::AddsNode:
     case Effect::ClonesGraph:
     case Effect::EndsCapture:
     case Effect::Instantiates:
+      return kAcquires | kMakes;
+    case Effect::CreatesContext:
+      return kAcquires | kMakes | kMovesContext;
+    case Effect::PushesContext:
+      return kAcquires | kMovesContext;
+    case Effect::Retains:
+    case Effect::RetainsCounted:
+    case Effect::RetainsPrimary:
     case Effect::GraphRetains:
     case Effect::MakesDescriptor:
-      return true;
-    case Effect::Describes:
-    case Effect::Queries:
-    case Effect::Uses:
+      return kAcquires;
     case Effect::Releases:
     case Effect::ReleasesCounted:
     case Effect::ReleasesRange:
     case Effect::ReleasesPointee:
     case Effect::ReleasesPrimary:
     case Effect::ResetsPrimary:
+    case Effect::GraphReleases:
+      return kReleases;
     case Effect::DestroysContext:
     case Effect::PopsContext:
+      return kReleases | kMovesContext;
     case Effect::SetsContext:
+      return kMovesContext;
+    case Effect::Describes:
+    case Effect::Queries:
+    case Effect::Uses:
     case Effect::BeginsCapture:
     case Effect::UpdatesGraph:
     case Effect::LaunchesGraph:
-    case Effect::GraphReleases:
-      return false;
+      return 0;
   }
-  return false;
+  return 0;
 }
 
-bool IsRelease(Effect effect) noexcept {
-  switch (effect) {
-    case Effect::Releases:
-    case Effect::ReleasesCounted:
-    case Effect::ReleasesRange:
-    case Effect::ReleasesPointee:
-    case Effect::ReleasesPrimary:
-    case Effect::ResetsPrimary:
-    case Effect::DestroysContext:
-    case Effect::PopsContext:
-    case Effect::GraphReleases:
-      return true;
-    case Effect::Describes:
-    case Effect::Queries:
-    case Effect::Uses:
-    case Effect::Acquires:
-    case Effect::AcquiresCounted:
-    case Effect::AcquiresGiven:
-    case Effect::Retains:
-    case Effect::RetainsCounted:
-    case Effect::RetainsPrimary:
-    case Effect::CreatesContext:
-    case Effect::PushesContext:
-    case Effect::SetsContext:
-    case Effect::AddsNode:
-    case Effect::ClonesGraph:
-    case Effect::BeginsCapture:
-    case Effect::EndsCapture:
-    case Effect::Instantiates:
-    case Effect::UpdatesGraph:
-    case Effect::LaunchesGraph:
-    case Effect::GraphRetains:
-    case Effect::MakesDescriptor:
-      return false;
-  }
-  return false;
-}
+}  // namespace
+
+bool IsAcquire(Effect effect) noexcept { return (TraitsOf(effect) & kAcquires) != 0; }
+bool IsRelease(Effect effect) noexcept { return (TraitsOf(effect) & kReleases) != 0; }
+bool MakesObject(Effect effect) noexcept { return (TraitsOf(effect) & kMakes) != 0; }
+bool MovesContext(Effect effect) noexcept { return (TraitsOf(effect) & kMovesContext) != 0; }
+bool RecordsContext(Effect effect) noexcept { return (TraitsOf(effect) & (kAcquires | kReleases | kMovesContext)) != 0; }
 
 CUresult DefaultCode(BaseId base) noexcept {
   for (const CUresult preferred : kPreference) {

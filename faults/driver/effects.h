@@ -63,6 +63,12 @@ bool IsLegalCode(BaseId base, CUresult code) noexcept;
 bool IsAcquire(Effect effect) noexcept;
 // True when the call releases something; popping the context stack counts.
 bool IsRelease(Effect effect) noexcept;
+// True when the call makes an object, and does not only add a reference. The program closes a descriptor itself, so none counts.
+bool MakesObject(Effect effect) noexcept;
+// True when another context may be current afterwards.
+bool MovesContext(Effect effect) noexcept;
+// True when the record of the call says which context was current.
+bool RecordsContext(Effect effect) noexcept;
 
 // The error that a sweep injects by default: the likeliest legal error of the call, or CUDA_SUCCESS when no error is legal.
 CUresult DefaultCode(BaseId base) noexcept;

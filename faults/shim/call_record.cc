@@ -21,7 +21,7 @@ void FillArguments(const Passage& passage, bool nested, driver::DriverRef next, 
   record->occurrence = passage.occurrence;
   if (nested) record->flags |= kNested;
   if (!next.table->modelled[driver::Index(passage.id)]) record->flags |= kUnmodelled;
-  if (driver::IsAcquire(row.effect) || driver::IsRelease(row.effect) || row.effect == Effect::SetsContext) {
+  if (driver::RecordsContext(row.effect)) {
     CUcontext current = nullptr;
     if (next.CtxGetCurrent(&current) == CUDA_SUCCESS) record->context = reinterpret_cast<std::uintptr_t>(current);
   }

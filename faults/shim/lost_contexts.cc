@@ -96,16 +96,7 @@ void LostContexts::Clear(Row& row) noexcept {
 // A lost context answers every call that needs one. What names a device instead of a context still works, and so does what ends or
 // resets the context or makes another one current; the headers document INVALID_CONTEXT for some of those too.
 bool LostContexts::Concerns(const driver::EffectRow& row) noexcept {
-  switch (row.effect) {
-    case Effect::CreatesContext:
-    case Effect::DestroysContext:
-    case Effect::SetsContext:
-    case Effect::PushesContext:
-    case Effect::PopsContext:
-      return false;
-    default:
-      break;
-  }
+  if (driver::MovesContext(row.effect)) return false;
   if (row.base == driver::BaseId::CtxGetCurrent || strncmp(driver::Name(row.base).data(), "cuDevice", 8) == 0) return false;
   return driver::IsLegalCode(row.base, CUDA_ERROR_INVALID_CONTEXT);
 }

@@ -186,7 +186,7 @@ class Lifter {
     const bool address = IsAddress(type, driver::ShapeOf(CallOf(record)).parameter[index].family);
     if (!address && type.rfind("CU", 0) != 0) return value;
     // A call that makes an object names it anew. Others tell of an object that has a variable already, as cuCtxPopCurrent does.
-    const bool anew = acquires && effect.effect != driver::Effect::RetainsPrimary && effect.effect != driver::Effect::Retains;
+    const bool anew = driver::MakesObject(effect.effect);
     if (address) {
       if (anew || FindMemory(word) == memory_.end()) memory_[word] = {variable, std::max<std::uint64_t>(1, BytesOf(record, effect))};
     } else if (anew) {

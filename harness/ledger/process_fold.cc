@@ -2,7 +2,6 @@
 #include "harness/ledger/process_fold.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "harness/ledger/lent.h"
 
@@ -178,12 +177,10 @@ void ProcessFold::BorrowAnswers(const faults::Record& record) {
 // An acquisition under `after`: the object exists, and the program owes nothing because it was told that the call failed. A reference that
 // it was told it did not get may be given back all the same, by the handle that the call has answered.
 void ProcessFold::AcquireUnowned(const faults::Record& record, const EffectRow& row) {
-  constexpr Effect kMakes[] = {Effect::Acquires, Effect::AcquiresCounted, Effect::AcquiresGiven, Effect::CreatesContext,
-                               Effect::AddsNode, Effect::ClonesGraph,     Effect::EndsCapture,   Effect::Instantiates};
   const std::uint64_t handle = ObjectHandle(record, row);
   if (row.effect == Effect::Retains && row.kind != Kind::Context && handle != 0)
     ++account_.Entry(driver::FamilyOf(row.kind), handle).denied;
-  if (handle == 0 || std::find(std::begin(kMakes), std::end(kMakes), row.effect) == std::end(kMakes)) return;
+  if (handle == 0 || !driver::MakesObject(row.effect)) return;
   account_.AcquireUnowned(driver::FamilyOf(row.kind), handle, row.effect == Effect::AcquiresCounted ? 0 : BytesOf(record, row), record);
   if (row.kind == Kind::Graph) graphs_.Begin(handle);
   if (row.kind == Kind::ExecutableGraph) graphs_.DestroyExecutable(handle);

@@ -124,7 +124,7 @@ std::vector<PutBack::Change> PutBack::ChangesOf(const Evidence& run, std::option
         if (AnswerOf(record) != Answer::Succeeded)
           refused[{record.pid, record.tid}].push_back(RetryOf(run, change.before, change.step, step));
       }
-      const bool is_current = (NamesCurrent(effect) && record.context == change.before) ||
+      const bool is_current = (driver::RecordsContext(effect) && record.context == change.before) ||
                               (BaseOf(record) == BaseId::CtxGetCurrent && record.result == 0 && record.argument[0] == change.before);
       // Between a push and its pop the former context may be current for a while. The pop goes back to the change.
       if (change.undone == kNoStep && is_current && change.above <= 0) {

@@ -16,9 +16,6 @@ using faults::Record;
 
 Effect EffectOfCall(const Record& record) { return driver::EffectOf(BaseOf(record)).effect; }
 
-// The gate asks which context is current before these calls.
-bool NamesCurrent(Effect effect) { return driver::IsAcquire(effect) || driver::IsRelease(effect) || effect == Effect::SetsContext; }
-
 // Each thread has a standard stream of its own. All others have a handle, or cannot be captured.
 std::uint64_t StreamOf(const Record& record) {
   const std::uint64_t stream = record.argument[0];

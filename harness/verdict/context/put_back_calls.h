@@ -12,7 +12,6 @@
 namespace cuaudit::harness {
 
 [[nodiscard]] driver::Effect EffectOfCall(const faults::Record& record);
-[[nodiscard]] bool NamesCurrent(driver::Effect effect);
 [[nodiscard]] std::uint64_t StreamOf(const faults::Record& record);
 [[nodiscard]] bool NamesStream(const faults::Record& record, std::uint64_t stream);
 [[nodiscard]] bool SwitchesContext(const faults::Record& record, driver::Effect effect);

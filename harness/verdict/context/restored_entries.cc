@@ -73,10 +73,8 @@ RestoredEntries::RestoredEntries(const Evidence& run) {
   for (const std::uint32_t index : run.facts().calls) {
     const Record& record = run.record(index);
     const Effect effect = driver::EffectOf(BaseOf(record)).effect;
-    const bool moves = effect == Effect::CreatesContext || effect == Effect::DestroysContext || effect == Effect::PushesContext ||
-                       effect == Effect::PopsContext || effect == Effect::SetsContext;
     const Answer answer = AnswerOf(record);
-    if (!moves || (answer != Answer::Succeeded && answer != Answer::After)) continue;
+    if (!driver::MovesContext(effect) || (answer != Answer::Succeeded && answer != Answer::After)) continue;
     FollowedStack& stack = stacks[{record.pid, record.tid}];
     const std::uint64_t context = record.argument[0];
     const bool sets = effect == Effect::SetsContext;
