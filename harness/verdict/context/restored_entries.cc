@@ -73,8 +73,9 @@ RestoredEntries::RestoredEntries(const Evidence& run) {
   for (const std::uint32_t index : run.facts().calls) {
     const Record& record = run.record(index);
     const Effect effect = driver::EffectOf(BaseOf(record)).effect;
+    const bool moves = driver::MovesContext(effect);
     const Answer answer = AnswerOf(record);
-    if (!driver::MovesContext(effect) || (answer != Answer::Succeeded && answer != Answer::After)) continue;
+    if (!moves || (answer != Answer::Succeeded && answer != Answer::After)) continue;
     FollowedStack& stack = stacks[{record.pid, record.tid}];
     const std::uint64_t context = record.argument[0];
     const bool sets = effect == Effect::SetsContext;
