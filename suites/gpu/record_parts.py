@@ -29,7 +29,7 @@ def wrong_in(tool, file):
     expected = {
         "explain: exit 1": seen.returncode == 1,
         "its beginning": "it begins with the program" in seen.stdout,
-        "the real driver": "on the real driver" in seen.stdout,
+        "the genuine driver": "on the genuine driver" in seen.stdout,
         f"{LEAKS} streams left": re.search(rf"\b{LEAKS} stream\b", seen.stdout) is not None,
         "their place, a Python function": "forget_stream" in seen.stdout,
         "a build id of a module that is not here": os.path.exists("/dev/nvidiactl") or "build id" in seen.stdout,
