@@ -108,7 +108,7 @@ inline constexpr char kExpectsCode[] = "=CODE, the error to inject";
 // Writes the text form and a terminating zero; returns the length of the text. A `capacity` of kMaxFaultText always suffices.
 std::size_t FormatFault(const Fault& fault, char* text, std::size_t capacity) noexcept;
 
-// The words of a fault in its text form, which is not checked, as reports have them. A word that is missing is empty.
+// The words of a fault, as reports have them, taken from its text without checking it. A missing word is empty.
 struct FaultWords {
   std::string_view call;   // "cuMemFree", "malloc"
   std::string_view where;  // "@site=6b07d1ff12ac9e30#+1"

@@ -184,7 +184,7 @@ Result<Reduced> ReduceTrialOf(const Trial& trial, Options recorded, WantedDefect
   return Reduced{std::move(defect), std::move(recorded), std::move(*reduction)};
 }
 
-// A report that an older cuaudit wrote does not name the lifecycle. The line that shows its defect again sets the faults as variables.
+// Reports of older versions do not name the lifecycle: there the line that reproduces the defect begins with variables that set the faults.
 bool IsOfLifecycle(const WantedDefect& defect) { return !defect.run.lifecycle.empty() || defect.root.reproduce.starts_with("CUAUDIT_"); }
 
 // The options that a defect of a lifecycle in C++ was seen under: those of the test are in its code.
