@@ -2,7 +2,7 @@
 // Asks every question of the CUDA runtime that the loader found, and prints name<TAB>answer, or compares the answers with recorded ones.
 //   cuaudit_cudart_questions [--check] [--expect FILE] [--genuine-driver] [--ask NAME] [--jobs N]
 //   --expect FILE      compares with the answers recorded there; --check lets that be all that is printed
-//   --genuine-driver   only the accepted differences that are the library's own apply, none of the simulated driver's
+//   --genuine-driver   only the accepted differences that are the library's own apply, none of the simulated driver's; undefined questions are not compared
 // Which library and which driver is the loader's choice: LD_LIBRARY_PATH.
 // Exit: 0 as expected, 1 differences, 2 usage.
 #include <poll.h>
@@ -30,12 +30,24 @@ std::vector<contract::Difference> AcceptedDifferences(bool genuine_driver) {
 #define CUAUDIT_LIBRARY_DIFFERENCE(question, answer, reason) accepted.push_back({question, answer, reason});
 #define CUAUDIT_DRIVER_DIFFERENCE(question, answer, reason) \
   if (!genuine_driver) accepted.push_back({question, answer, reason});
+#define CUAUDIT_UNDEFINED_QUESTION(question, reason)
 #include "suites/cudart/differences.def"
 #undef CUAUDIT_LIBRARY_DIFFERENCE
 #undef CUAUDIT_DRIVER_DIFFERENCE
+#undef CUAUDIT_UNDEFINED_QUESTION
   static_cast<void>(genuine_driver);
   return accepted;
 }
+
+constexpr const char* kUndefined[] = {
+#define CUAUDIT_LIBRARY_DIFFERENCE(question, answer, reason)
+#define CUAUDIT_DRIVER_DIFFERENCE(question, answer, reason)
+#define CUAUDIT_UNDEFINED_QUESTION(question, reason) question,
+#include "suites/cudart/differences.def"
+#undef CUAUDIT_LIBRARY_DIFFERENCE
+#undef CUAUDIT_DRIVER_DIFFERENCE
+#undef CUAUDIT_UNDEFINED_QUESTION
+};
 
 constexpr int kPatienceMs = 60000;  // a first initialisation can take seconds
 
@@ -162,13 +174,17 @@ int Run(const Options& options) {
     return 2;
   }
   if (!recorded.has_value()) return 0;
+  std::size_t undefined = 0;
+  for (const char* const question : kUndefined) {
+    if (options.genuine_driver && answers.contains(question)) undefined += recorded->erase(question);
+  }
   const std::vector<contract::Difference> accepted = AcceptedDifferences(options.genuine_driver);
   const std::vector<std::string> broken = contract::Compare(answers, *recorded, accepted, options.ask.empty());
   std::size_t compared = 0;
   for (const auto& [question, answer] : answers) compared += recorded->contains(question) ? 1U : 0U;
   for (const std::string& line : broken) std::printf("%s\n", line.c_str());
-  std::printf("%zu questions, %zu compared, %zu accepted differences, %zu broken\n", answers.size(), compared, accepted.size(),
-              broken.size());
+  std::printf("%zu questions, %zu compared, %zu undefined, %zu accepted differences, %zu broken\n", answers.size(), compared, undefined,
+              accepted.size(), broken.size());
   return broken.empty() ? 0 : 1;
 }
 
