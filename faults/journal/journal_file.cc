@@ -78,6 +78,7 @@ const char* CreateJournal(const char* path, const JournalOptions& options, bool 
   const int file = open(path, O_RDWR | O_CREAT | (fresh ? O_EXCL : O_TRUNC) | O_CLOEXEC, 0600);
   if (file < 0) return "cannot create the journal";
   // The header is written with a system call, so that a full disk is an error instead of a signal and the header's pages have storage.
+  errno = 0;
   if (ftruncate(file, static_cast<off_t>(header->file_bytes)) != 0 ||
       pwrite(file, bytes_of_header, sizeof(bytes_of_header), 0) != sizeof(bytes_of_header)) {
     const int error = errno == 0 ? ENOSPC : errno;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "faults/driver/effects.h"
+#include "faults/driver/result.h"
 #include "faults/plan/fault.h"
 #include "harness/defect/blame.h"
 #include "harness/defect/defects.h"
@@ -37,6 +38,14 @@ class TriedWays {
  private:
   std::map<std::tuple<std::string, std::string, std::string, bool, std::string>, std::set<std::uint64_t>> places_;
 };
+
+// A lost context answers with an error that the call itself does not document. A request to the host has one way to fail.
+bool IsDocumented(const std::string& call, const std::string& code) {
+  const std::size_t base = driver::FindBase(call);
+  if (base == driver::kBaseCount) return true;
+  CUresult result = CUDA_SUCCESS;
+  return driver::ResultFromName(code, &result) && driver::IsLegalCode(static_cast<driver::BaseId>(base), result);
+}
 
 }  // namespace
 
@@ -114,7 +123,7 @@ report::Coverage CoverageTable::Result(const std::map<std::size_t, TrialResult>&
     };
     if (std::any_of(row.trials.begin(), row.trials.end(), fired)) {
       ++coverage.reached;
-      tried.emplace(row.call, row.code);
+      if (IsDocumented(row.call, row.code)) tried.emplace(row.call, row.code);
       ways.Add({row.call, row.code, row.how, row.unwinding, {}, 0}, row.unwinding ? std::vector<report::Frame>() : site(row.site).stack);
       continue;
     }

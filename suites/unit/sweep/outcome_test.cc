@@ -197,6 +197,14 @@ TEST(Coverage, PlacesErrorsWaysAndPhasesAreRowsOfTheirOwn) {
   EXPECT_GE(coverage.codes_documented, coverage.codes_tried);
 }
 
+TEST(Coverage, TheErrorOfALostContextIsAWayToFailButNotADocumentedError) {
+  CoverageTable table;
+  table.Plan({"cuMemAlloc#1=ILLEGAL_ADDRESS,sticky", kSite, Phase::Init, false}, 0);
+  const report::Coverage coverage = Counted(table);
+  EXPECT_EQ(coverage.reached, 1U);
+  EXPECT_EQ(coverage.codes_tried, 0U);
+}
+
 // What a comparison knows of the calls that were made to fail.
 TEST(Coverage, WaysThatFiredAreCountedByFunctionAndPlace) {
   CoverageTable table;
