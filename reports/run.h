@@ -293,12 +293,14 @@ struct Meter {
   std::uint64_t windows = 0;
 };
 
+inline constexpr const char* kAllMeters = "all";
+
 struct Meters {
   std::uint64_t warm_up = 0;  // first cycles, which are not judged
   std::uint64_t asked = 0;    // leak per cycle, in bytes, that the caller wanted to detect; 0: none was given
   bool of_runs = false;       // true: judged at the ends of processes instead of at the ends of cycles
   std::vector<Meter> rows;
-  std::map<std::string, Because> absent;  // meter, or "all" -> reason why there is no judgement
+  std::map<std::string, Because> absent;  // meter, or kAllMeters -> reason why there is no judgement
 };
 
 // One row of the table of live objects of `cuaudit run`.

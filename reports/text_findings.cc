@@ -156,7 +156,11 @@ void AppendNote(const Finding& note, Page* page) {
   add("seen at ", Place(note.where, note.where_stack));
   add(fmt::format("{} ", OtherIs(note.rule)), Place(note.other.call, note.other.stack));
   if (!note.detail.empty()) add("", ForTerminal(note.detail));
-  if (note.fault) add("fault ", ForTerminal(note.fault->text));
+  if (note.fault) {
+    const bool placed = !note.acquired.call.empty() || !note.where.empty();
+    const std::string at = placed ? "" : DescribeOrigin(note.fault->stack);
+    add("fault ", ForTerminal(note.fault->text) + (at.empty() ? "" : " at " + ForTerminal(at)));
+  }
   for (const Fault& fault : note.then) add("then ", ForTerminal(fault.text));
   if (!line.empty()) page->Line("    {}", line);
 }

@@ -163,7 +163,8 @@ void AppendMeters(const Run& run, Page* page) {
                row.control_cycles, row.false_alarms, row.windows,
                row.drift == 0 ? "" : fmt::format(", {} bytes gained a block", row.drift));
   }
-  for (const auto& [name, why] : meters.absent) page->Line("  {}: not judged: {}", ForTerminal(name), ForTerminal(words::Words(why)));
+  for (const auto& [name, why] : meters.absent)
+    page->Line("  {}: not judged: {}", name == kAllMeters ? "memory meters" : ForTerminal(name), ForTerminal(words::Words(why)));
 }
 
 void AppendCycles(const Run& run, Page* page) {
@@ -179,7 +180,8 @@ void AppendCycles(const Run& run, Page* page) {
     if (!origin.empty()) place += " < " + origin;
     std::vector<std::string> cells = {ForTerminal(row.kind), ForTerminal(place)};
     for (std::size_t i = 0; i < run.cycle_counts.size(); ++i) cells.push_back(i < row.live.size() ? std::to_string(row.live[i]) : "-");
-    cells.insert(cells.end(), {Number(row.per_cycle), std::to_string(row.bytes_per_cycle)});
+    const bool stops = row.course.trend == Trend::Bounded;
+    cells.insert(cells.end(), {stops ? Number(0) : Number(row.per_cycle), std::to_string(stops ? 0 : row.bytes_per_cycle)});
     rows.push_back(cells);
   }
   AppendTable(rows, 2, page);

@@ -3,7 +3,7 @@
 //
 //   Owns      its policies (below). Borrows the driver below and the journal; both must outlive it.
 //   Threads   safe: the plan is constant while calls pass, counters live in the journal's header, records are reserved one by one. Arm, Rearm
-//             and RecordStacks may be called only while no thread is inside a call.
+//             and RecordStacks may be called only while no thread is inside a call, Rearm also by the one thread of a forked process.
 //   Errors    the driver's result, or the plan's. A full journal never changes a result.
 //   Faults    forwards every call. For itself it calls DeviceGet and DeviceGetName once, for the journal's header; what its policies call,
 //             past the plan, their headers say.

@@ -161,7 +161,7 @@ void AddHeader(const faults::JournalView& journal, Page* page) {
   if (header.world[0] != '\0') page->Line("world     {}", text(header.world, sizeof(header.world)));
   if (const auto kernels = KernelsOf(journal)) page->Line("kernels   {}", report::Describe(*kernels));
   page->Line("records   {} of {}", journal.records().size(), header.record_capacity);
-  page->Line("modules   {}, stacks {} of {} frames", header.next_module.load(), header.next_stack.load(), header.stack_depth.load());
+  page->Line("modules   {}, stacks {} of up to {} frames", header.next_module.load(), header.next_stack.load(), header.stack_depth.load());
   if ((flags & faults::kRecordsDropped) != 0)
     page->Line("note      {} records were dropped: the capacity was reached", header.dropped.load());
   if ((flags & faults::kStacksDropped) != 0) page->Line("note      call stacks were dropped: their table was full");

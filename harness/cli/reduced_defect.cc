@@ -184,8 +184,7 @@ Result<Reduced> ReduceTrialOf(const Trial& trial, Options recorded, WantedDefect
   return Reduced{std::move(defect), std::move(recorded), std::move(*reduction)};
 }
 
-// Reports of older versions do not name the lifecycle: there the line that reproduces the defect begins with variables that set the faults.
-bool IsOfLifecycle(const WantedDefect& defect) { return !defect.run.lifecycle.empty() || defect.root.reproduce.starts_with("CUAUDIT_"); }
+bool IsOfLifecycle(const WantedDefect& defect) { return !defect.run.lifecycle.empty(); }
 
 // The options that a defect of a lifecycle in C++ was seen under: those of the test are in its code.
 Options OptionsOfLifecycle(const Options& given) {

@@ -204,13 +204,13 @@ Status Certify(const Subject& subject, const WorkDir& dir, const CertificateOpti
     Details needed = {
         {Detail::CyclesNeeded, {std::to_string(seen.cycles), std::to_string(options.warm_up), std::to_string(std::uint64_t{kBlocks})}}};
     if (takes_count) needed.push_back({Detail::CyclesOrDetect, {std::to_string(options.warm_up + kBlocks)}});
-    meters.absent = {{"all", {Reason::TooFewCycles, Words(needed)}}};
+    meters.absent = {{report::kAllMeters, {Reason::TooFewCycles, Words(needed)}}};
   } else if (options.detect != 0 && hosted) {
     meters.of_runs = true;
     Status certified = certifier.FromRuns(&arms);
     if (!certified.ok()) return certified;
   } else {
-    meters.absent = {{"all", {hosted ? Reason::MeterNoMarks : Reason::MeterNoProbes}}};
+    meters.absent = {{report::kAllMeters, {hosted ? Reason::MeterNoMarks : Reason::MeterNoProbes}}};
   }
   const bool exact_grows =
       std::any_of(run->findings.begin(), run->findings.end(), [](const report::Finding& finding) { return finding.rule == Rule::Growth; });

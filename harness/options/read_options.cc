@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -23,7 +24,8 @@ constexpr CommandRow kCommands[] = {
     {kSweep, "sweep", " -- PROGRAM [ARGS]", "Make every driver call of a program fail in turn and judge how it unwinds"},
     {kReplay, "replay", " --fault TEXT -- PROGRAM [ARGS]", "Run one trial again"},
     {kExplain, "explain", " JOURNAL | --rule ID",
-     "Print a journal, what was alive at its end and what was done wrong; or what a word of a report means"},
+     "Print what a recording shows, and judge it; or the records of a trial that --keep left, which is not judged (exit 0); or what a "
+     "word of a report means"},
     {kList, "list", " TABLE", "Print a table that cuaudit goes by"},
     {kCompare, "compare", " BASE HEAD",
      "Say which defects of HEAD are new, and which of BASE are fixed or were not looked for: results, reports, archives; BASE may be a "
@@ -55,6 +57,24 @@ const CommandRow& RowOf(Command command) {
   return *std::find_if(std::begin(kCommands), std::end(kCommands), [&](const CommandRow& row) { return row.command == command; });
 }
 
+// CLI11's own validators describe themselves in --help; what they say of a wrong value is not in the words of other messages.
+CLI::Validator OneOf(const std::vector<std::string>& choices) {
+  return {[choices](std::string& word) {
+            if (std::find(choices.begin(), choices.end(), word) != choices.end()) return std::string();
+            return "expected " + CLI::detail::join(choices, " or ") + ", not '" + word + "'";
+          },
+          CLI::IsMember(choices).get_description()};
+}
+
+CLI::Validator NumberFrom(std::uint64_t lowest, std::uint64_t highest) {
+  return {[lowest, highest](std::string& word) {
+            std::uint64_t value = 0;
+            if (CLI::detail::lexical_cast(word, value) && value >= lowest && value <= highest) return std::string();
+            return "expected a number from " + std::to_string(lowest) + " to " + std::to_string(highest) + ", not '" + word + "'";
+          },
+          CLI::Range(lowest, highest).get_description()};
+}
+
 void AddOptions(CLI::App* app, Command command, Options* options) {
   const std::uint32_t wanted = BitsOf(command);
   const auto has = [wanted](std::uint32_t commands) { return (commands & wanted) != 0; };
@@ -63,13 +83,11 @@ void AddOptions(CLI::App* app, Command command, Options* options) {
     return value.empty() || help.find("(default") != std::string_view::npos ? operand : operand + "=" + value;
   };
 #define CUAUDIT_CHOICE(field, flag, default_value, choices, commands, echo, help) \
-  if (has(commands)) app->add_option(flag, options->field, help)->check(CLI::IsMember(SplitCommas(choices)))->capture_default_str();
+  if (has(commands)) app->add_option(flag, options->field, help)->check(OneOf(SplitCommas(choices)))->capture_default_str();
 #define CUAUDIT_TEXT(field, flag, default_value, operand_name, commands, echo, help) \
   if (has(commands)) app->add_option(flag, options->field, help)->option_text(with_default(operand_name, default_value, help));
-#define CUAUDIT_NUMBER(field, flag, default_value, lowest, highest, commands, echo, help)                                                 \
-  if (has(commands)) {                                                                                                                    \
-    app->add_option(flag, options->field, help)->check(CLI::Range(std::uint64_t{lowest}, std::uint64_t{highest}))->capture_default_str(); \
-  }
+#define CUAUDIT_NUMBER(field, flag, default_value, lowest, highest, commands, echo, help) \
+  if (has(commands)) app->add_option(flag, options->field, help)->check(NumberFrom(lowest, highest))->capture_default_str();
 #define CUAUDIT_SWITCH(field, flag, commands, echo, help) \
   if (has(commands)) app->add_flag(flag, options->field, help);
 #define CUAUDIT_LIST(field, flag, operand_name, commands, echo, help) \
@@ -243,7 +261,7 @@ void OptionsParser::Parts::AddOptionsOf(std::size_t i) {
   if (command == kList) {
     sub->add_option("what", copy.operand, "the table")
         ->required()
-        ->check(CLI::IsMember(std::vector<std::string>(std::begin(kListNames), std::end(kListNames))));
+        ->check(OneOf(std::vector<std::string>(std::begin(kListNames), std::end(kListNames))));
   }
   if (command == kCompare) sub->add_option("result", copy.operands, "the base, then the head");
   if (command == kBaseline) sub->add_option("what", copy.operands, "write or show, then files");
@@ -289,9 +307,11 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
   } catch (const CLI::ExtrasError& error) {
     return Status(Exit::Usage, OneLine(error.what()) + " (a program and its arguments stand behind --)");
   } catch (const CLI::ConfigError& error) {
-    return Status(Exit::Usage, OptionFlag{"--config"}, OneLine(error.what()));
+    return Status(Exit::Usage, OptionFlag{"--config"}, "expected a file of options in TOML: " + OneLine(error.what()));
   } catch (const CLI::ParseError& error) {
     if (app.get_subcommands().empty()) return Status(Exit::Usage, "expected a command: " + words::NamesInWords(kCommands));
+    if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr)
+      return Status(Exit::Usage, "list: expected a table: " + CLI::detail::join(kListNames, ", "));
     return Status(Exit::Usage, OneLine(error.what()));
   }
   for (std::size_t i = 0; i < commands.size(); ++i) {

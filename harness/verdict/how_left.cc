@@ -42,7 +42,7 @@ bool HoldsUserObjects(driver::Kind kind) {
 bool MakesUnownedHolder(const faults::Record& call) {
   constexpr unsigned kAfter = faults::kInjected | faults::kForwarded;
   if (!IsProgramCall(call) || (call.flags & kAfter) != kAfter) return false;
-  const driver::EffectRow& row = driver::EffectOf(driver::BaseOf(static_cast<driver::CallId>(call.call)));
+  const driver::EffectRow& row = driver::EffectOf(BaseOf(call));
   return HoldsUserObjects(row.kind) && (driver::IsAcquire(row.effect) || row.effect == driver::Effect::EndsCapture);
 }
 

@@ -56,7 +56,9 @@ TEST(CommandLine, RefusesWhatIsNoCommandLine) {
   EXPECT_THAT(WhyNot({"sweep", "--bogus", "--", "prog"}), HasSubstr("--bogus"));
   EXPECT_THAT(WhyNot({"run", "--jobs", "2", "--", "prog"}), HasSubstr("--jobs"));
   EXPECT_THAT(WhyNot({"run", "--driver=none", "--", "prog"}), HasSubstr("--driver"));
-  EXPECT_THAT(WhyNot({"run", "--stacks=25", "--", "prog"}), HasSubstr("--stacks"));
+  EXPECT_THAT(WhyNot({"run", "--stacks=25", "--", "prog"}), HasSubstr("--stacks: expected a number from 0 to 24, not '25'"));
+  EXPECT_THAT(WhyNot({"sweep", "--codes=some", "--", "prog"}), HasSubstr("--codes: expected default or all, not 'some'"));
+  EXPECT_THAT(WhyNot({"list"}), HasSubstr("list: expected a table: calls, kinds, "));
   EXPECT_THAT(WhyNot({"run", "--stacks=-1", "--", "prog"}), HasSubstr("--stacks"));
   EXPECT_THAT(WhyNot({"run", "--expect-exit=many", "--", "prog"}), HasSubstr("--expect-exit"));
   EXPECT_THAT(WhyNot({"run", "--host", "--no-host", "--", "prog"}), HasSubstr("not both"));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What holds for every writer: no name breaks its format, one audit has one text, and a stream that fails is not taken for success.
+// What holds for every writer: no name breaks its format, one audit has one text, and a stream that fails is not taken for success. And
+// what they share: words that a terminal or XML can take, the root of the sources, frames.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "reports/escape.h"
+#include "reports/frames.h"
 #include "reports/html/html_writer.h"
 #include "reports/source_root.h"
 #include "reports/writers.h"
@@ -236,6 +238,63 @@ TEST(SourceRoot, TheInnermostFrameBelowItCountsAndTheRuntimeNever) {
   EXPECT_EQ(place->path, "src/a.c");
   EXPECT_EQ(place->line, 1) << "an unknown line is the first";
   EXPECT_FALSE(root.Find(std::vector<Frame>{}));
+}
+
+std::vector<std::string> Shown(const std::vector<Frame>& stack) {
+  std::vector<std::string> lines;
+  for (const Frame& frame : ShownFrames(stack)) lines.push_back(Describe(frame));
+  return lines;
+}
+
+TEST(Frames, TheFunctionThatMadeTheCallIsShownThoughItsModuleHasNoLines) {
+  const std::vector<Frame> stack = {{"libplug.so", "plug_open", "", 0, 1}, {"prog", "work", "a.c", 3, 2}};
+  EXPECT_EQ(Shown(stack), (std::vector<std::string>{"plug_open (libplug.so)", "work a.c:3"}));
+  EXPECT_EQ(DescribeOrigin(stack), "plug_open (libplug.so) < work a.c:3");
+}
+
+TEST(Frames, FramesWithoutNamesAreShownByModuleAndOffset) {
+  const std::vector<Frame> stack = {
+      {"libplug.so", "", "", 0, 1}, {"libplug.so", "", "", 0, 2}, {"prog", "work", "a.c", 3, 4}, {"prog", "main", "", 0, 7}};
+  EXPECT_EQ(Shown(stack), (std::vector<std::string>{"libplug.so+0x1", "libplug.so+0x2", "work a.c:3", "main (prog)"}));
+  EXPECT_EQ(DescribeOrigin(stack), "libplug.so+0x1 < work a.c:3");
+}
+
+TEST(Frames, APlaceIsNotNamedByTheCLibraryWhereTheProgramHasOne) {
+  const Frame abort = {"libc.so.6", "abort", "", 0, 1};
+  const Frame start = {"libc.so.6", "__libc_start_call_main", "", 0, 2};
+  EXPECT_EQ(DescribeOrigin({abort, {"prog", "", "", 0, 0x1139}, start}), "prog+0x1139");
+  EXPECT_EQ(DescribeOrigin({abort, {"libstdc++.so.6", "std::terminate()", "", 0, 3}, {"prog", "work", "", 0, 4}, start}), "work (prog)");
+  EXPECT_EQ(DescribeOrigin({abort, start}), "abort (libc.so.6)");
+}
+
+TEST(Frames, TheCppLibraryInsideTheProgramIsNotShown) {
+  const std::string headers = "/usr/include/c++/12/bits/";
+  const std::vector<Frame> stack = {{"prog", "helper(int)", "a.cc", 6, 1},
+                                    {"prog", "void std::thread::_Invoker<int>::_M_invoke<0ul>()", headers + "std_thread.h", 252, 2},
+                                    {"prog", "std::default_delete<Device>::operator()(Device*) const", headers + "unique_ptr.h", 95, 3},
+                                    {"prog", "std::thread::_State_impl<int>::_M_run()", "", 0, 4},
+                                    {"prog", "std::hash<Mine>::operator()(Mine const&) const", "mine.h", 9, 5},
+                                    {"prog", "main", "a.cc", 30, 6}};
+  const std::vector<std::string> shown = {"helper(int) a.cc:6", "std::hash<Mine>::operator()(Mine const&) const mine.h:9", "main a.cc:30"};
+  EXPECT_EQ(Shown(stack), shown);
+  EXPECT_EQ(DescribeOrigin({stack.begin() + 1, stack.end()}), shown[1]) << "nor does it name a place";
+  const std::vector<Frame> only = {stack[1], stack[2]};
+  EXPECT_EQ(Shown(only).size(), 2U) << "a stack of nothing else";
+}
+
+TEST(Frames, AStackWithoutNamesIsShownAsItIs) {
+  const std::vector<Frame> stack = {{"prog", "", "", 0, 1}, {"prog", "", "", 0, 2}, {"prog", "", "", 0, 3}};
+  EXPECT_EQ(Shown(stack), (std::vector<std::string>{"prog+0x1", "prog+0x2", "prog+0x3"}));
+  EXPECT_EQ(DescribeOrigin(stack), "prog+0x1");
+  EXPECT_EQ(DescribeOrigin({}), "");
+}
+
+TEST(Frames, AFrameIsDescribedAsFarAsItIsKnown) {
+  EXPECT_EQ(Describe({"prog", "work", "a.c", 3, 2}), "work a.c:3");
+  EXPECT_EQ(Describe({"prog", "work", "a.c", 0, 2}), "work a.c");
+  EXPECT_EQ(Describe({"prog", "work", "", 0, 2}), "work (prog)");
+  EXPECT_EQ(Describe({"prog", "", "", 0, 0x1f30}), "prog+0x1f30");
+  EXPECT_EQ(Describe({"", "", "", 0, 16}), "?+0x10");
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 
 #include "harness/defect/defects.h"
 #include "reports/defect_words.h"
-#include "reports/frames.h"
 #include "reports/text_findings.h"
 #include "reports/writers.h"
 #include "suites/support/sample_runs.h"
@@ -51,55 +50,6 @@ TEST(TextWriter, AFindingNamesWhereItWasAcquiredAndWhatLostIt) {
   EXPECT_TRUE(Holds(text, "lost when cuEventCreate#2=OUT_OF_MEMORY,refuse failed\n       make_events src/picture.c:88"));
   EXPECT_TRUE(Holds(text, "reproduce cuaudit replay"));
   EXPECT_TRUE(Holds(text, "notes: 1 not_exercised, 1 release_refused\n"));
-}
-
-std::vector<std::string> Shown(const std::vector<Frame>& stack) {
-  std::vector<std::string> lines;
-  for (const Frame& frame : ShownFrames(stack)) lines.push_back(Describe(frame));
-  return lines;
-}
-
-TEST(TextWriter, TheFunctionThatMadeTheCallIsShownThoughItsModuleHasNoLines) {
-  const std::vector<Frame> stack = {{"libplug.so", "plug_open", "", 0, 1}, {"prog", "work", "a.c", 3, 2}};
-  EXPECT_EQ(Shown(stack), (std::vector<std::string>{"plug_open (libplug.so)", "work a.c:3"}));
-  EXPECT_EQ(DescribeOrigin(stack), "plug_open (libplug.so) < work a.c:3");
-}
-
-TEST(TextWriter, FramesWithoutNamesAreShownByModuleAndOffset) {
-  const std::vector<Frame> stack = {
-      {"libplug.so", "", "", 0, 1}, {"libplug.so", "", "", 0, 2}, {"prog", "work", "a.c", 3, 4}, {"prog", "main", "", 0, 7}};
-  EXPECT_EQ(Shown(stack), (std::vector<std::string>{"libplug.so+0x1", "libplug.so+0x2", "work a.c:3", "main (prog)"}));
-  EXPECT_EQ(DescribeOrigin(stack), "libplug.so+0x1 < work a.c:3");
-}
-
-TEST(TextWriter, APlaceIsNotNamedByTheCLibraryWhereTheProgramHasOne) {
-  const Frame abort = {"libc.so.6", "abort", "", 0, 1};
-  const Frame start = {"libc.so.6", "__libc_start_call_main", "", 0, 2};
-  EXPECT_EQ(DescribeOrigin({abort, {"prog", "", "", 0, 0x1139}, start}), "prog+0x1139");
-  EXPECT_EQ(DescribeOrigin({abort, {"libstdc++.so.6", "std::terminate()", "", 0, 3}, {"prog", "work", "", 0, 4}, start}), "work (prog)");
-  EXPECT_EQ(DescribeOrigin({abort, start}), "abort (libc.so.6)");
-}
-
-TEST(TextWriter, TheCppLibraryInsideTheProgramIsNotShown) {
-  const std::string headers = "/usr/include/c++/12/bits/";
-  const std::vector<Frame> stack = {{"prog", "helper(int)", "a.cc", 6, 1},
-                                    {"prog", "void std::thread::_Invoker<int>::_M_invoke<0ul>()", headers + "std_thread.h", 252, 2},
-                                    {"prog", "std::default_delete<Device>::operator()(Device*) const", headers + "unique_ptr.h", 95, 3},
-                                    {"prog", "std::thread::_State_impl<int>::_M_run()", "", 0, 4},
-                                    {"prog", "std::hash<Mine>::operator()(Mine const&) const", "mine.h", 9, 5},
-                                    {"prog", "main", "a.cc", 30, 6}};
-  const std::vector<std::string> shown = {"helper(int) a.cc:6", "std::hash<Mine>::operator()(Mine const&) const mine.h:9", "main a.cc:30"};
-  EXPECT_EQ(Shown(stack), shown);
-  EXPECT_EQ(DescribeOrigin({stack.begin() + 1, stack.end()}), shown[1]) << "nor does it name a place";
-  const std::vector<Frame> only = {stack[1], stack[2]};
-  EXPECT_EQ(Shown(only).size(), 2U) << "a stack of nothing else";
-}
-
-TEST(TextWriter, AStackWithoutNamesIsShownAsItIs) {
-  const std::vector<Frame> stack = {{"prog", "", "", 0, 1}, {"prog", "", "", 0, 2}, {"prog", "", "", 0, 3}};
-  EXPECT_EQ(Shown(stack), (std::vector<std::string>{"prog+0x1", "prog+0x2", "prog+0x3"}));
-  EXPECT_EQ(DescribeOrigin(stack), "prog+0x1");
-  EXPECT_EQ(DescribeOrigin({}), "");
 }
 
 std::size_t CountOf(const std::string& text, const std::string& part) {
@@ -281,6 +231,18 @@ TEST(TextWriter, NotesAreShownByRuleAndTheRestCounted) {
   EXPECT_TRUE(Holds(text, "    … 2 more\n"));
 }
 
+TEST(TextWriter, ANoteWithoutAnotherPlaceNamesThatOfItsFault) {
+  report::Run run = suites::SweepWithFindings();
+  Finding note;
+  note.rule = Rule::Absorbed;
+  note.fault = Fault{
+      "cuMemcpyHtoD", 1, "refuse", "INVALID_CONTEXT", "cuMemcpyHtoD#1=INVALID_CONTEXT,refuse", {{"player", "copy", "src/copy.c", 12, 0}}};
+  run.notes = {note};
+  EXPECT_TRUE(Holds(Written(run), "    fault cuMemcpyHtoD#1=INVALID_CONTEXT,refuse at copy src/copy.c:12\n")) << Written(run);
+  run.notes[0].where = "cuMemFree";
+  EXPECT_TRUE(Holds(Written(run), "    seen at cuMemFree, fault cuMemcpyHtoD#1=INVALID_CONTEXT,refuse\n")) << Written(run);
+}
+
 TEST(TextWriter, KernelsThatDidNothingAreSaid) {
   report::Run run = suites::LiveTable();
   EXPECT_TRUE(Holds(Written(run),
@@ -352,19 +314,28 @@ TEST(TextWriter, OfManyPlacesARunLeftObjectsAtTenAreListed) {
   EXPECT_TRUE(Holds(text, "    … 3 more\n"));
 }
 
-TEST(TextWriter, AFrameIsDescribedAsFarAsItIsKnown) {
-  EXPECT_EQ(Describe({"prog", "work", "a.c", 3, 2}), "work a.c:3");
-  EXPECT_EQ(Describe({"prog", "work", "a.c", 0, 2}), "work a.c");
-  EXPECT_EQ(Describe({"prog", "work", "", 0, 2}), "work (prog)");
-  EXPECT_EQ(Describe({"prog", "", "", 0, 0x1f30}), "prog+0x1f30");
-  EXPECT_EQ(Describe({"", "", "", 0, 16}), "?+0x10");
-}
-
 TEST(TextWriter, CyclesShowOneColumnPerCount) {
   const std::string text = Written(suites::CyclesWithGrowth());
   EXPECT_TRUE(Holds(text, "N=1  N=10  per cycle"));
   EXPECT_TRUE(Holds(text, "malloc < state_init src/state.c:40"));
   EXPECT_TRUE(Holds(text, "growth per cycle: host_heap +2, stream +0.50"));
+}
+
+TEST(TextWriter, WhatStoppedGrowingGrowsByNothingACycle) {
+  report::Run run = suites::CyclesWithGrowth();
+  run.cycle_rows.resize(1);
+  run.cycle_rows[0].per_cycle = 0.38;
+  run.cycle_rows[0].course.trend = report::Trend::Bounded;
+  EXPECT_FALSE(Holds(Written(run), "+0.38")) << Written(run);
+  run.cycle_rows[0].course.trend = report::Trend::Growth;
+  EXPECT_TRUE(Holds(Written(run), "+0.38")) << Written(run);
+}
+
+TEST(TextWriter, MetersThatAreNotJudgedAreCalledMeters) {
+  report::Run run = suites::CyclesWithGrowth();
+  run.meters = report::Meters();
+  run.meters->absent[report::kAllMeters] = {Reason::MeterNoMarks};
+  EXPECT_TRUE(Holds(Written(run), "  memory meters: not judged: the program marks no cycles")) << Written(run);
 }
 
 TEST(TextWriter, NothingAliveAfterCyclesIsSaid) {
@@ -385,12 +356,6 @@ TEST(TextWriter, ControlCharactersNeverReachTheTerminal) {
   const std::string text = Written(suites::HostileStrings());
   for (const char c : text) EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20) << static_cast<int>(c);
   EXPECT_TRUE(Holds(text, "\\033[31mred"));
-}
-
-TEST(TextWriter, AFailedStreamIsTold) {
-  std::ostringstream out;
-  out.setstate(std::ios::badbit);
-  EXPECT_FALSE(WriteText(report::Run{}, out, {}));
 }
 
 }  // namespace
