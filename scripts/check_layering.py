@@ -196,15 +196,16 @@ def check_readmes(root):
         for name in (name for row in rows for name in named(row.split("|")[1]) if name.endswith((*SUFFIXES, ".py"))):
             if not any(True for place_of in (readme.parent, root) for _ in place_of.glob(name)) and not any(readme.parent.rglob(posixpath.basename(name))):
                 problems.append(f"{place}: a row names `{name}`, which is not there")
-        stems = [posixpath.basename(name.rstrip("/")).partition(".")[0] for name in named(text) if name.strip("*/.")]
-        folder_stems = set(stems) - set(re.findall(r"^## (\w+)", text, re.M))
+        stems = {posixpath.basename(name.rstrip("/")).partition(".")[0] for name in named(text) if name.strip("*/.")}
+        patterns = [stem for stem in stems if re.search(r"[*?[]", stem)]
+        folder_stems = stems - set(re.findall(r"^## (\w+)", text, re.M))
         for path in sorted(readme.parent.rglob("*")):
             nearest = next(folder for folder in path.parents if (folder / "README.md").is_file())
             folders = path.relative_to(readme.parent).parts[:-1]
             stem = path.name.partition(".")[0]
-            if nearest == readme.parent and path.suffix in (*SUFFIXES, ".py") and not any(
-                    fnmatch.fnmatch(one, pattern) for patterns, names in ((stems, (stem, stem.removesuffix("_test"))), (folder_stems, folders))
-                    for pattern in patterns for one in names):
+            if nearest == readme.parent and path.suffix in (*SUFFIXES, ".py") and stems.isdisjoint((stem, stem.removesuffix("_test"))) and (
+                    folder_stems.isdisjoint(folders)) and not any(
+                    fnmatch.fnmatch(one, pattern) for pattern in patterns for one in (stem, stem.removesuffix("_test"), *folders)):
                 problems.append(f"{path.relative_to(root)}: {place} does not name it")
     return problems
 

@@ -90,7 +90,7 @@ struct Listener {
 
 std::set<BaseId> CalledBy(const std::string& family) {
   std::set<BaseId> called;
-  for (const Question& question : AllQuestions()) {
+  for (const Question& question : ListQuestions()) {
     if (!question.name.starts_with(family)) continue;
     sim::World* const world = sim::CreateWorld({.device_bytes = std::uint64_t{1} << 30});
     if (world == nullptr) continue;

@@ -105,10 +105,10 @@ std::string Ask(const Options& options, const Question& question, driver::Genuin
 
 int AnswerPartner(const Options& options) {
   static driver::GenuineDriver genuine;
-  const Question* const question = FindPartnerQuestion(options.partner);
-  if (question == nullptr) return 2;
+  const std::vector<Question> question = FindPartnerQuestion(options.partner);
+  if (question.empty()) return 2;
   if (!OpenDriver(options, &genuine)) return 3;
-  PartnerAnswer(Ask(options, *question, &genuine));
+  PartnerAnswer(Ask(options, question.front(), &genuine));
   return 0;
 }
 
@@ -136,10 +136,9 @@ std::vector<std::string> AskChildren(const std::vector<const Question*>& questio
 }
 
 // Prints every answer of this process as it comes when `print`: a driver that hangs is caught at its question.
-bool AskAll(const Options& options, bool print, Answers* answers) {
+bool AskAll(const std::vector<Question>& questions, const Options& options, bool print, Answers* answers) {
   static driver::GenuineDriver genuine;
   if (!OpenDriver(options, &genuine)) return false;
-  const std::vector<Question>& questions = AllQuestions();
   std::vector<const Question*> apart;
   for (const Question& question : questions) {
     if (options.ask.empty() && question.manner != Manner::Plain && IsLibrary(options) && IsAsked(question, options))
@@ -149,7 +148,7 @@ bool AskAll(const Options& options, bool print, Answers* answers) {
   const std::vector<std::string> told = AskChildren(apart, options, print);
   auto next = told.begin();
   for (const Question& question : questions) {
-    if ((!options.ask.empty() && options.ask != question.name) || !IsAsked(question, options)) continue;
+    if (!IsAsked(question, options)) continue;
     const bool is_apart = options.ask.empty() && question.manner != Manner::Plain && IsLibrary(options);
     const std::string answer = is_apart ? *next++ : Ask(options, question, &genuine);
     if (print && !is_apart) Print(question.name, answer);
@@ -158,10 +157,11 @@ bool AskAll(const Options& options, bool print, Answers* answers) {
   return true;
 }
 
-std::size_t Report(const char* reference, const Answers& answers, Answers expected, const Options& options) {
+std::size_t Report(const char* reference, const std::vector<Question>& questions, const Answers& answers, Answers expected,
+                   const Options& options) {
   std::vector<Difference> accepted;
   if (options.driver != "real") accepted.assign(AcceptedDifferences().begin(), AcceptedDifferences().end());
-  for (const Question& question : AllQuestions()) {
+  for (const Question& question : questions) {
     if (IsAsked(question, options)) continue;
     expected.erase(question.name);
     std::erase_if(accepted, [&](const Difference& row) { return std::string(row.question) == question.name; });
@@ -191,8 +191,9 @@ int Run(const Options& options) {
     }
     recorded.merge(*read);
   }
+  const std::vector<Question> questions = ListQuestions(options.ask);
   Answers answers;
-  if (!AskAll(options, !options.check && options.expect.empty(), &answers)) return 3;
+  if (!AskAll(questions, options, !options.check && options.expect.empty(), &answers)) return 3;
   if (answers.empty()) {
     std::fprintf(stderr, "cuaudit_contract: %s: expected the name of a question\n", options.ask.c_str());
     return 2;
@@ -200,11 +201,10 @@ int Run(const Options& options) {
   std::size_t broken = 0;
   if (options.check) {
     Answers expected;
-    for (const Question& question : AllQuestions()) expected[question.name] = question.expected;
-    if (!options.ask.empty()) std::erase_if(expected, [&](const auto& row) { return row.first != options.ask; });
-    broken += Report("expected", answers, expected, options);
+    for (const Question& question : questions) expected[question.name] = question.expected;
+    broken += Report("expected", questions, answers, expected, options);
   }
-  if (!recorded.empty()) broken += Report("recorded", answers, recorded, options);
+  if (!recorded.empty()) broken += Report("recorded", questions, answers, recorded, options);
   return broken == 0 ? 0 : 1;
 }
 

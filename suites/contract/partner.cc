@@ -121,16 +121,10 @@ bool PartnerTake(void* bytes, std::size_t count) {
   return ReadAll(kPartnerSocket, static_cast<char*>(bytes), count, &hangs);
 }
 
-const Question* FindPartnerQuestion(const std::string& role) {
-  static const Questions questions = [] {
-    Questions ask;
-    ipc_questions::ListPartners(ask);
-    return ask;
-  }();
-  for (const Question& question : questions.all()) {
-    if (role == question.name) return &question;
-  }
-  return nullptr;
+std::vector<Question> FindPartnerQuestion(const std::string& role) {
+  Questions ask(role);
+  ipc_questions::ListPartners(ask);
+  return ask.Take();
 }
 
 void PartnerAnswer(const std::string& answer) {

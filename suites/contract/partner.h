@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "suites/contract/question.h"
 
@@ -52,8 +53,8 @@ inline constexpr int kInherited = 4;
 namespace ipc_questions {
 void ListPartners(Questions& ask);  // what the other process does
 }
-// Null: there is no such role.
-const Question* FindPartnerQuestion(const std::string& role);
+// None: there is no such role.
+std::vector<Question> FindPartnerQuestion(const std::string& role);
 void PartnerAnswer(const std::string& answer);
 
 // Collects the answer of a forked child, word by word through a pipe. The answer ends in "crash" when a signal ended the child, and in

@@ -150,9 +150,8 @@ std::string Answer(const Question& question, Driver driver) {
   return asker.answer();
 }
 
-std::string Repeated(const std::string& words) {
-  if (words.find(" x") == std::string::npos) return words;  // every process that answers one question lists them all
-  std::istringstream stream(words);
+std::string Repeated(std::string_view words) {
+  std::istringstream stream{std::string(words)};
   std::string all, last;
   for (std::string word; stream >> word;) {
     const bool repeats = word.size() > 1 && word[0] == 'x' && std::isdigit(word[1]) != 0;
@@ -165,15 +164,12 @@ std::string Repeated(const std::string& words) {
   return all;
 }
 
-const std::vector<Question>& AllQuestions() {
-  static const Questions all = [] {
-    Questions ask;
+std::vector<Question> ListQuestions(std::string_view only) {
+  Questions ask(only);
 #define CUAUDIT_SUBJECT(name) name##_questions::List(ask);
 #include "suites/contract/subjects.def"
 #undef CUAUDIT_SUBJECT
-    return ask;
-  }();
-  return all.all();
+  return ask.Take();
 }
 
 }  // namespace cuaudit::contract

@@ -18,7 +18,9 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "faults/driver/driver_ref.h"
@@ -163,34 +165,37 @@ struct Question {
 std::string Answer(const Question& question, Driver driver);
 
 // The words, each as often as an "xN" behind it says.
-std::string Repeated(const std::string& words);
+std::string Repeated(std::string_view words);
 
 // The questions of a subject. The parameters of `ask` say what must be there before the first call: an Asker (or what derives from it,
 // such as Ready), and then objects that it makes, each constructed with the asker, in this order. "SUCCESS x3" is expected thrice.
 class Questions {
  public:
+  // Of all that are listed it takes only that name; empty: all.
+  explicit Questions(std::string_view only = {}) : only_(only) {}
   template <typename Ask>
-  void Plain(const std::string& name, const std::string& expected, Ask ask) {
+  void Plain(std::string_view name, std::string_view expected, Ask ask) {
     Add(name, expected, Manner::Plain, ask);
   }
   template <typename Ask>
-  void Fresh(const std::string& name, const std::string& expected, Ask ask) {
+  void Fresh(std::string_view name, std::string_view expected, Ask ask) {
     Add(name, expected, Manner::Fresh, ask);
   }
   template <typename Ask>
-  void Risky(const std::string& name, const std::string& expected, Ask ask) {
+  void Risky(std::string_view name, std::string_view expected, Ask ask) {
     Add(name, expected, Manner::Risky, ask);
   }
   template <typename Ask>
-  void Exits(const std::string& name, const std::string& expected, Ask ask) {
+  void Exits(std::string_view name, std::string_view expected, Ask ask) {
     Add(name, expected, Manner::Exits, ask);
   }
-  const std::vector<Question>& all() const { return all_; }
+  std::vector<Question> Take() { return std::move(all_); }
 
  private:
   // By a pointer where a pointer will do: one instance for each list of parameters and not for each question.
   template <typename Ask>
-  void Add(const std::string& name, const std::string& expected, Manner manner, Ask ask) {
+  void Add(std::string_view name, std::string_view expected, Manner manner, Ask ask) {
+    if (!only_.empty() && name != only_) return;
     if constexpr (std::is_empty_v<Ask>) {
       Put(name, expected, manner, +ask);
     } else {
@@ -198,12 +203,12 @@ class Questions {
     }
   }
   template <typename... Parameters>
-  void Put(const std::string& name, const std::string& expected, Manner manner, void (*ask)(Parameters&...)) {
-    all_.push_back({name, Repeated(expected), manner, [ask](Asker& asker) { Set<Parameters...>(ask, asker); }});
+  void Put(std::string_view name, std::string_view expected, Manner manner, void (*ask)(Parameters&...)) {
+    all_.push_back({std::string(name), Repeated(expected), manner, [ask](Asker& asker) { Set<Parameters...>(ask, asker); }});
   }
   template <typename... Parameters>
-  void Put(const std::string& name, const std::string& expected, Manner manner, const std::function<void(Parameters&...)>& ask) {
-    all_.push_back({name, Repeated(expected), manner, [ask](Asker& asker) { Set<Parameters...>(ask, asker); }});
+  void Put(std::string_view name, std::string_view expected, Manner manner, const std::function<void(Parameters&...)>& ask) {
+    all_.push_back({std::string(name), Repeated(expected), manner, [ask](Asker& asker) { Set<Parameters...>(ask, asker); }});
   }
   template <typename Place, typename... Things, typename Ask>
   static void Set(const Ask& ask, Asker& asker) {
@@ -225,6 +230,7 @@ class Questions {
     Next next(place);
     Make<Rest...>(ask, place, made..., next);
   }
+  std::string_view only_;
   std::vector<Question> all_;
 };
 
@@ -234,6 +240,7 @@ class Questions {
   }
 #include "suites/contract/subjects.def"
 #undef CUAUDIT_SUBJECT
-const std::vector<Question>& AllQuestions();
+// All, or the one of that name.
+std::vector<Question> ListQuestions(std::string_view only = {});
 
 }  // namespace cuaudit::contract

@@ -14,10 +14,10 @@
 #include "allocator/allocator.h"
 #include "faults/driver/effects.h"
 #include "faults/driver/result.h"
+#include "faults/journal/journal_file.h"
 #include "faults/shim/gate.h"
 #include "faults/sim/world.h"
 #include "suites/support/allocator_steps.h"
-#include "suites/support/temporary_journal.h"
 
 namespace cuaudit::alloc::faults_test {
 namespace {
@@ -62,12 +62,9 @@ class Trial {
       // Of a page that could not be mapped, whose number nothing keeps from becoming another's.
       kept_[driver::Kind::PhysicalMemory] += text.rfind("cuMemRelease#", 0) == 0 && faults[0].rfind("cuMemMap#", 0) == 0;
     }
-    if (record) {
-      file_ = std::make_unique<faults::TemporaryJournal>(1 << 10);
-      EXPECT_EQ(journal_.Open(file_->path()), nullptr);
-    }
+    if (record) EXPECT_EQ(journal_.Open({.record_capacity = 1 << 10}, false), nullptr);
     gate_ = std::make_unique<faults::Gate>();
-    gate_->Arm(below_, record ? &journal_ : nullptr, nullptr, plan, faults::Scope::Process);
+    gate_->Arm(below_, record ? journal_.journal() : nullptr, nullptr, plan, faults::Scope::Process);
   }
   ~Trial() { sim::DestroyWorld(world_); }
   Trial(const Trial&) = delete;
@@ -108,12 +105,9 @@ class Trial {
   // first one that was refused. `*fired` counts those.
   std::vector<std::string> Places(bool after_fault, std::size_t* fired) const {
     constexpr std::size_t kNext = 2;
-    const std::vector<char> bytes = file_->Bytes();
-    faults::JournalView view;
-    EXPECT_EQ(view.Open(bytes.data(), bytes.size()), nullptr);
     std::vector<std::string> places;
     std::vector<int> count(driver::kCallCount, 0);
-    for (const faults::Record& record : view.records()) {
+    for (const faults::Record& record : journal_.View().records()) {
       if (record.kind != faults::RecordKind::Call) continue;
       const driver::BaseId base = driver::BaseOf(static_cast<driver::CallId>(record.call));
       const std::string name(driver::Name(base));
@@ -218,8 +212,7 @@ class Trial {
   }
 
   Options options_;
-  std::unique_ptr<faults::TemporaryJournal> file_;
-  faults::Journal journal_;
+  faults::MemoryJournal journal_;
   sim::World* world_ = nullptr;
   driver::DriverRef below_;
   CUcontext context_ = nullptr;
