@@ -14,10 +14,12 @@
 #include <string>
 #include <vector>
 
+#include "faults/driver/driver_kind.h"
 #include "reports/words/words.h"
 
 namespace cuaudit::report {
 
+using driver::DriverKind;
 using words::Because;
 using words::Change;
 using words::Counted;
@@ -31,7 +33,6 @@ using words::Taken;
 using words::Verdict;
 
 enum class Mode : std::uint8_t { Unknown, Run, Cycles, Sweep, Replay };
-enum class DriverKind : std::uint8_t { None, Simulated, Genuine };
 
 // Number of kernel launches on the simulated driver, by what ran.
 struct Kernels {

@@ -83,16 +83,9 @@ namespace {
 
 using report::Page;
 
-std::string_view DriverName(std::uint32_t kind) {
-  switch (static_cast<faults::DriverKind>(kind)) {
-    case faults::DriverKind::None:
-      return "none was reached";
-    case faults::DriverKind::Genuine:
-      return "genuine";
-    case faults::DriverKind::Simulated:
-      return "simulated";
-  }
-  return "unknown";
+std::string_view DriverName(faults::DriverKind kind) {
+  if (kind == faults::DriverKind::None) return "none was reached";
+  return kind <= faults::DriverKind::Simulated ? DriverInWords(kind) : "unknown";
 }
 
 std::string_view MarkName(std::uint16_t call) {
