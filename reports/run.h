@@ -94,7 +94,7 @@ struct Finding {
   Acquired acquired;                          // for violations: where the object was acquired; empty when unknown
   std::string where;                          // for violations, crashes and hangs: the call at which the finding showed
   std::vector<Frame> where_stack;
-  Acquired other;  // for proved misuse: the call that collides with the one at `where`; for other rules see OtherIs
+  Acquired other;  // for proved misuse: the call that collides with the one at `where`; for other rules see words::OtherCall
   std::string fingerprint;
   std::string reproduce;     // command line that shows the finding again
   std::uint64_t trials = 1;  // number of trials with the same fingerprint; for host_left the number of lists of faults that left it

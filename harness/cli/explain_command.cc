@@ -305,7 +305,7 @@ void AddLedger(const Observation& seen, Page* page) {
   for (const Violation& violation : seen.ledger.violations) {
     page->Line("{}: {} {}", Name(violation.rule), driver::Name(violation.kind), NameOf(seen, violation));
     AddPlace("shown by", seen, violation.where, &sites, page);
-    AddPlace(report::OtherIs(violation.rule), seen, violation.other, &sites, page);
+    AddPlace(words::OtherCallOf(violation.rule).is, seen, violation.other, &sites, page);
   }
   if (seen.ledger.violations.empty()) page->Line("none");
 }
