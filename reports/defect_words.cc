@@ -33,30 +33,6 @@ const Frame* NamedIn(const std::vector<Frame>& stack) {
 
 const Finding& RootOf(const Run& run, const Defect& defect) { return run.findings[defect.members.front().findings.front()]; }
 
-std::string_view OtherIs(Rule rule) {
-  switch (rule) {
-    case Rule::DestroyedUnderUser:
-      return "destroyed by";
-    case Rule::ClosedAfterImport:
-      return "taken over by";
-    case Rule::DoubleRelease:
-      return "first released by";
-    case Rule::UseAfterRelease:
-      return "released by";
-    case Rule::Deficit:
-      return "closed before by";
-    case Rule::UsedAfterFree:
-      return "freed by";
-    case Rule::LentReleased:
-      return "lent by";
-    case Rule::CaptureLeftActive:
-    case Rule::ContextNotRestored:
-      return "then used by";
-    default:
-      return "collides with";
-  }
-}
-
 std::string RulesOf(const Run& run, const Defect& defect) {
   std::vector<Rule> rules;
   for (const Member& member : defect.members) {
@@ -256,8 +232,7 @@ enum class OtherWhen : std::uint8_t { Never, First, BeforeSeen, AfterSeen };
 
 OtherWhen WhenOther(Rule rule) {
   if (words::SortOf(rule) == words::RuleSort::Changed) return OtherWhen::AfterSeen;
-  const bool released = rule == Rule::DoubleRelease || rule == Rule::UseAfterRelease || rule == Rule::Deficit;
-  return released ? OtherWhen::BeforeSeen : OtherWhen::First;
+  return words::OtherCallOf(rule).tells_apart ? OtherWhen::First : OtherWhen::BeforeSeen;
 }
 
 constexpr std::size_t kMostCallsBack = 50;
@@ -329,7 +304,9 @@ std::vector<Step> StepsOf(const Run& run, const Defect& defect) {
   std::vector<Step> steps;
   if (!root.acquired.call.empty()) steps.push_back({"acquired by " + root.acquired.call, root.acquired.stack});
   const OtherWhen other = root.other.call.empty() ? OtherWhen::Never : WhenOther(root.rule);
-  const auto add_other = [&] { steps.push_back({std::string(OtherIs(root.rule)) + " " + root.other.call, root.other.stack}); };
+  const auto add_other = [&] {
+    steps.push_back({std::string(words::OtherCallOf(root.rule).is) + " " + root.other.call, root.other.stack});
+  };
   if (other == OtherWhen::First) add_other();
   if (root.fault) steps.push_back({root.fault->text + " fails", root.fault->stack});
   for (const Fault& fault : root.then) steps.push_back({"then " + fault.text + " fails", fault.stack});

@@ -28,9 +28,6 @@ std::string BlameOf(const Run& run, const Defect& defect);
 
 std::string_view Name(BlamedBecause because);  // "held_it"
 
-// What the other call of a finding did: "collides with", "first released by", "then used by".
-std::string_view OtherIs(Rule rule);
-
 // True when an entry of the suppressions file accepts it and has not expired.
 bool IsSuppressed(const Defect& defect);
 

@@ -55,7 +55,7 @@ std::string Body(const Finding& finding) {
     AppendStack(finding.where_stack, &text);
   }
   if (!finding.other.call.empty()) {
-    text += std::string(OtherIs(finding.rule)) + " " + finding.other.call + "\n";
+    text += std::string(words::OtherCallOf(finding.rule).is) + " " + finding.other.call + "\n";
     AppendStack(finding.other.stack, &text);
   }
   if (finding.fault) {

@@ -15,8 +15,6 @@ namespace cuaudit::report {
 namespace {
 
 constexpr std::string_view kModes[] = {"", "run", "cycles", "sweep", "replay"};
-constexpr std::string_view kDrivers[] = {"", "sim", "real"};
-constexpr std::string_view kDriversInWords[] = {"", "simulated", "genuine"};
 
 std::string Joined(const std::vector<std::string>& parts, const char* between) {
   std::string line;
@@ -86,10 +84,6 @@ bool MakesTrials(const Run& run) { return run.mode == Mode::Sweep || run.mode ==
 }  // namespace
 
 std::string_view Name(Mode mode) { return kModes[static_cast<std::size_t>(mode)]; }
-
-std::string_view Name(DriverKind driver) { return kDrivers[static_cast<std::size_t>(driver)]; }
-
-std::string_view DriverInWords(DriverKind driver) { return kDriversInWords[static_cast<std::size_t>(driver)]; }
 
 std::string_view OutcomeName(const Run& run) { return run.outcome ? words::Name(*run.outcome) : std::string_view(); }
 

@@ -11,9 +11,7 @@
 
 namespace cuaudit::report {
 
-std::string_view Name(Mode mode);                   // "sweep"
-std::string_view Name(DriverKind driver);           // as options and JSON have it: "sim", "real"; empty for none
-std::string_view DriverInWords(DriverKind driver);  // "simulated", "genuine"; empty for none
+std::string_view Name(Mode mode);  // "sweep"
 std::string_view OutcomeName(const Run& run);
 
 // Why the audit would not be clean without what it has found: faults that never fired, counts that are undecided, too little coverage, a

@@ -14,10 +14,12 @@
 #include <string>
 #include <vector>
 
+#include "faults/driver/driver_kind.h"
 #include "reports/words/words.h"
 
 namespace cuaudit::report {
 
+using driver::DriverKind;
 using words::Because;
 using words::Change;
 using words::Counted;
@@ -31,7 +33,6 @@ using words::Taken;
 using words::Verdict;
 
 enum class Mode : std::uint8_t { Unknown, Run, Cycles, Sweep, Replay };
-enum class DriverKind : std::uint8_t { None, Simulated, Genuine };
 
 // Number of kernel launches on the simulated driver, by what ran.
 struct Kernels {
@@ -93,7 +94,7 @@ struct Finding {
   Acquired acquired;                          // for violations: where the object was acquired; empty when unknown
   std::string where;                          // for violations, crashes and hangs: the call at which the finding showed
   std::vector<Frame> where_stack;
-  Acquired other;  // for proved misuse: the call that collides with the one at `where`; for other rules see OtherIs
+  Acquired other;  // for proved misuse: the call that collides with the one at `where`; for other rules see words::OtherCall
   std::string fingerprint;
   std::string reproduce;     // command line that shows the finding again
   std::uint64_t trials = 1;  // number of trials with the same fingerprint; for host_left the number of lists of faults that left it

@@ -55,7 +55,7 @@ void AppendStack(const std::vector<Frame>& stack, Page* page) {
 void AppendOther(const Finding& finding, Page* page) {
   if (finding.other.call.empty() && finding.other.stack.empty()) return;
   const bool same = !finding.other.stack.empty() && SamePlace(finding.other.stack, finding.where_stack);
-  page->Line("     {} {}{}", OtherIs(finding.rule), page->Paint(kBold, ForTerminal(finding.other.call)),
+  page->Line("     {} {}{}", words::OtherCallOf(finding.rule).is, page->Paint(kBold, ForTerminal(finding.other.call)),
              same ? (finding.other.call == finding.where ? ", the same line again" : ", called from the same place") : "");
   if (!same) AppendStack(finding.other.stack, page);
 }
@@ -154,7 +154,7 @@ void AppendNote(const Finding& note, Page* page) {
   };
   add("", Place(note.acquired.call, note.acquired.stack));
   add("seen at ", Place(note.where, note.where_stack));
-  add(fmt::format("{} ", OtherIs(note.rule)), Place(note.other.call, note.other.stack));
+  add(fmt::format("{} ", words::OtherCallOf(note.rule).is), Place(note.other.call, note.other.stack));
   if (!note.detail.empty()) add("", ForTerminal(note.detail));
   if (note.fault) {
     const bool placed = !note.acquired.call.empty() || !note.where.empty();

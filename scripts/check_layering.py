@@ -29,7 +29,7 @@ THIRD_PARTY = {
     r"^nlohmann/": ["harness/cli", "harness/compare", "harness/project", "harness/shards", "harness/sweep", "reports", "suites"],
     r"^pugixml": ["reports", "suites"],
     r"^toml\+\+/": ["harness/process"],
-    r"^(elfutils/|dwarf\.h|libelf)": ["harness/symbols"],
+    r"^(elfutils/|dwarf\.h|libelf)": ["harness/symbols", "suites/unit/symbols"],
     r"^(gtest/|gmock/)": ["include/cuaudit/gtest.h", "include/cuaudit/neutrality_listener.h", "suites"],
     r"^benchmark/": ["suites/bench"],
     r"^cu(da|daGL|daEGL|daProfiler)?.*\.h$": ["allocator", "faults/cudart", "faults/driver", "faults/interpose", "faults/plan", "faults/sim/device", "faults/sim/image",

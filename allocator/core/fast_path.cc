@@ -12,8 +12,8 @@ std::uint32_t KeyOf(std::size_t bytes) noexcept { return static_cast<std::uint32
 
 }  // namespace
 
-// The path without locks is one straight way, with all that is rarer in functions that it ends with: so it keeps nothing across a call, and
-// saves no registers. Each store counts as well, since the next locked instruction waits for it.
+// The path without locks calls a function only as its last step, and only in rare cases. So the compiler saves no registers for it. Stores
+// are few, because the next locked instruction waits until they are done.
 
 // Serves from the thread's cache with what it kept last. Returns false when the cache belongs to another allocator or arena, when what it
 // kept last does not fit, or when it is time to ask again whether the stream is captured.

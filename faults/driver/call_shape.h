@@ -51,6 +51,13 @@ constexpr Family FamilyOfType() {  // CUdeviceptr is an integer type, see kPoint
   return Family::None;
 }
 
+// True for a handle: a pointer to a structure that the headers declare and do not define.
+template <typename T>
+constexpr bool IsHandle() {
+  using U = std::remove_pointer_t<T>;
+  return std::is_pointer_v<T> && std::is_class_v<U> && !requires { sizeof(U); };
+}
+
 // True for a pointer through which the call writes one small value: a handle, an address, a size.
 template <typename T>
 constexpr bool IsOutput() {
@@ -70,12 +77,10 @@ constexpr bool IsOutput() {
 
 template <typename T>
 constexpr Parameter ParameterOf() {
-  if constexpr (IsOutput<T>()) {
-    using U = std::remove_pointer_t<T>;
-    return {FamilyOfType<U>(), true, sizeof(U)};
-  } else {
-    return {FamilyOfType<T>(), false, sizeof(T) <= 8 ? sizeof(T) : 0};
-  }
+  using U = std::remove_pointer_t<T>;
+  constexpr bool kHandle = IsHandle<T>() || IsHandle<U>();
+  if constexpr (IsOutput<T>()) return {FamilyOfType<U>(), true, sizeof(U), kHandle};
+  else return {FamilyOfType<T>(), false, sizeof(T) <= 8 ? sizeof(T) : 0, kHandle};
 }
 
 // Bit i describes parameter i. `addresses`: declared as CUdeviceptr or a pointer to one. `arrays`: an array, or an input that looks like
@@ -106,7 +111,7 @@ struct CallTypeOf {
     for (std::size_t i = 0; i < sizeof...(P); ++i) {
       shape.parameter[i] = listed[i];
       if ((pointers.addresses >> i & 1) != 0) shape.parameter[i].family = Family::Pointer;
-      if ((pointers.arrays >> i & 1) != 0) shape.parameter[i] = {Family::None, false, 8};
+      if ((pointers.arrays >> i & 1) != 0) shape.parameter[i] = {Family::None, false, 8, listed[i].handle};
     }
     shape.count = sizeof...(P);
     return shape;

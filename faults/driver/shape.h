@@ -17,6 +17,7 @@ struct Parameter {
   Family family = Family::None;
   bool output = false;    // the call writes one value of `size` bytes through it
   std::uint8_t size = 0;  // bytes of the value, or of an output's pointee; 0: a structure, which is not recorded
+  bool handle = false;    // of an opaque type, or a pointer to values of one
 };
 
 struct Shape {

@@ -113,7 +113,7 @@ const char* OpenGenuine() noexcept {
 void Describe(DriverKind kind, const char* path) noexcept {
   if (!journal.is_open()) return;
   JournalHeader& header = journal.header();
-  header.driver_kind.store(static_cast<std::uint32_t>(kind), std::memory_order_relaxed);
+  header.driver_kind.store(kind, std::memory_order_relaxed);
   int version = 0;
   if (gate.next().DriverGetVersion(&version) == CUDA_SUCCESS) header.driver_version.store(version, std::memory_order_relaxed);
   snprintf(header.driver_path, sizeof(header.driver_path), "%.255s", path);

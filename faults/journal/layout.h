@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "faults/driver/driver_kind.h"
 #include "faults/journal/record.h"
 
 namespace cuaudit::faults {
@@ -30,7 +31,7 @@ inline constexpr std::size_t kMaxFrames = 24;
 inline constexpr std::size_t kMaxPythonFunctions = 1 << 13;
 inline constexpr std::size_t kDefaultRecordCapacity = std::size_t{1} << 22;
 
-enum class DriverKind : std::uint32_t { None = 0, Genuine = 1, Simulated = 2 };
+using driver::DriverKind;
 
 enum JournalFlag : std::uint32_t {
   kRecordsDropped = 1,  // the capacity was reached or the disk is full; `dropped` has the count
@@ -102,7 +103,7 @@ struct JournalHeader {
   std::atomic<std::uint32_t> next_module;
   std::atomic<std::uint32_t> next_stack;
   std::atomic<std::uint32_t> flags;
-  std::atomic<std::uint32_t> driver_kind;
+  std::atomic<DriverKind> driver_kind;
   std::atomic<std::int32_t> driver_version;
   std::atomic<std::uint32_t> stack_depth;
   std::atomic<std::uint32_t> cycle;

@@ -4,7 +4,6 @@
 //
 //   Owns      a small table; what it cannot hold is counted and passed on as before.
 //   Threads   safe; handles are added and removed by calls of any thread.
-//   Errors    none.
 //   Faults    makes no driver calls.
 //   Source    ours. A simulated driver knows its stale handles itself, so a gate in front of one has no need of this.
 #pragma once

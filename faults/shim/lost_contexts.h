@@ -4,7 +4,6 @@
 //   Owns      a small table. What it cannot hold is lost for every context that is there, but not for one made, reset or released
 //             for the last time since; of those it holds sixteen, the next one ends the loss of all.
 //   Threads   safe; a context lost on one thread is lost on all.
-//   Errors    none.
 //   Faults    Lose calls CtxGetCurrent, DeviceGetCount, DevicePrimaryCtxGetState, Retain and Release (to learn whose primary context it
 //             is), Find calls CtxGetCurrent, both past the plan.
 //   Source    CUDA Driver API 13.0: an asynchronous error is answered by all later calls of its context; other contexts go on.

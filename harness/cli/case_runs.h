@@ -89,9 +89,6 @@ void KeepCommon(const std::vector<std::string>& other, std::vector<std::string>*
 Exit Worse(Exit a, Exit b);
 
 // What all cases of an audit come to.
-//
-//   Errors    none.
-
 struct AuditSum {
   Exit exit = Exit::Clean;  // the worst of the cases
   std::string line;         // "3 cases: 2 defects in 1, 1 clean, 1 cut short by the budget"

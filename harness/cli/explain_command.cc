@@ -83,16 +83,9 @@ namespace {
 
 using report::Page;
 
-std::string_view DriverName(std::uint32_t kind) {
-  switch (static_cast<faults::DriverKind>(kind)) {
-    case faults::DriverKind::None:
-      return "none was reached";
-    case faults::DriverKind::Genuine:
-      return "genuine";
-    case faults::DriverKind::Simulated:
-      return "simulated";
-  }
-  return "unknown";
+std::string_view DriverName(faults::DriverKind kind) {
+  if (kind == faults::DriverKind::None) return "none was reached";
+  return kind <= faults::DriverKind::Simulated ? DriverInWords(kind) : "unknown";
 }
 
 std::string_view MarkName(std::uint16_t call) {
@@ -312,7 +305,7 @@ void AddLedger(const Observation& seen, Page* page) {
   for (const Violation& violation : seen.ledger.violations) {
     page->Line("{}: {} {}", Name(violation.rule), driver::Name(violation.kind), NameOf(seen, violation));
     AddPlace("shown by", seen, violation.where, &sites, page);
-    AddPlace(report::OtherIs(violation.rule), seen, violation.other, &sites, page);
+    AddPlace(words::OtherCallOf(violation.rule).is, seen, violation.other, &sites, page);
   }
   if (seen.ledger.violations.empty()) page->Line("none");
 }

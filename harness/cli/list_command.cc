@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -195,7 +196,9 @@ Table OptionTable() {
 
 Table Verdicts() {
   Table table{{"verdict", "title", "explanation", "what to do"}, {}, 2};
-  for (const VerdictRow& row : kVerdicts) {
+  std::vector<VerdictRow> gravest_first(std::begin(kVerdicts), std::end(kVerdicts));
+  std::sort(gravest_first.begin(), gravest_first.end(), [](const VerdictRow& a, const VerdictRow& b) { return a.grave > b.grave; });
+  for (const VerdictRow& row : gravest_first) {
     table.rows.push_back({std::string(row.name), std::string(row.title), std::string(row.explanation), std::string(row.advice)});
   }
   return table;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // compare.h: what is new, changed, unchanged, fixed or not run in an audit, compared with an earlier one.
 //
-//   Errors    none.
-//
 // A defect of the base that the new audit does not show is fixed only when it was looked for: its case was carried out and proved
 // something with the same command and under settings that show the same, and each of its failing calls was made to fail again in the
 // same function, at no fewer places. Functions that are gone count as renamed when those that only the new report has make the same calls,

@@ -143,7 +143,7 @@ std::vector<std::vector<std::string>> DefectsBeside(const report::Run& run) {
 
 ShownBy ShownByRun(const report::Run& run, const std::vector<std::string>& kinds) {
   ShownBy shown;
-  shown.driver = report::Name(run.driver.kind);
+  shown.driver = driver::Name(run.driver.kind);
   shown.world = run.driver.world;
   shown.scope = run.scope;
   shown.settings = SettingsThatShow(run);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // known_defect.h: what a comparison knows of a defect: its name, and what is still the same when the program was rewritten around it.
 //
-//   Errors    none.
-//
 // A report has all of it, and so has a line of a baseline file. Functions are named as in the source, without parameters; files and lines
 // are no part of it.
 #pragma once

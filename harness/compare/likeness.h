@@ -2,7 +2,6 @@
 // likeness.h: how alike two defects of two releases are, by numbers instead of names, so that many of them can be compared.
 //
 //   Owns      nothing of the defects: they outlive it.
-//   Errors    none.
 #pragma once
 
 #include <cstddef>

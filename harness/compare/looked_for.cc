@@ -287,7 +287,7 @@ Details LookedFor::WhyNotSeen(const KnownDefect& defect) const {
   const auto other = [](Detail what, std::string_view was, std::string_view is) -> Details {
     return {{what, {std::string(is), std::string(was)}}};
   };
-  if (const std::string_view driver = report::Name(now.driver.kind); differs(shown.driver, driver)) {
+  if (const std::string_view driver = driver::Name(now.driver.kind); differs(shown.driver, driver)) {
     return other(Detail::OtherDriver, shown.driver, driver);
   }
   if (differs(shown.world, now.driver.world)) return other(Detail::OtherWorld, shown.world, now.driver.world);

@@ -2,7 +2,6 @@
 // looked_for.h: whether a new audit looked for a defect of the base that it does not show.
 //
 //   Owns      nothing: both runs outlive it.
-//   Errors    none.
 #pragma once
 
 #include <cstdint>

@@ -2,8 +2,6 @@
 // similarity.h: which defect of one release is which of another one, when the program was rewritten in between, and which are parts of
 // one.
 //
-//   Errors    none.
-//
 // First by fingerprint. What is left is compared by what a rewriting leaves alone: the rule and the acquiring call have to be equal; kinds,
 // acquiring function, blamed function, failing calls and the functions around count with weights (likeness.h). A function counts as renamed
 // only when its old name is gone from the new report and its new name is not in the old one. Defects of two functions that are on both

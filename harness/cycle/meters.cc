@@ -21,7 +21,7 @@ bool IsNoisy(std::size_t meter) {
 
 // A genuine driver hands out device memory in steps of 2 MiB. The simulated driver counts bytes in use, rounded to 512.
 std::uint64_t DeviceQuantum(const Observation& run) {
-  const bool genuine = run.journal.header().driver_kind.load() == static_cast<std::uint32_t>(faults::DriverKind::Genuine);
+  const bool genuine = run.journal.header().driver_kind.load() == faults::DriverKind::Genuine;
   return genuine ? std::uint64_t{2} << 20U : 512;
 }
 
@@ -77,7 +77,7 @@ RunMeters ReadMeters(const Observation& run) {
     if (IsMark(record, faults::MarkKind::CycleEnd)) records.push_back(&record);
   }
   std::sort(records.begin(), records.end(), [](const faults::Record* a, const faults::Record* b) { return a->begin < b->begin; });
-  const bool simulated = run.journal.header().driver_kind.load() == static_cast<std::uint32_t>(faults::DriverKind::Simulated);
+  const bool simulated = run.journal.header().driver_kind.load() == faults::DriverKind::Simulated;
   RunMeters meters;
   if (records.empty()) return meters;
   const std::uint32_t pid = records.front()->pid;  // children have meters of their own

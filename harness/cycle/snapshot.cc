@@ -153,7 +153,7 @@ Snapshot TakeSnapshot(const Observation& run, std::uint64_t cycles, std::uint64_
     const std::uint64_t other_key = violation.other.record_kind == faults::RecordKind::Empty ? 0 : keys.Of(violation.other);
     // Two colliding calls are one row, whichever object they collide in.
     const std::uint64_t object_key = IsProved(violation.rule) ? 0 : acquired_key;
-    const std::uint64_t apart = OtherTellsApart(violation.rule) ? other_key : 0;
+    const std::uint64_t apart = OtherCallOf(violation.rule).tells_apart ? other_key : 0;
     const auto [at, fresh] =
         violations.emplace(ViolationKey{violation.rule, violation.kind, object_key, where_key, apart}, snapshot.violations.size());
     if (fresh) {

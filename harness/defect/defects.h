@@ -2,7 +2,6 @@
 // defects.h: which findings of a report have one cause.
 //
 //   Threads   one thread.
-//   Errors    none.
 //
 // A *thing* is what is wrong, whichever fault showed it: an object that is lost, with the function blamed for it, or a call that is wrong.
 // Things are one defect

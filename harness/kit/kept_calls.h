@@ -2,7 +2,6 @@
 // kept_calls.h: a CallList of which some calls are left out, and with them what cannot be made any more.
 //
 //   Owns      the list. Steps of it are pointed at, so it stays where it is.
-//   Errors    none.
 #pragma once
 
 #include <cstddef>

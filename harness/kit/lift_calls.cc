@@ -9,7 +9,6 @@
 #include <set>
 #include <span>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -56,13 +55,8 @@ class Variables {
   std::vector<CallVariable> all_;
 };
 
-bool IsHandleType(const std::string& type, std::size_t size) { return size == 8 && type.rfind("CU", 0) == 0 && type.back() != '*'; }
 bool IsAddress(const std::string& type, Family family) {
   return family == Family::Pointer || type == "CUdeviceptr" || type == "void *" || type == "const void *";
-}
-bool IsHandleArray(const std::string& pointee) {
-  constexpr std::string_view kHandles[] = {"CUgraphNode", "CUevent", "CUstream", "CUexternalSemaphore", "CUarray", "CUfunction", "CUgraph"};
-  return std::find(std::begin(kHandles), std::end(kHandles), pointee) != std::end(kHandles);
 }
 
 // A module in memory: the argument is its text or its code.
@@ -155,9 +149,12 @@ class Lifter {
     if (!parameter.pointer() && shape.size == 0) return {CallValue::Is::Structure};
     if (TakesImage(BaseOf(record), parameter.name)) return {word == 0 ? CallValue::Is::Nothing : CallValue::Is::Image};
     if (IsAddress(parameter.type, shape.family)) return Address(record, index, word);
-    const bool number = !IsHandleType(parameter.type, shape.size) || (shape.family == Family::Stream && IsStandardStream(word));
-    if (!parameter.pointer()) return number ? CallValue{CallValue::Is::Number, word} : Handle(word);
-    if (word == 0 || IsHandleArray(pointee)) return {CallValue::Is::Nothing};
+    if (!parameter.pointer()) {
+      const bool handle = shape.handle || ArgumentFamily(CallOf(record), index) != Family::None;
+      const bool number = !handle || (shape.family == Family::Stream && IsStandardStream(word));
+      return number ? CallValue{CallValue::Is::Number, word} : Handle(word);
+    }
+    if (word == 0 || shape.handle) return {CallValue::Is::Nothing};
     if (pointee == "char") return {parameter.constant() ? CallValue::Is::Text : CallValue::Is::Room};
     if (pointee == "void *" && !AsksForAttributes(BaseOf(record))) return {CallValue::Is::Room};
     const auto standing = standing_.find(record.begin);
@@ -237,7 +234,8 @@ class Lifter {
   // Arrays of handles are left out, and so the numbers of their elements must be.
   static void DropCounts(std::span<const ParameterText> parameters, Step* step) {
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-      if (step->values[i].is != CallValue::Is::Nothing || !IsHandleArray(parameters[i].pointee()) || !parameters[i].pointer()) continue;
+      const bool array = parameters[i].pointer() && driver::ShapeOf(step->call).parameter[i].handle;
+      if (step->values[i].is != CallValue::Is::Nothing || !array) continue;
       for (std::size_t j = 0; j < parameters.size(); ++j) {
         if (parameters[j].name.rfind("num", 0) == 0 && step->values[j].is == CallValue::Is::Number) step->values[j].number = 0;
       }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // parameters.h: types and names of the parameters of every entry point as text, and the structures (structures.def) that some point to, as
 // bytes for a call and as text.
-//
-//   Errors    none.
 #pragma once
 
 #include <cstddef>

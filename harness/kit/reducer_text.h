@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // reducer_text.h: a CallList as a C program over the driver API.
 //
-//   Errors    none.
-//
 // The program runs two lifecycles, or as many as its argument says. A lifecycle that fails ends, the next one begins, and the exit status
 // remembers: what a lifecycle forgets is then lost, and not left to the end of the process.
 #pragma once

@@ -14,9 +14,7 @@ using driver::Kind;
 
 namespace {
 
-bool IsGenuine(const faults::JournalHeader& header) {
-  return header.driver_kind.load() == static_cast<std::uint32_t>(faults::DriverKind::Genuine);
-}
+bool IsGenuine(const faults::JournalHeader& header) { return header.driver_kind.load() == faults::DriverKind::Genuine; }
 
 // The kinds of the host that a driver takes for a context, as words.
 constexpr std::pair<Kind, std::string_view> kOfContexts[] = {

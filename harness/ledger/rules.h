@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// rules.h: the rules of reports/words/rules.def as the ledger uses them: which of them the simulated driver proves, and what the other call
-// of a violation (Violation::other) is under each.
+// rules.h: the rules of reports/words/rules.def as the ledger uses them, and which of them the simulated driver proves.
 #pragma once
 
 #include "faults/driver/misuse.h"
@@ -16,6 +15,7 @@ using words::kRuleCount;
 using words::kRules;
 using words::Level;
 using words::Name;
+using words::OtherCallOf;
 using words::Row;
 using words::Rule;
 using words::RuleRow;
@@ -40,17 +40,6 @@ constexpr bool IsProved(Rule rule) {
     if (rule == RuleOf(static_cast<driver::MisuseRule>(i))) return true;
   }
   return false;
-}
-
-// The sets of these two are also in suites/unit/verdict/tables_test.cc.
-
-// True when the other call tells one violation from another: a collision is its two calls. Otherwise the object and the wrong call tell,
-// and the other call only says how the object came to be gone.
-constexpr bool OtherTellsApart(Rule rule) { return rule != Rule::DoubleRelease && rule != Rule::UseAfterRelease && rule != Rule::Deficit; }
-
-// True when the other call released the object before the program went on to use it.
-constexpr bool OtherReleased(Rule rule) {
-  return rule == Rule::DoubleRelease || rule == Rule::UseAfterRelease || rule == Rule::DestroyedUnderUser || rule == Rule::UsedAfterFree;
 }
 
 }  // namespace cuaudit::harness

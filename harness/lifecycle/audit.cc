@@ -185,7 +185,7 @@ Finding ToFinding(const report::Finding& from) {
   finding.bytes = from.bytes;
   finding.detail = from.detail;
   if (!from.other.call.empty())
-    finding.detail += (from.detail.empty() ? "" : "; ") + std::string(report::OtherIs(from.rule)) + " " + from.other.call;
+    finding.detail += (from.detail.empty() ? "" : "; ") + std::string(words::OtherCallOf(from.rule).is) + " " + from.other.call;
   if (from.fault) {
     finding.faults.push_back(from.fault->text);
     finding.fault_stack = Lines(from.fault->stack);

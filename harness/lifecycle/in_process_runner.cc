@@ -347,12 +347,7 @@ Status InProcessRunner::Repeat(TrialResult* trial) {
   // The last repeat had call stacks.
   if (trial->fault_key == 0) NamePlaces(ObserveCycle(world_->Journal(), trace_, Ending()), sites_, trial);
   for (TrialFindingText& one : found) one.blame = BlameForLoss({one.acquired->stack, trial->fault_site->stack, {}, 0, {}});
-  std::move(found.begin(), found.end(), std::back_inserter(trial->findings));
-  const bool quiet = trial->verdict == Verdict::Pass || trial->verdict == Verdict::Absorbed || trial->verdict == Verdict::Benign ||
-                     trial->verdict == Verdict::ReleaseRefused;
-  const auto is_deficit = [](const TrialFindingText& one) { return one.rule == Rule::Deficit; };
-  const bool lost = !std::all_of(trial->findings.begin(), trial->findings.end(), is_deficit);
-  if (quiet) trial->verdict = lost ? Verdict::Leak : Verdict::Misuse;
+  AddFindings(std::move(found), trial);
   return {};
 }
 

@@ -163,7 +163,7 @@ void CompleteReport(const Audit& audit, const std::vector<std::string>& only, co
   run->command = CommandWords();
   run->lifecycle = audit.lifecycle;
   run->scope = runner.genuine() ? "process" : "pinned";
-  run->driver.kind = runner.genuine() ? report::DriverKind::Genuine : report::DriverKind::Simulated;
+  run->driver.kind = runner.genuine() ? faults::DriverKind::Genuine : faults::DriverKind::Simulated;
   run->tool_version = std::string(ToolVersion());
   run->generated = Timestamp();
   for (const Because& why : runner.unmetered()) run->totals.skipped[why] = 1;

@@ -216,7 +216,7 @@ class GatedTrialWorld : public TrialWorld {
     sim::World* const world = genuine_.has_value() ? nullptr : NewWorld();
     if (world == nullptr && !genuine_.has_value()) return;
     trace->opened = true;
-    if (world != nullptr) journal_.journal()->header().driver_kind.store(static_cast<std::uint32_t>(faults::DriverKind::Simulated));
+    if (world != nullptr) journal_.journal()->header().driver_kind.store(faults::DriverKind::Simulated);
     gate_->Arm(genuine_.has_value() ? *genuine_ : sim::Driver(world), journal_.journal(), wanted == Stacks::None ? nullptr : stacks_.get(),
                faults::Plan(), genuine_.has_value() ? faults::Scope::Process : faults::Scope::Pinned);
     if (genuine_.has_value()) {

@@ -193,8 +193,8 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
   judgement.recovery = recovery.recovery;
   judgement.skipped = std::move(reporting.skipped);
   judgement.unjudged = !left.unjudged.empty();
-  // The first that the trial shows is its verdict. A death comes before all of them.
-  const std::pair<bool, Verdict> gravest_first[] = {
+  judgement.verdict = VerdictOf(reporting.said);
+  const std::pair<bool, Verdict> shows[] = {
       {!violations.empty(), Verdict::Misuse},
       {!left.leaks.empty(), Verdict::Leak},
       {!recovery.findings.empty(), Verdict::NotRecovered},
@@ -203,9 +203,10 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
       {!left.refused.empty(), Verdict::ReleaseRefused},
       {!left.retried.empty(), Verdict::RetainedForRetry},
       {anything_abandoned, Verdict::AbandonedAtExit},
-      {true, VerdictOf(reporting.said)},
   };
-  judgement.verdict = std::find_if(std::begin(gravest_first), std::end(gravest_first), [](const auto& one) { return one.first; })->second;
+  for (const auto& [is_shown, verdict] : shows) {
+    if (is_shown) judgement.verdict = Graver(judgement.verdict, verdict);
+  }
   Append(&judgement.findings, std::move(violations));
   Append(&judgement.findings, std::move(left.leaks));
   Append(&judgement.findings, std::move(recovery.findings));

@@ -72,7 +72,7 @@ Rehearsed::Rehearsed(const Evidence& run) : run_(run) {
   }
   for (const Violation& violation : run.ledger->violations)
     ++violations_[{violation.rule, violation.kind, keys.Of(violation.where),
-                   OtherTellsApart(violation.rule) ? keys.Of(violation.other) : 0}];
+                   OtherCallOf(violation.rule).tells_apart ? keys.Of(violation.other) : 0}];
 }
 
 const PlaceCounts& Rehearsed::freed_by_destructors() const {

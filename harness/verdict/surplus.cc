@@ -31,7 +31,7 @@ class Groups {
  public:
   void Add(const TrialFinding& finding) {
     const std::uint64_t acquired_key = IsProved(finding.rule) ? 0 : finding.acquired_key;
-    const std::uint64_t other = OtherTellsApart(finding.rule) ? finding.other_key : 0;
+    const std::uint64_t other = OtherCallOf(finding.rule).tells_apart ? finding.other_key : 0;
     const auto [found, added] = index_.try_emplace(
         {finding.rule, finding.kind, acquired_key, finding.where_key, other, finding.refused_wait, finding.detail}, findings_.size());
     if (added) {
@@ -348,7 +348,7 @@ std::vector<TrialFinding> CompareViolations(const Rehearsed* rehearsal, const Ev
   // What the fault-free run does at the same place comes first, and there what owes no pop: nothing is excused twice.
   std::stable_partition(violations.begin(), violations.end(), [&](const Violation* one) { return owed.Of(*one) == Restored::Yes; });
   std::erase_if(violations, [&](const Violation* one) {
-    const ViolationKey key{one->rule, one->kind, keys.Of(one->where), OtherTellsApart(one->rule) ? keys.Of(one->other) : 0};
+    const ViolationKey key{one->rule, one->kind, keys.Of(one->where), OtherCallOf(one->rule).tells_apart ? keys.Of(one->other) : 0};
     if (!Take(&allowed[key])) return false;
     owed.WasAllowed(key);
     return true;

@@ -19,6 +19,7 @@ using words::Because;
 using words::Counted;
 using words::Fallback;
 using words::Filled;
+using words::Graver;
 using words::Isolation;
 using words::kMissed;
 using words::kReasonGroups;

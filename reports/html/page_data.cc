@@ -126,7 +126,7 @@ Json FindingOf(const Finding& finding, PlaceTable* places) {
               {"acquired", PlaceOf(finding.acquired, places)},
               {"where", PlaceOf({finding.where, finding.where_stack}, places)},
               {"other", PlaceOf(finding.other, places)},
-              {"other_is", OtherIs(finding.rule)},
+              {"other_is", words::OtherCallOf(finding.rule).is},
               {"fingerprint", finding.fingerprint},
               {"reproduce", finding.reproduce},
               {"trials", finding.trials}};

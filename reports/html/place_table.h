@@ -2,7 +2,6 @@
 // place_table.h: the frames and call stacks of a page, each once.
 //
 //   Owns      what it was given, as JSON rows.
-//   Errors    none.
 #pragma once
 
 #include <cstddef>

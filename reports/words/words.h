@@ -107,10 +107,12 @@ inline constexpr OutcomeRow kOutcomes[] = {
 };
 
 struct VerdictRow {
-  std::string_view name, title, explanation, advice;
+  std::string_view name;
+  int grave;
+  std::string_view title, explanation, advice;
 };
 inline constexpr VerdictRow kVerdicts[] = {
-#define CUAUDIT_VERDICT(name, id, title, explanation, advice) {id, title, explanation, advice},
+#define CUAUDIT_VERDICT(name, id, grave, title, explanation, advice) {id, grave, title, explanation, advice},
 #include "reports/words/verdicts.def"
 #undef CUAUDIT_VERDICT
 };
@@ -242,6 +244,9 @@ inline constexpr std::optional<Verdict> kVerdictOfRule[] = {
 // What an entry of a report with that rule amounts to; its trial may amount to something worse.
 constexpr std::optional<Verdict> VerdictOf(Rule rule) { return kVerdictOfRule[static_cast<std::size_t>(rule)]; }
 
+// What a trial amounts to that shows both.
+constexpr Verdict Graver(Verdict a, Verdict b) { return Row(a).grave < Row(b).grave ? b : a; }
+
 constexpr RuleSort SortOf(Rule rule) { return Row(rule).sort; }
 // True for a rule about an object that was acquired and not given back.
 constexpr bool IsLoss(Rule rule) { return SortOf(rule) == RuleSort::Lost || SortOf(rule) == RuleSort::Kept; }
@@ -249,6 +254,33 @@ constexpr bool IsLoss(Rule rule) { return SortOf(rule) == RuleSort::Lost || Sort
 constexpr bool IsUnsettled(Rule rule) { return SortOf(rule) == RuleSort::Entry || SortOf(rule) == RuleSort::Changed; }
 // One rule for an object that a trial lost, whether its context took it along or not.
 constexpr Rule WithoutItsContext(Rule rule) { return SortOf(rule) == RuleSort::Lost ? Rule::Leak : rule; }
+
+// The other call that a finding of a rule names.
+struct OtherCall {
+  Rule rule;
+  std::string_view is;  // what stands in front of it
+  // True when it tells one violation from another: a collision is its two calls. Otherwise the object and the wrong call tell, and the
+  // other call, made in between, only says how the object came to be gone.
+  bool tells_apart = true;
+  bool released = false;  // it released the object before the program went on to use it
+};
+inline constexpr OtherCall kOtherCalls[] = {
+    {Rule::DoubleRelease, "first released by", false, true},
+    {Rule::UseAfterRelease, "released by", false, true},
+    {Rule::Deficit, "closed before by", false, false},
+    {Rule::DestroyedUnderUser, "destroyed by", true, true},
+    {Rule::UsedAfterFree, "freed by", true, true},
+    {Rule::ClosedAfterImport, "taken over by"},
+    {Rule::LentReleased, "lent by"},
+    {Rule::CaptureLeftActive, "then used by"},
+    {Rule::ContextNotRestored, "then used by"},
+};
+constexpr OtherCall OtherCallOf(Rule rule) {
+  for (const OtherCall& row : kOtherCalls) {
+    if (row.rule == rule) return row;
+  }
+  return {rule, "collides with"};
+}
 
 // "fork, spawn or cycle": the names of the rows that have one.
 template <typename Rows>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
+#include <algorithm>
 #include <memory>
 #include <set>
+#include <type_traits>
 
 #include "faults/driver/call_shape.h"
 #include "faults/driver/effects.h"
@@ -16,43 +18,21 @@ namespace {
 using driver::BaseId;
 using driver::CallId;
 
-// True for a type whose values name objects. Addresses, texture objects and handles of physical memory all have one integer type.
-template <typename T>
-constexpr bool IsHandle() {
-  using U = std::remove_cv_t<T>;
-  return driver::FamilyOfType<U>() != driver::Family::None || std::is_same_v<U, CUfunction> || std::is_same_v<U, CUkernel> ||
-         std::is_same_v<U, CUsurfref> || std::is_same_v<U, CUdevResourceDesc> || std::is_same_v<U, CUasyncCallbackHandle> ||
-         std::is_same_v<U, CUeglStreamConnection> || std::is_same_v<U, CUdeviceptr>;
+// Texture objects and handles of physical memory are of one integer type with addresses, and with some flags.
+template <typename... P>
+constexpr bool MayHandInteger(CUresult (* /*function*/)(P...)) {
+  return (std::is_same_v<P, CUdeviceptr> || ...);
 }
-
-// Whether the parameter, or an array that it points to, names objects that the call is handed.
-template <typename T>
-constexpr bool Hands(bool is_array) {
-  if constexpr (std::is_pointer_v<T>) {
-    using U = std::remove_pointer_t<T>;
-    return IsHandle<T>() || (IsHandle<U>() && (std::is_const_v<U> || is_array));
-  } else {
-    return IsHandle<T>();
-  }
-}
-
-template <CallId id, typename F>
-struct HandsOf;
-template <CallId id, typename... P>
-struct HandsOf<id, CUresult(P...)> {
-  static constexpr bool Any() {
-    unsigned bit = 1;
-    bool any = false;
-    ((any = any || Hands<P>((driver::kPointers<id>.arrays & bit) != 0), bit <<= 1), ...);
-    return any;
-  }
-};
 
 template <CallId id>
 bool TakesHandle() {
   const driver::EffectRow& effect = driver::EffectOf(driver::BaseOf(id));
-  const bool releases = effect.object >= 0 && driver::IsRelease(effect.effect) && effect.kind != driver::Kind::PrimaryContext;  // a device
-  return releases || HandsOf<id, typename driver::CallType<id>::Function>::Any();
+  if (effect.object >= 0 && driver::IsRelease(effect.effect) && effect.kind != driver::Kind::PrimaryContext) return true;  // a device
+  using Call = driver::CallType<id>;
+  constexpr bool kInteger = MayHandInteger(static_cast<typename Call::Function*>(nullptr));
+  return kInteger || std::any_of(Call::kShape.parameter, Call::kShape.parameter + Call::kShape.count, [](const driver::Parameter& one) {
+           return !one.output && (one.handle || one.family == driver::Family::Pointer);
+         });
 }
 
 struct Base {

@@ -18,18 +18,18 @@ using ::testing::HasSubstr;
 TEST(Init, WhatItWritesIsAuditedAtOnce) {
   const std::string folder = TemporaryDirectory();
   const How here = {.environment = {}, .directory = folder, .deadline_ms = 200000};
-  const Outcome init =
+  const CommandResult init =
       RunCommand({Tool(), "init", "--driver=sim", "--depth=1", "--host", "--", CUAUDIT_REDUCERS "/graph_owner_repaired", "{n}"}, here);
   ASSERT_EQ(init.exit, 0) << init.err;
   EXPECT_EQ(init.out, "cuaudit.toml: case graph_owner_repaired; now: cuaudit audit\n");
   const std::string text = ReadFile(folder + "/cuaudit.toml");
   EXPECT_THAT(text, AllOf(HasSubstr("#   driver   simulated\n"), HasSubstr("#   order    the same in both runs\n"),
                           HasSubstr("\ncycles = true "), HasSubstr("\ndepth = 1 "), HasSubstr("\nhost = true ")));
-  const Outcome audit = RunCommand({Tool(), "audit"}, here);
+  const CommandResult audit = RunCommand({Tool(), "audit"}, here);
   EXPECT_EQ(audit.exit, 0) << audit.out << audit.err << text;
   EXPECT_THAT(ReadFile(folder + "/cuaudit-results/audit.json"), HasSubstr("\"graph_owner_repaired.cycles.json\""));
 
-  const Outcome again = RunCommand({Tool(), "init", "--driver=sim", "--", Program("marked")}, here);
+  const CommandResult again = RunCommand({Tool(), "init", "--driver=sim", "--", Program("marked")}, here);
   EXPECT_EQ(again.exit, 2);
   EXPECT_THAT(again.err, HasSubstr("cuaudit.toml: is there already"));
   EXPECT_EQ(ReadFile(folder + "/cuaudit.toml"), text);
@@ -55,7 +55,7 @@ std::string Release(const std::string& name, const std::string& more = "") {
          "\"]\n" + more;
 }
 
-std::string FirstFound(const Outcome& outcome) {
+std::string FirstFound(const CommandResult& outcome) {
   const std::size_t at = outcome.err.find("first found");
   return at == std::string::npos ? outcome.err : outcome.err.substr(at, outcome.err.find('\n', at) - at);
 }
@@ -64,11 +64,11 @@ TEST(AuditBase, BeginsWithWhatTheBaseDidNotTry) {
   const Project before(Release("base", "call = [\"cuEventCreate\"]\n"));
   ASSERT_EQ(before.Audit().exit, 1);
   const Project now(Release("regression"));
-  const Outcome plain = now.Audit();
+  const CommandResult plain = now.Audit();
   EXPECT_THAT(FirstFound(plain), HasSubstr("when cuEventCreate#1"));
   EXPECT_THAT(plain.out, Not(HasSubstr("compare")));
   const nlohmann::json alone = now.Report("codec.sweep.json");
-  const Outcome outcome = now.Audit({"--fresh", "--base", before.out});
+  const CommandResult outcome = now.Audit({"--fresh", "--base", before.out});
   EXPECT_EQ(outcome.exit, 1) << outcome.err;
   EXPECT_THAT(FirstFound(outcome), HasSubstr("when cuMemAlloc#1")) << "the base made only the event fail";
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("1 case: 2 defects in 1, 0 clean; results in "),
@@ -89,7 +89,7 @@ TEST(AuditBase, OldDefectsAreNoReasonForStatus1) {
   ASSERT_EQ(RunCommand({Tool(), "baseline", "write", base.out, baseline}).exit, 0);
   const Project again(Release("base"));
   for (const std::string& known : {base.out, base.out + "/audit.json", baseline}) {
-    const Outcome same = again.Audit({"--base", known});
+    const CommandResult same = again.Audit({"--base", known});
     EXPECT_EQ(same.exit, 0) << same.out << same.err;
     EXPECT_THAT(same.out, HasSubstr("0 new, 0 changed, 0 not run, 0 fixed, 1 unchanged"));
     EXPECT_EQ(again.Audit({"--base", known, "--fail-on=unchanged"}).exit, 1);
@@ -98,7 +98,7 @@ TEST(AuditBase, OldDefectsAreNoReasonForStatus1) {
   EXPECT_EQ(worse.Audit({"--base", baseline, "--budget=1000h"}).exit, 1);
   EXPECT_EQ(worse.Audit({"--base", baseline, "--fail-on=none"}).exit, 0);
   const Project repaired(Release("repaired"));
-  const Outcome fixed = repaired.Audit({"--base", baseline, "--budget=1000h"});
+  const CommandResult fixed = repaired.Audit({"--base", baseline, "--budget=1000h"});
   EXPECT_EQ(fixed.exit, 0) << fixed.out << fixed.err;
   EXPECT_THAT(fixed.out, HasSubstr("0 new, 0 changed, 0 not run, 1 fixed, 0 unchanged"));
 }
@@ -108,7 +108,7 @@ TEST(AuditBase, SaysWhatALimitCut) {
   const Project base(Release("base", "limit = 8\n"));
   ASSERT_EQ(base.Audit().exit, 1);
   const Project again(Release("base", "limit = 8\n"));
-  const Outcome same = again.Audit({"--base", base.out});
+  const CommandResult same = again.Audit({"--base", base.out});
   EXPECT_EQ(same.exit, 0) << same.out << same.err;
   EXPECT_THAT(same.out, AllOf(HasSubstr("0 not run, 0 fixed, 1 unchanged"), HasSubstr("\ncut short:\n  codec, sweep: "),
                               HasSubstr(" beyond --limit\n")));
@@ -118,7 +118,7 @@ TEST(AuditBase, WhatProvesNothingIsNeverClean) {
   const Project base(CaseOf("codec", "idle"));
   ASSERT_EQ(base.Audit().exit, 3);
   const Project again(CaseOf("codec", "idle"));
-  const Outcome nothing = again.Audit({"--base", base.out});
+  const CommandResult nothing = again.Audit({"--base", base.out});
   EXPECT_EQ(nothing.exit, 1) << nothing.out;
   EXPECT_EQ(again.Audit({"--base", base.out, "--fail-on=new"}).exit, 3);
 }
@@ -132,7 +132,7 @@ TEST(AuditBase, IsNotWhereTheAuditWrites) {
   std::filesystem::create_directory(project.out + "/inner");
   for (const std::string& base : {project.out, project.out + "/", project.out + "/../results/.", project.folder + "/link",
                                   project.out + "/audit.json", project.out + "/inner", project.folder}) {
-    const Outcome outcome = project.Audit({"--base", base});
+    const CommandResult outcome = project.Audit({"--base", base});
     EXPECT_EQ(outcome.exit, 2) << base << outcome.err;
     EXPECT_EQ(outcome.err, "cuaudit: --base: " + base + ": expected a result that is not in --out " + project.out +
                                ", nor around it, because the result is written there\n");
@@ -158,7 +158,7 @@ TEST(AuditBase, ABudgetThatIsLargeEnoughChangesNothing) {
 TEST(AuditBase, AWrongBaseIsOneLineBeforeAnythingRuns) {
   const Project project(Release("base"));
   const auto line = [&](const std::vector<std::string>& arguments) {
-    const Outcome outcome = project.Audit(arguments);
+    const CommandResult outcome = project.Audit(arguments);
     EXPECT_EQ(outcome.exit, 2) << outcome.err;
     EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << outcome.err;
     EXPECT_FALSE(std::filesystem::exists(project.out));
@@ -175,10 +175,10 @@ TEST(AuditBase, WhatIsKeptSaysWhatWasCompared) {
   const std::string folder = TemporaryDirectory();
   WriteFile(folder + "/weights", "one");
   const Project project(CaseOf("a", "client_linked", "inputs = [\"" + folder + "/weights\"]\n"));
-  const Outcome first = project.Audit();
+  const CommandResult first = project.Audit();
   EXPECT_EQ(first.exit, 0) << first.err;
   EXPECT_THAT(first.err, Not(HasSubstr("kept:")));
-  const Outcome again = project.Audit();
+  const CommandResult again = project.Audit();
   EXPECT_THAT(again.out, HasSubstr("1 kept from before"));
   EXPECT_THAT(again.err, HasSubstr("no other file that a program opens was compared"));
   WriteFile(folder + "/weights", "two");
@@ -187,7 +187,7 @@ TEST(AuditBase, WhatIsKeptSaysWhatWasCompared) {
 
 TEST(AuditSettings, SuppressionsThatCannotBeReadAreToldBeforeAnythingRuns) {
   const Project project(CaseOf("a", "client_linked") + CaseOf("b", "client_linked", "suppressions = \"none.toml\"\n"));
-  const Outcome outcome = project.Audit();
+  const CommandResult outcome = project.Audit();
   EXPECT_EQ(outcome.exit, 2);
   EXPECT_THAT(outcome.err, ::testing::ContainsRegex("^cuaudit: [^\n]*cuaudit.toml:7:1: suppressions: [^\n]*none.toml: no such file\n$"));
   EXPECT_FALSE(std::filesystem::exists(project.out));

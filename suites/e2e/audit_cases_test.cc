@@ -24,14 +24,14 @@ using Json = nlohmann::json;
 
 TEST(AuditCases, TheReducersOfTheTree) {
   const Project project("include = [\"" + std::string(CUAUDIT_REDUCERS_TOML) + "\"]\n");
-  const Outcome repaired = project.Audit({"--directory", CUAUDIT_REDUCERS, "--tag", "repaired", "--depth=1"});
+  const CommandResult repaired = project.Audit({"--directory", CUAUDIT_REDUCERS, "--tag", "repaired", "--depth=1"});
   EXPECT_EQ(repaired.exit, 0) << repaired.out << repaired.err;
   EXPECT_THAT(repaired.out, HasSubstr("3 cases: 0 defects in 0, 3 clean; results in " + project.out + "\n"));
   EXPECT_EQ(RowOf(project.Index(), "graph_owner")["not_run"], "not selected");
   EXPECT_EQ(RowOf(project.Index(), "graph_owner_repaired")["reports"],
             Json::parse(R"(["graph_owner_repaired.sweep.json", "graph_owner_repaired.cycles.json"])"));
 
-  const Outcome all = project.Audit({"--directory", CUAUDIT_REDUCERS, "--depth=1"});
+  const CommandResult all = project.Audit({"--directory", CUAUDIT_REDUCERS, "--depth=1"});
   EXPECT_EQ(all.exit, 1) << all.err;
   EXPECT_THAT(all.out, AllOf(HasSubstr("graph_owner_repaired: clean"), HasSubstr("3 clean; 3 kept from before; results in ")));
   for (const char* const name : {"early_returns", "graph_owner", "picture_pool", "preallocation"}) {
@@ -49,7 +49,7 @@ TEST(AuditCases, TheSweepOfACaseIsThatOfTheSameCommand) {
   const Project project(CaseOf("a", "defective"));
   EXPECT_EQ(project.Audit().exit, 1);
   const std::string other = project.folder + "/other.json";
-  const Outcome sweep =
+  const CommandResult sweep =
       RunCommand({Tool(), "sweep", "--driver=sim", "--directory", project.folder, "--format=json=" + other, "--", Program("defective")},
                  {.environment = {"SOURCE_DATE_EPOCH=0"}});
   EXPECT_EQ(sweep.exit, 1);
@@ -65,11 +65,11 @@ TEST(AuditCases, RunInTheirFolderWithTheirEnvironment) {
   EXPECT_THAT(RowOf(project.Index(), "a")["not_run"].get<std::string>(),
               AllOf(HasSubstr("cuaudit.toml:7:1: directory: "), HasSubstr("no such directory")));
   std::filesystem::create_directory(project.folder + "/sub");
-  const Outcome without = project.Audit();
+  const CommandResult without = project.Audit();
   EXPECT_EQ(without.exit, 3) << "the program exits with 9";
   EXPECT_THAT(without.out, HasSubstr("exited with status 9"));
   WriteFile(project.folder + "/sub/here", "");
-  const Outcome with = project.Audit();
+  const CommandResult with = project.Audit();
   EXPECT_EQ(with.exit, 0) << with.out << with.err;
 }
 
@@ -80,7 +80,7 @@ TEST(AuditCases, AreAsGoodAsTheWorst) {
   const std::string defects = CaseOf("defects", "defective", "depth = 1\n");
   EXPECT_EQ(Project(clean).Audit().exit, 0);
   const Project proves_nothing(clean + nothing);
-  const Outcome outcome = proves_nothing.Audit();
+  const CommandResult outcome = proves_nothing.Audit();
   EXPECT_EQ(outcome.exit, 3) << outcome.out;
   EXPECT_THAT(outcome.out, HasSubstr("2 cases: 0 defects in 0, 1 clean, 1 without a result; "));
   EXPECT_EQ(proves_nothing.Report("nothing.sweep.json")["outcome"], "not_exercised");
@@ -105,7 +105,7 @@ TEST(AuditCases, GoOnAfterAKill) {
   }
   const std::string before = ReadFile(project.out + "/first.sweep.json");
   std::filesystem::remove(fifo);
-  const Outcome again = project.Audit();
+  const CommandResult again = project.Audit();
   EXPECT_EQ(again.exit, 1) << again.err;
   EXPECT_THAT(again.out, AllOf(HasSubstr("first: "), HasSubstr("second: "), HasSubstr("; 1 kept from before; ")));
   EXPECT_EQ(ReadFile(project.out + "/first.sweep.json"), before);
@@ -128,7 +128,7 @@ TEST(AuditCases, AKilledSweepGoesOnWhereItWas) {
     audit.Wait();
   }
   std::filesystem::remove(fifo);
-  const Outcome again = project.Audit();
+  const CommandResult again = project.Audit();
   EXPECT_EQ(again.exit, 1) << again.err;
   EXPECT_THAT(again.err, HasSubstr("going on: 3 of "));
   EXPECT_FALSE(std::filesystem::exists(project.out + "/.cuaudit/work/long")) << "the work of a finished case is removed";
@@ -142,7 +142,7 @@ TEST(AuditCases, AnInterruptionIsInTheIndex) {
   Spawned audit(project.Command({}));
   EXPECT_FALSE(ReadFile(fifo).empty());
   audit.Kill(SIGINT);
-  const Outcome outcome = audit.Wait();
+  const CommandResult outcome = audit.Wait();
   EXPECT_EQ(outcome.exit, 130) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("interrupted by SIGINT, the same command goes on from here"));
   EXPECT_EQ(RowOf(project.Index(), "a")["not_run"], "interrupted by SIGINT");
@@ -160,14 +160,14 @@ TEST(AuditCases, WhatChangedIsCarriedOutAnew) {
   EXPECT_THAT(project.Audit({"--depth=1"}).out, Not(HasSubstr("kept")));
   EXPECT_THAT(project.Audit({}, {"CUAUDIT_AUDIT=--depth 1"}).out, HasSubstr("1 kept")) << "the same setting from another place";
   std::filesystem::copy_file(Program("defective"), program, std::filesystem::copy_options::overwrite_existing);
-  const Outcome rebuilt = project.Audit({"--depth=1"});
+  const CommandResult rebuilt = project.Audit({"--depth=1"});
   EXPECT_EQ(rebuilt.exit, 1) << rebuilt.out << rebuilt.err;
 }
 
 TEST(AuditCases, PlainProgressIsTheSameInEveryLog) {
   const std::string cases = CaseOf("a", "defective") + CaseOf("b", "defective", "cycles = \"1,3\"\n");
   const auto log = [&] {
-    const Outcome outcome = Project(cases).Audit({"--progress=plain", "--jobs=1"});
+    const CommandResult outcome = Project(cases).Audit({"--progress=plain", "--jobs=1"});
     std::string lines;
     std::istringstream text(outcome.err);
     for (std::string line; std::getline(text, line);) {
@@ -188,7 +188,7 @@ TEST(AuditCases, ABudgetThatIsLargeEnoughChangesNothing) {
                                                        "/graph_owner_repaired\", \"2\"]\n";
   const Project with(cases);
   const Project without(cases);
-  const Outcome limited = with.Audit({"--budget=1000h"});
+  const CommandResult limited = with.Audit({"--budget=1000h"});
   EXPECT_EQ(limited.exit, 1) << limited.err;
   EXPECT_EQ(without.Audit().exit, 1);
   for (const char* const name : {"a.sweep.json", "b.sweep.json"}) {
@@ -223,7 +223,7 @@ struct Waiting {
            Program(program) + "\"]\n";
   }
 
-  Outcome AuditCutAfterOneTrial(const Project& project, std::vector<std::string> arguments = {}) const {
+  CommandResult AuditCutAfterOneTrial(const Project& project, std::vector<std::string> arguments = {}) const {
     arguments.emplace_back("--budget=1s");
     Spawned audit(project.Command(arguments));
     EXPECT_FALSE(ReadFile(begun).empty());
@@ -240,7 +240,7 @@ TEST(AuditCases, WhatTheBudgetCutsIsNotCleanWhenItsDefectsAreSuppressed) {
   WriteFile(waiting.folder + "/s.toml", "[[suppression]]\nrule = '*ed'\nreason = 'r'\nowner = 'o'\nuntil = 2027-03-31\n");
   const Project project("[case.a]\ndriver = \"sim\"\njobs = 1\nisolation = \"spawn\"\ncall = [\"cuMemAlloc\", \"cuMemFree\"]\n" +
                         ("suppressions = \"" + waiting.folder) + "/s.toml\"\n" + waiting.Command("defective"));
-  const Outcome cut = waiting.AuditCutAfterOneTrial(project);
+  const CommandResult cut = waiting.AuditCutAfterOneTrial(project);
   unsetenv("CUAUDIT_TODAY");
   EXPECT_EQ(cut.exit, 3) << cut.out << cut.err;
   const Json report = project.Report("a.sweep.json");
@@ -256,7 +256,7 @@ TEST(AuditCases, WhatTheBudgetCutsIsNotCleanWhenItsDefectsAreKnown) {
   for (const auto& [policy, exit] : {std::pair{"--fail-on=new,changed,not-run", 1}, std::pair{"--fail-on=new", 3}}) {
     const Waiting waiting;
     const Project project("[case.a]\ndriver = \"sim\"\n" + calls + waiting.Command("defective"));
-    const Outcome cut = waiting.AuditCutAfterOneTrial(project, {"--base", before.out, policy});
+    const CommandResult cut = waiting.AuditCutAfterOneTrial(project, {"--base", before.out, policy});
     EXPECT_EQ(cut.exit, exit) << cut.out << cut.err;
     EXPECT_THAT(cut.out, AllOf(HasSubstr("0 new, 0 changed, 1 not run, 0 fixed, 1 unchanged"),
                                HasSubstr("\nnot run:\n  a: the budget was spent before each place was tried once\n")));
@@ -267,7 +267,7 @@ TEST(AuditCases, WhatTheBudgetCutsIsNotClean) {
   const Waiting waiting;
   const Project project("[case.a]\ndriver = \"sim\"\njobs = 1\nisolation = \"spawn\"\ncycles = \"1,3\"\n" +
                         waiting.Command("client_linked") + CaseOf("b", "client_linked"));
-  const Outcome cut = waiting.AuditCutAfterOneTrial(project);
+  const CommandResult cut = waiting.AuditCutAfterOneTrial(project);
   EXPECT_EQ(cut.exit, 3) << cut.out << cut.err;
   EXPECT_THAT(cut.out, AllOf(HasSubstr("a: not exercised: the budget was spent before each place was tried once, after 1 of "),
                              HasSubstr("; cut short by the budget; cycles left out"),
@@ -277,7 +277,7 @@ TEST(AuditCases, WhatTheBudgetCutsIsNotClean) {
   EXPECT_EQ(row["not_run"], "the budget was spent before each place was tried once");
   EXPECT_EQ(row["reports"], Json::parse(R"(["a.sweep.json"])"));
   EXPECT_EQ(project.Report("a.sweep.json")["outcome"], "not_exercised");
-  const Outcome rest = project.Audit({"a", "--cycles=off"});
+  const CommandResult rest = project.Audit({"a", "--cycles=off"});
   EXPECT_EQ(rest.exit, 0) << rest.out << rest.err;
   EXPECT_THAT(rest.out, HasSubstr("1 case: 0 defects in 0, 1 clean; "));
 }
@@ -285,7 +285,7 @@ TEST(AuditCases, WhatTheBudgetCutsIsNotClean) {
 TEST(AuditCases, CyclesBeginOnlyWhenTheBudgetHasTimeForThem) {
   const Project project("[case.a]\ndriver = \"sim\"\ndepth = 1\ncycles = \"1,100000000\"\ncommand = [\"" CUAUDIT_REDUCERS
                         "/graph_owner_repaired\", \"{n}\"]\n");
-  const Outcome outcome = project.Audit({"--budget=10min"});
+  const CommandResult outcome = project.Audit({"--budget=10min"});
   EXPECT_EQ(outcome.exit, 3) << outcome.out << outcome.err;
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("a: clean"), HasSubstr("; cycles left out; cut short by the budget\n"),
                                  HasSubstr("1 case: 0 defects in 0, 0 clean, 1 cut short by the budget; ")));
@@ -302,7 +302,7 @@ TEST(AuditCases, SuppressionsThatFitNothingAreTold) {
   WriteFile(project.folder + "/s.toml", entry);
   EXPECT_THAT(project.Audit({"a"}).err, Not(HasSubstr("fits no defect"))) << "it may fit one of the other case";
   for (const char* const what : {"carried out", "kept"}) {
-    const Outcome all = project.Audit();
+    const CommandResult all = project.Audit();
     EXPECT_EQ(all.exit, 0) << all.err;
     EXPECT_THAT(all.err, HasSubstr("s.toml:1: the suppression fits no defect\n")) << what;
     EXPECT_EQ(project.Index()["unused_suppressions"].size(), 1U) << what;
@@ -314,22 +314,22 @@ TEST(AuditCases, SuppressionsThatFitNothingAreTold) {
 TEST(AuditCases, ASuppressionExpiresInAResultThatIsKept) {
   const Project project(CaseOf("a", "defective", "depth = 1\nsuppressions = \"s.toml\"\n"));
   WriteFile(project.folder + "/s.toml", "[[suppression]]\nmodule = \"defective\"\nreason = \"r\"\nowner = \"o\"\nuntil = 2027-03-31\n");
-  const Outcome first = project.Audit({}, {"CUAUDIT_TODAY=2026-11-26"});
+  const CommandResult first = project.Audit({}, {"CUAUDIT_TODAY=2026-11-26"});
   EXPECT_EQ(first.exit, 0) << first.out << first.err;
   const std::string report = ReadFile(project.out + "/a.sweep.json");
-  const Outcome kept = project.Audit({}, {"CUAUDIT_TODAY=2027-03-31"});
+  const CommandResult kept = project.Audit({}, {"CUAUDIT_TODAY=2027-03-31"});
   EXPECT_EQ(kept.exit, 0) << kept.out << kept.err;
   EXPECT_THAT(kept.out, AllOf(HasSubstr(first.out.substr(0, first.out.find('\n'))), HasSubstr("1 kept from before")));
   EXPECT_EQ(ReadFile(project.out + "/a.sweep.json"), report);
   for (const char* const time : {"first", "again"}) {
-    const Outcome expired = project.Audit({}, {"CUAUDIT_TODAY=2027-04-01"});
+    const CommandResult expired = project.Audit({}, {"CUAUDIT_TODAY=2027-04-01"});
     EXPECT_EQ(expired.exit, 1) << time << expired.out << expired.err;
     EXPECT_THAT(expired.out, testing::ContainsRegex("a: .*; [0-9]+ suppressions? ha(s|ve) expired\n.* in 1, 0 clean; 1 kept")) << time;
     EXPECT_EQ(project.Report("a.sweep.json")["outcome"], "findings");
     EXPECT_EQ(project.Report("a.sweep.json")["defects"][0]["suppressed"]["expired"], true);
   }
   WriteFile(project.out + "/a.sweep.json", report.substr(0, report.size() / 2));
-  const Outcome damaged = project.Audit({}, {"CUAUDIT_TODAY=2027-04-01"});
+  const CommandResult damaged = project.Audit({}, {"CUAUDIT_TODAY=2027-04-01"});
   EXPECT_THAT(damaged.out, Not(HasSubstr("kept from before"))) << "a report that cannot be read is made again";
 }
 
@@ -338,10 +338,10 @@ TEST(AuditCases, NoNameReachesTheStateOfAnotherCase) {
   for (const char* const name : {"a", "lock", "work", "done", "settings"}) cases += CaseOf(name, "client_linked");
   const Project project(cases + "[case.\"a.done\"]\ndriver = \"sim\"\ncommand = [\"" + Program("client_linked") + "\"]\n");
   EXPECT_EQ(project.Audit().exit, 0);
-  const Outcome again = project.Audit();
+  const CommandResult again = project.Audit();
   EXPECT_EQ(again.exit, 0) << again.err;
   EXPECT_THAT(again.out, HasSubstr("6 clean; 6 kept from before; "));
-  const Outcome fresh = project.Audit({"--fresh", "a"});
+  const CommandResult fresh = project.Audit({"--fresh", "a"});
   EXPECT_EQ(fresh.exit, 0) << fresh.err;
   EXPECT_THAT(fresh.out, AllOf(HasSubstr("1 clean; "), Not(HasSubstr("kept"))));
 }
@@ -360,16 +360,16 @@ TEST(Ctest, TestsOfABuildAreCases) {
     words.insert(words.end(), more.begin(), more.end());
     return RunCommand(words, here);
   };
-  const Outcome fast = with({"--tag=fast"});
+  const CommandResult fast = with({"--tag=fast"});
   if (fast.exit == 3 && fast.err.find("ctest: not found") != std::string::npos) GTEST_SKIP() << "ctest is not installed";
   EXPECT_EQ(fast.exit, 0) << fast.err;
   EXPECT_THAT(fast.out + fast.err, AllOf(HasSubstr("Pool.Sound: clean"), HasSubstr("RESOURCE_GROUPS get no resources, as with ctest")));
-  const Outcome gpu = with({"--tag=gpu"});
+  const CommandResult gpu = with({"--tag=gpu"});
   EXPECT_EQ(gpu.exit, 1) << gpu.err;
   EXPECT_THAT(gpu.out, AllOf(HasSubstr("Pool.Leaks: 1 defect"), HasSubstr("1 kept from before")));
   EXPECT_EQ(with({"Text"}).exit, 3) << "it calls no driver";
   EXPECT_THAT(with({"Pool.Leak"}).err, ::testing::EndsWith("cuaudit: Pool.Leak: no such case, did you mean Pool.Leaks?\n"));
-  const Outcome none = RunCommand({Tool(), "audit", "--ctest", build + "/none"}, here);
+  const CommandResult none = RunCommand({Tool(), "audit", "--ctest", build + "/none"}, here);
   EXPECT_EQ(none.exit, 2);
   EXPECT_THAT(none.err, HasSubstr("--ctest: "));
 }
@@ -377,7 +377,7 @@ TEST(Ctest, TestsOfABuildAreCases) {
 TEST(AuditCases, WrongCommandLinesAndFilesAreOneLine) {
   const Project project(CaseOf("pool", "client_linked", "tags = [\"slow\"]\n"));
   const auto line = [&](const std::vector<std::string>& arguments, const std::vector<std::string>& environment = {}) {
-    const Outcome outcome = project.Audit(arguments, environment);
+    const CommandResult outcome = project.Audit(arguments, environment);
     EXPECT_EQ(outcome.exit, 2) << outcome.err;
     EXPECT_EQ(outcome.out, "");
     EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << outcome.err;

@@ -23,7 +23,7 @@ struct Project {
     command.insert(command.end(), arguments.begin(), arguments.end());
     return command;
   }
-  Outcome Audit(const std::vector<std::string>& arguments = {}, const std::vector<std::string>& environment = {}) const {
+  CommandResult Audit(const std::vector<std::string>& arguments = {}, const std::vector<std::string>& environment = {}) const {
     std::vector<std::string> variables = {"SOURCE_DATE_EPOCH=0"};
     variables.insert(variables.end(), environment.begin(), environment.end());
     return RunCommand(Command(arguments), {.environment = variables, .deadline_ms = 200000});

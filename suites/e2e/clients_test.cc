@@ -79,8 +79,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 // The answers that genuine drivers give, question by question.
 TEST(ProcAddress, AnswersAsGenuineDriversDo) {
-  const Outcome run = RunCommand({Program("proc_address_answers")},
-                                 {.environment = {"LD_LIBRARY_PATH=" + DropInDirectory(), "CUAUDIT_OPTIONS=driver=sim"}});
+  const CommandResult run = RunCommand({Program("proc_address_answers")},
+                                       {.environment = {"LD_LIBRARY_PATH=" + DropInDirectory(), "CUAUDIT_OPTIONS=driver=sim"}});
   EXPECT_EQ(run.exit, 0) << run.err;
   EXPECT_EQ(run.out,
             "'cuMemAlloc' 3020 0: v1 0 cuMemAlloc_v2, v2 0 0 cuMemAlloc_v2\n"
@@ -106,7 +106,7 @@ TEST(ProcAddress, AnswersAsGenuineDriversDo) {
 TEST(TwoDropIns, NeitherTakesTheOtherForTheDriver) {
   const std::string other = TemporaryDirectory();
   std::filesystem::copy_file(DropInDirectory() + "/libcuda.so.1", other + "/libcuda.so.1");
-  const Outcome run = RunCommand(
+  const CommandResult run = RunCommand(
       {Program("client_linked")},
       {.environment = {"LD_LIBRARY_PATH=" + DropInDirectory() + ":" + other, "CUAUDIT_OPTIONS=driver=real"}, .deadline_ms = 10000});
   EXPECT_FALSE(run.timed_out);
@@ -222,7 +222,7 @@ TEST_P(Sanitized, IsAuditedAndLeakSanitizerStaysSilent) {
 }
 
 TEST_P(Sanitized, ItsOwnLeakIsReportedAsWithoutUs) {
-  const Outcome alone =
+  const CommandResult alone =
       RunCommand({Program(GetParam()), "leak"}, {.environment = {"LD_LIBRARY_PATH=" + DropInDirectory(), "CUAUDIT_OPTIONS=driver=sim"}});
   const Audit audit =
       RunAudit({"run", "--expect-exit", "23"}, {Program(GetParam()), "leak"}, {.environment = {"LSAN_OPTIONS=exitcode=23"}});

@@ -120,10 +120,10 @@ TEST(Hangs, AProgramThatUsesTheSignalItselfIsNotAsked) {
 // What the program prints and how it ends, with and without cuaudit.
 TEST(Handlers, OfTheProgramAreNotDisturbed) {
   for (const char* const mode : {"recovers", "own_stack", "caught_abort", "ignores", "asks"}) {
-    const Outcome alone = RunCommand({Program("deaths"), mode}, {.environment = {"LD_LIBRARY_PATH=" + DropInDirectory()}});
+    const CommandResult alone = RunCommand({Program("deaths"), mode}, {.environment = {"LD_LIBRARY_PATH=" + DropInDirectory()}});
     EXPECT_EQ(alone.exit, 0) << mode << alone.err;
     const std::string report = TemporaryDirectory() + "/report";
-    const Outcome audited = RunCommand({Tool(), "run", "--driver=sim", "--output", report, "--", Program("deaths"), mode});
+    const CommandResult audited = RunCommand({Tool(), "run", "--driver=sim", "--output", report, "--", Program("deaths"), mode});
     EXPECT_EQ(audited.exit, 0) << mode << audited.err;
     EXPECT_EQ(audited.out, alone.out) << mode;
   }

@@ -72,13 +72,13 @@ TEST(SecondFaults, GoOnWhereAKilledSweepStoppedWithEqualBytes) {
   // Cut at a quarter, a half and three quarters: in the first round, in the second, and in the middle of a line.
   for (const std::size_t size : {lines.size() / 4, lines.size() / 2, lines.size() * 3 / 4}) {
     WriteFile(log, lines.substr(0, size));
-    const Outcome again = sweep("sweep", "again.json");
+    const CommandResult again = sweep("sweep", "again.json");
     EXPECT_EQ(again.exit, 1) << again.err;
     EXPECT_THAT(again.err, HasSubstr("going on: "));
     EXPECT_EQ(ReadFile(directory + "/again.json"), whole) << size;
   }
   WriteFile(log, lines);
-  const Outcome other =
+  const CommandResult other =
       RunCommand({Tool(), "sweep", "--driver=sim", "--depth", "1", "--work-dir", directory + "/sweep", "--", Program("reports"), "twice"});
   EXPECT_EQ(other.exit, 2) << "another depth is another plan";
 }

@@ -24,7 +24,7 @@ using ::testing::StartsWith;
 void ExpectOneLine(const std::vector<std::string>& arguments, int exit, const std::string& words) {
   std::vector<std::string> command = {Tool()};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  const Outcome run = RunCommand(command);
+  const CommandResult run = RunCommand(command);
   std::string shown;
   for (const std::string& argument : arguments) shown += argument + " ";
   EXPECT_EQ(run.exit, exit) << shown << run.err;
@@ -95,7 +95,7 @@ TEST(BadFault, IsRefusedByTheCommandLineWithItsColumn) {
 }
 
 // The drop-in, without the tool around it.
-Outcome DropIn(const std::string& options) {
+CommandResult DropIn(const std::string& options) {
   return RunCommand({Program("client_linked")}, {.environment = {"LD_LIBRARY_PATH=" + DropInDirectory(), "CUAUDIT_OPTIONS=" + options}});
 }
 
@@ -128,7 +128,7 @@ TEST(BadOptions, StopTheProgramBeforeItBeginsWithOneLine) {
       {"driver=sim;journal=/etc/passwd", "/etc/passwd"},
   };
   for (const auto& [options, words] : cases) {
-    const Outcome run = DropIn(options);
+    const CommandResult run = DropIn(options);
     EXPECT_EQ(run.exit, 2) << options << run.err;
     EXPECT_EQ(run.out, "") << options;
     EXPECT_EQ(LineCount(run.err), 1U) << run.err;
@@ -154,13 +154,13 @@ TEST(BadOptions, SixteenFaultsAreTakenAndOneMoreIsNot) {
   std::string options = "driver=sim";
   for (int i = 1; i <= 16; ++i) options += ";fault=cuMemAlloc#" + std::to_string(i + 100) + "=OUT_OF_MEMORY";
   EXPECT_EQ(DropIn(options).exit, 0);
-  const Outcome run = DropIn(options + ";fault=cuMemFree#1=INVALID_VALUE");
+  const CommandResult run = DropIn(options + ";fault=cuMemFree#1=INVALID_VALUE");
   EXPECT_EQ(run.exit, 2);
   EXPECT_THAT(run.err, HasSubstr("at most 16 faults"));
 }
 
 TEST(BadOptions, OrdersOfTheUsersOwnAreRefusedByTheTool) {
-  const Outcome run =
+  const CommandResult run =
       RunCommand({Tool(), "run", "--driver=sim", "--", Program("client_linked")}, {.environment = {"CUAUDIT_OPTIONS=driver=sim"}});
   EXPECT_EQ(run.exit, 2) << run.err;
   EXPECT_THAT(run.err, HasSubstr("CUAUDIT_OPTIONS is set"));
@@ -252,7 +252,7 @@ Offsets OffsetsOf(const std::string& bytes) {
 }
 
 TEST(Explain, AWholeJournalIsPrinted) {
-  const Outcome run = RunCommand({Tool(), "explain", JournalOf("client_linked")});
+  const CommandResult run = RunCommand({Tool(), "explain", JournalOf("client_linked")});
   EXPECT_EQ(run.exit, 0) << run.err;
   EXPECT_EQ(run.err, "");
   EXPECT_THAT(run.out, HasSubstr("cuMemcpyDtoH_v2("));
@@ -281,7 +281,7 @@ TEST(Explain, AJournalCutAnywhereIsOneLineAndStatus2) {
   // From the longest to the shortest, so that one file serves all.
   for (auto cut = cuts.rbegin(); cut != cuts.rend(); ++cut) {
     ASSERT_EQ(truncate(cut_journal.c_str(), static_cast<off_t>(*cut)), 0);
-    const Outcome run = RunCommand({Tool(), "explain", cut_journal});
+    const CommandResult run = RunCommand({Tool(), "explain", cut_journal});
     EXPECT_EQ(run.exit, 2) << *cut << " bytes: signal " << run.signal << run.err;
     EXPECT_EQ(LineCount(run.err), 1U) << *cut << " bytes: " << run.err;
     EXPECT_THAT(run.err, StartsWith("cuaudit: " + cut_journal)) << *cut;
@@ -294,7 +294,7 @@ TEST(Explain, AMissingJournalADirectoryAndAStrangerAreOneLineEach) {
   WriteFile(directory + "/text", "this is no journal\n");
   WriteFile(directory + "/long", std::string(100000, 'x'));
   for (const std::string name : {"/missing", "", "/empty", "/text", "/long"}) {
-    const Outcome run = RunCommand({Tool(), "explain", directory + name});
+    const CommandResult run = RunCommand({Tool(), "explain", directory + name});
     EXPECT_EQ(run.exit, 2) << name << run.err;
     EXPECT_EQ(LineCount(run.err), 1U) << name << run.err;
     EXPECT_EQ(run.out, "") << name;
@@ -309,7 +309,7 @@ TEST(Explain, AHeaderWithAnyByteChangedIsNeverACrash) {
     std::string changed = bytes;
     changed[at] = static_cast<char>(changed[at] ^ 0xff);
     WriteFile(journal + ".changed", changed);
-    const Outcome run = RunCommand({Tool(), "explain", journal + ".changed"});
+    const CommandResult run = RunCommand({Tool(), "explain", journal + ".changed"});
     EXPECT_EQ(run.signal, 0) << "byte " << at;
     EXPECT_THAT(run.exit, ::testing::AnyOf(0, 2)) << "byte " << at << run.err;
   }
@@ -320,10 +320,10 @@ TEST(Explain, TheJournalOfAProgramKilledInMidFlightIsReadable) {
   const Audit audit =
       RunAudit({"replay", "--keep", "--work-dir", directory, "--fault", "cuMemAlloc#1=OUT_OF_MEMORY,refuse"}, {Program("hostile"), "kill"});
   EXPECT_EQ(audit.verdicts(), R"({"crash":1})") << audit.outcome.err;
-  const Outcome found = RunCommand({"/bin/sh", "-c", "ls " + directory + "/*.journal"});
+  const CommandResult found = RunCommand({"/bin/sh", "-c", "ls " + directory + "/*.journal"});
   std::size_t injected = 0;
   for (const std::string& path : Words(found.out)) {
-    const Outcome run = RunCommand({Tool(), "explain", path});
+    const CommandResult run = RunCommand({Tool(), "explain", path});
     EXPECT_EQ(run.exit, 0) << path << run.err;
     if (run.out.find("[injected by fault 1]") != std::string::npos) {
       ++injected;

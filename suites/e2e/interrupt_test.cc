@@ -44,7 +44,7 @@ bool AnyRunsIn(const std::string& work) {
 bool ExpectValid(const std::string& report) {
   constexpr const char* kCheck =
       "import json, sys, jsonschema\njsonschema.validate(json.load(open(sys.argv[1])), json.load(open(sys.argv[2])))";
-  const Outcome outcome = RunCommand({"/usr/bin/python3", "-c", kCheck, report, CUAUDIT_SCHEMA});
+  const CommandResult outcome = RunCommand({"/usr/bin/python3", "-c", kCheck, report, CUAUDIT_SCHEMA});
   if (outcome.err.find("No module named 'jsonschema'") != std::string::npos) return false;
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   return true;
@@ -60,7 +60,7 @@ TEST_P(Interrupt, EndsWhatRunsAndTakesItsFilesWithIt) {
     const pid_t run = blocking.Wait();
     ASSERT_GT(run, 0);
     command.Kill(number);
-    const Outcome outcome = command.Wait();
+    const CommandResult outcome = command.Wait();
     EXPECT_EQ(outcome.exit, 128 + number) << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr(std::string("cuaudit ") + GetParam() + " on the simulated driver: interrupted"));
     EXPECT_EQ(kill(run, 0), -1) << "the run goes on";
@@ -85,7 +85,7 @@ TEST_P(InterruptedSweep, ReportsTheTrialsThatWereDone) {
                  Program("hostile"), "hang"});
   ASSERT_TRUE(WaitForWrites(watch, "trials.jsonl", 1)) << "the trial log never grew";
   sweep.Kill(SIGINT);
-  const Outcome outcome = sweep.Wait();
+  const CommandResult outcome = sweep.Wait();
   close(watch);
   ASSERT_EQ(outcome.exit, 130) << outcome.err;
   EXPECT_FALSE(AnyRunsIn(work));
@@ -115,7 +115,7 @@ TEST(Interrupted, CyclesReportTheRunsThatWereDone) {
                   "[ $1 = 1 ] || " + blocking.Script() + "; exec " + Program("client_linked"), "sh", "{n}"});
   ASSERT_GT(blocking.Wait(), 0);
   cycles.Kill(SIGTERM);
-  const Outcome outcome = cycles.Wait();
+  const CommandResult outcome = cycles.Wait();
   EXPECT_EQ(outcome.exit, 143) << outcome.err;
   const nlohmann::json report = nlohmann::json::parse(outcome.out);
   EXPECT_EQ(report["message"], "interrupted, 1 of 2 runs (SIGTERM)");
@@ -129,7 +129,7 @@ TEST(Interrupted, AReplayReportsThatItsTrialWasNotDone) {
                   "[ ! -e " + first + " ] || " + blocking.Script() + "; touch " + first + "; exec " + Program("client_linked")});
   ASSERT_GT(blocking.Wait(), 0);
   replay.Kill(SIGINT);
-  const Outcome outcome = replay.Wait();
+  const CommandResult outcome = replay.Wait();
   EXPECT_EQ(outcome.exit, 130) << outcome.err;
   const nlohmann::json report = nlohmann::json::parse(outcome.out);
   EXPECT_EQ(report["message"], "interrupted, 0 of 1 trials (SIGINT)");
@@ -146,7 +146,7 @@ TEST(Interrupted, ARunIsNoCrashOfTheProgram) {
     std::string line;
     ASSERT_TRUE(std::getline(said, line)) << "it waits for a signal";
     run.Kill(number);
-    const Outcome outcome = run.Wait();
+    const CommandResult outcome = run.Wait();
     EXPECT_EQ(outcome.exit, 128 + number) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr("interrupted, 0 of 1 runs (SIG"));
     const nlohmann::json report = nlohmann::json::parse(ReadFile(directory + "/report.json"));

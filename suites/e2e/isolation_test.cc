@@ -238,7 +238,7 @@ TEST(ResumedForks, AForkedSweepKilledAfterAnyTrialEndsWithTheSameReport) {
       sweep.Wait();
     }
     close(watch);
-    const Outcome resumed = RunCommand(command(work));
+    const CommandResult resumed = RunCommand(command(work));
     EXPECT_EQ(resumed.exit, 1) << resumed.err;
     EXPECT_EQ(report(work), report(whole)) << "killed after " << moment << " trials";
   }
@@ -273,7 +273,7 @@ TEST(ResumedForks, ASweepOfAProgramThatDriftsGoesOnBesideTheRunsItBeganWith) {
   }
   close(watch);
   WriteFile(counter + ".runs", ".");  // a rehearsal of its own would see the right worker first
-  const Outcome resumed = RunCommand(command(work));
+  const CommandResult resumed = RunCommand(command(work));
   EXPECT_EQ(resumed.exit, 1) << resumed.err;
   EXPECT_THAT(resumed.err, HasSubstr("going on: "));
   EXPECT_EQ(report(work), report(whole));

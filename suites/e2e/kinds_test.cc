@@ -112,7 +112,7 @@ TEST(KindList, EveryKindIsLostSomewhereOrSaysWhyNot) {
 }
 
 TEST(KindList, TheProgramHasNoKindThatIsNotTestedHere) {
-  const Outcome run =
+  const CommandResult run =
       RunCommand({Program("leak_kind"), "--list"}, {.environment = {"LD_LIBRARY_PATH=" + DropInDirectory(), "CUAUDIT_OPTIONS=driver=sim"}});
   EXPECT_EQ(run.exit, 0) << run.err;
   EXPECT_THAT(Words(run.out), ::testing::UnorderedElementsAreArray(kKinds));
@@ -207,7 +207,7 @@ TEST(MarkedCycles, OneLostPerCycleIsGrowthOfExactlyOne) {
 }
 
 TEST(WayList, TheProgramHasNoWayThatIsNotTestedHere) {
-  const Outcome run =
+  const CommandResult run =
       RunCommand({Program("host_kind"), "--list"}, {.environment = {"LD_LIBRARY_PATH=" + DropInDirectory(), "CUAUDIT_OPTIONS=driver=sim"}});
   EXPECT_EQ(run.exit, 0) << run.err;
   std::vector<std::string> names;

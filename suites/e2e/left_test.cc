@@ -72,8 +72,8 @@ TEST(Left, NothingLeftIsClean) { ExpectClean(Stays({"released"})); }
 
 TEST(Left, EveryFormatSaysSo) {
   const std::string file = TemporaryDirectory() + "/junit.xml";
-  const Outcome text = RunCommand({Tool(), "run", "--driver=sim", "--format", "text", "--format", "junit=" + file, "--", Program("stays"),
-                                   "stream", "stream", "event"});
+  const CommandResult text = RunCommand({Tool(), "run", "--driver=sim", "--format", "text", "--format", "junit=" + file, "--",
+                                         Program("stays"), "stream", "stream", "event"});
   EXPECT_EQ(text.exit, 1) << text.err;
   EXPECT_THAT(
       text.out,
@@ -100,9 +100,9 @@ TEST(Left, IsAllowedWhereItIsSuppressed) {
   const Audit audit = Stays({"stream"});
   ASSERT_FALSE(audit.report.is_null()) << audit.outcome.err;
   WriteFile(report, audit.report.dump());
-  const Outcome written = RunCommand({Tool(), "suppress", audit.report["defects"][0]["fingerprint"].get<std::string>(), "--report", report,
-                                      "--reason=kept", "--owner=ann", "--until=2031-01-31", "--suppressions", accepted},
-                                     how);
+  const CommandResult written = RunCommand({Tool(), "suppress", audit.report["defects"][0]["fingerprint"].get<std::string>(), "--report",
+                                            report, "--reason=kept", "--owner=ann", "--until=2031-01-31", "--suppressions", accepted},
+                                           how);
   ASSERT_EQ(written.exit, 0) << written.err;
   ExpectClean(RunAudit({"run", "--suppressions", accepted}, {Program("stays"), "stream"}, how));
   const Audit more = RunAudit({"run", "--suppressions", accepted}, {Program("stays"), "stream", "event"}, how);
@@ -141,7 +141,7 @@ TEST(Threads, ThatStillRunAtExitAreToldWithWhatTheyHold) {
   EXPECT_THAT(Left(left), ElementsAre("1 event of hold_event", "1 event of hold_event"));
   EXPECT_EQ(left.report["findings"][0]["detail"], "gone with its context; acquired by a thread that still ran when the program exited");
   EXPECT_EQ(left.report["findings"][1]["detail"], "gone with its context");
-  const Outcome text = RunCommand({Tool(), "run", "--driver=sim", "--", Program("stays"), "daemon"});
+  const CommandResult text = RunCommand({Tool(), "run", "--driver=sim", "--", Program("stays"), "daemon"});
   EXPECT_THAT(text.out, HasSubstr("acquired by a thread that still ran when the program exited"));
 }
 
@@ -189,7 +189,7 @@ TEST(Lifetime, ABadTableIsOneLine) {
   const std::string directory = TemporaryDirectory();
   const auto said = [&](const std::string& text) {
     std::ofstream(directory + "/keeps") << text;
-    const Outcome outcome = RunCommand({Tool(), "run", "--driver=sim", "--lifetime", directory + "/keeps", "--", Program("stays")});
+    const CommandResult outcome = RunCommand({Tool(), "run", "--driver=sim", "--lifetime", directory + "/keeps", "--", Program("stays")});
     EXPECT_EQ(outcome.exit, 2) << text;
     EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
     return outcome.err;
@@ -199,13 +199,13 @@ TEST(Lifetime, ABadTableIsOneLine) {
   EXPECT_THAT(said("2 stream 0123456789abcdef"), HasSubstr("line 1: expected the fingerprint of a place"));
   EXPECT_THAT(said("18446744073709551615 stream v2-0123456789abcdef\n18446744073709551615 stream v2-0123456789abcdef\n"),
               HasSubstr("line 1: expected a number of objects (at most 1000000000)"));
-  const Outcome endless = RunCommand({Tool(), "run", "--driver=sim", "--lifetime", "/dev/zero", "--", Program("stays")});
+  const CommandResult endless = RunCommand({Tool(), "run", "--driver=sim", "--lifetime", "/dev/zero", "--", Program("stays")});
   EXPECT_EQ(endless.exit, 2);
   EXPECT_THAT(endless.err, HasSubstr("--lifetime: /dev/zero: expected a regular file"));
-  const Outcome none = RunCommand({Tool(), "run", "--driver=sim", "--lifetime", directory + "/none", "--", Program("stays")});
+  const CommandResult none = RunCommand({Tool(), "run", "--driver=sim", "--lifetime", directory + "/none", "--", Program("stays")});
   EXPECT_EQ(none.exit, 2);
   EXPECT_THAT(none.err, HasSubstr(directory + "/none"));
-  const Outcome both =
+  const CommandResult both =
       RunCommand({Tool(), "run", "--driver=sim", "--allow-left", "--write-lifetime", directory + "/x", "--", Program("stays")});
   EXPECT_EQ(both.exit, 2);
   EXPECT_THAT(both.err, HasSubstr("not both"));
@@ -217,7 +217,7 @@ TEST(Lifetime, NoTableIsWrittenForAProgramThatFailed) {
   EXPECT_EQ(audit.outcome.exit, 3);
   EXPECT_THAT(audit.outcome.err, HasSubstr("--write-lifetime: nothing was written, because the program failed"));
   EXPECT_FALSE(std::ifstream(directory + "/keeps").is_open());
-  const Outcome outcome =
+  const CommandResult outcome =
       RunCommand({Tool(), "run", "--driver=sim", "--write-lifetime", directory + "/none/keeps", "--", Program("stays")});
   EXPECT_EQ(outcome.exit, 2);
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("--write-lifetime: "), HasSubstr("no such directory")));

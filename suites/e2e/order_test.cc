@@ -117,7 +117,7 @@ TEST(OrderInCycles, IsFoundAndCounted) {
 }
 
 TEST(OrderInWords, NamesBothPlaces) {
-  const Outcome text = RunCommand({Tool(), "run", "--driver=sim", "--output", "/dev/stdout", "--", Program("unordered"), "race"});
+  const CommandResult text = RunCommand({Tool(), "run", "--driver=sim", "--output", "/dev/stdout", "--", Program("unordered"), "race"});
   EXPECT_THAT(text.out, HasSubstr("seen at cuMemsetD8Async"));
   EXPECT_THAT(text.out, HasSubstr("fill_second"));
   EXPECT_THAT(text.out, HasSubstr("collides with cuMemsetD8Async"));
@@ -125,7 +125,7 @@ TEST(OrderInWords, NamesBothPlaces) {
   const std::string directory = TemporaryDirectory() + "/work";
   RunCommand(
       {Tool(), "run", "--driver=sim", "--keep", "--work-dir", directory, "--output", "/dev/null", "--", Program("unordered"), "race"});
-  const Outcome explained = RunCommand({Tool(), "explain", directory + "/run.journal"});
+  const CommandResult explained = RunCommand({Tool(), "explain", directory + "/run.journal"});
   EXPECT_EQ(explained.exit, 0) << explained.err;
   EXPECT_THAT(explained.out, HasSubstr("misuse unordered_access: device_memory"));
   EXPECT_THAT(explained.out, HasSubstr("collides with cuMemsetD8Async at"));
@@ -193,7 +193,7 @@ TEST(Attended, NobodyStepsInWhereTheProgramWaits) {
 }
 
 TEST(Unattended, TheTextSaysThatProgressWasForced) {
-  const Outcome outcome = RunCommand({Tool(), "run", "--driver=sim", "--", Program("unattended"), "condition"});
+  const CommandResult outcome = RunCommand({Tool(), "run", "--driver=sim", "--", Program("unattended"), "condition"});
   EXPECT_THAT(outcome.out, HasSubstr("progress forced once")) << outcome.err;
 }
 
@@ -208,7 +208,7 @@ TEST(Reset, WhatItDestroyedIsGoneWithItsContext) {
   }
   EXPECT_EQ(orphaned, 2U) << audit.report["live"];
   for (const nlohmann::json& finding : audit.report["findings"]) EXPECT_EQ(finding["where"], "cuDevicePrimaryCtxReset");
-  const Outcome text = RunCommand({Tool(), "run", "--driver=sim", "--allow-left", "--", Program("unattended"), "reset"});
+  const CommandResult text = RunCommand({Tool(), "run", "--driver=sim", "--allow-left", "--", Program("unattended"), "reset"});
   EXPECT_THAT(text.out, HasSubstr("never released, died with their context:"));
   EXPECT_THAT(text.out, HasSubstr("no rule broken, 2 objects orphaned"));
   EXPECT_THAT(text.out, Not(HasSubstr("left at the end")));

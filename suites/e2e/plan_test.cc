@@ -27,7 +27,7 @@ TEST(Plan, IsTheSameOneCaseAtATime) {
                  "\", \"leaking\"]\n";
     }
     WriteFile(directory + "/cuaudit.toml", project + last);
-    const Outcome planned = Cuaudit({"plan", "--shards", "3", "--to", name}, here);
+    const CommandResult planned = Cuaudit({"plan", "--shards", "3", "--to", name}, here);
     EXPECT_EQ(planned.exit, 0) << planned.err;
     for (const char* const i : {"0", "1", "2"}) EXPECT_EQ(Cuaudit({"run-shard", name, i}, here).exit, 0);
     EXPECT_EQ(Cuaudit({"plan", name}, here).exit, 0);
@@ -59,7 +59,7 @@ TEST(Plan, ACaseThatCannotBePlannedIsNamedAndThereIsNone) {
     project += std::string("[case.") + one + "]\ncommand = [\"" + Program(*one == 'b' ? "idle" : "defective") + "\"]\n";
   }
   WriteFile(directory + "/cuaudit.toml", project);
-  const Outcome planned = Cuaudit({"plan", "--shards", "3", "--to", "plan"}, here);
+  const CommandResult planned = Cuaudit({"plan", "--shards", "3", "--to", "plan"}, here);
   EXPECT_EQ(planned.exit, 3) << planned.out;
   EXPECT_THAT(planned.err, HasSubstr("not exercised"));
   EXPECT_FALSE(std::filesystem::exists(directory + "/plan/round-1.json"));
@@ -70,11 +70,11 @@ TEST(Plan, SaysTheSameHoweverManyCasesAreRehearsedAtATime) {
   const How here{{}, TemporaryDirectory()};
   WriteFile(here.directory + "/cuaudit.toml", "[case.a]\ncommand = [\"./missing\"]\n[case.b]\ncommand = [\"" + Program("defective") +
                                                   "\"]\n[case.c]\ncommand = [\"" + Program("defective") + "\"]\n");
-  const Outcome one = Cuaudit({"plan", "--shards", "2", "--to", "one", "--jobs", "1"}, here);
+  const CommandResult one = Cuaudit({"plan", "--shards", "2", "--to", "one", "--jobs", "1"}, here);
   EXPECT_NE(one.exit, 0);
   EXPECT_THAT(one.err, HasSubstr("missing"));
   for (const char* const jobs : {"2", "3"}) {
-    const Outcome more = Cuaudit({"plan", "--shards", "2", "--to", std::string("at-a-time-") + jobs, "--jobs", jobs}, here);
+    const CommandResult more = Cuaudit({"plan", "--shards", "2", "--to", std::string("at-a-time-") + jobs, "--jobs", jobs}, here);
     EXPECT_EQ(more.exit, one.exit);
     EXPECT_EQ(more.err, one.err) << jobs;
   }

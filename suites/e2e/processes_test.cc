@@ -70,17 +70,17 @@ TEST(Limits, TheSmallestThreadStacksAreEnough) {
 }
 
 // `command` in a mount namespace where `place` is a disk of `size`; status 77: not possible here.
-Outcome OnSmallDisk(const std::string& place, const std::string& size, const std::string& command) {
+CommandResult OnSmallDisk(const std::string& place, const std::string& size, const std::string& command) {
   return RunCommand(
       {"unshare", "-r", "-m", "/bin/sh", "-c", "mount -t tmpfs -o size=" + size + " tmpfs " + place + " || exit 77; " + command});
 }
 
 TEST(Disk, AFullOneIsOurErrorAndNeverTheProgramsCrash) {
   const std::string place = TemporaryDirectory();
-  const Outcome possible = OnSmallDisk(place, "1M", "exit 0");
+  const CommandResult possible = OnSmallDisk(place, "1M", "exit 0");
   if (possible.exit != 0) GTEST_SKIP() << "no mounts in a user namespace here: " << possible.err;
   // 5619 records of 128 bytes do not fit.
-  const Outcome run = OnSmallDisk(place, "256k", Tool() + " run --driver=sim --work-dir " + place + " -- " + Program("threads"));
+  const CommandResult run = OnSmallDisk(place, "256k", Tool() + " run --driver=sim --work-dir " + place + " -- " + Program("threads"));
   EXPECT_EQ(run.exit, 125) << run.out << run.err;
   EXPECT_THAT(run.out, HasSubstr("good 800")) << "the program does not notice";
   EXPECT_THAT(run.out, ::testing::Not(HasSubstr("crash")));
@@ -107,7 +107,7 @@ TEST(Descriptors, AProgramWhoseStdoutIsClosedIsAudited) {
 }
 
 TEST(Descriptors, ACuauditWhoseStdoutIsClosedSaysSoAndFails) {
-  const Outcome run = RunCommand({"/bin/sh", "-c", "exec \"$0\" run --driver=sim -- \"$1\" >&-", Tool(), Program("client_linked")});
+  const CommandResult run = RunCommand({"/bin/sh", "-c", "exec \"$0\" run --driver=sim -- \"$1\" >&-", Tool(), Program("client_linked")});
   EXPECT_EQ(run.exit, 125) << run.err;
   EXPECT_THAT(run.err, HasSubstr("stdout"));
 }
@@ -142,7 +142,7 @@ TEST(Limits, TooLittleAddressSpaceIsAnErrorAndNeverClean) {
 }
 
 TEST(Marks, WorkWithoutTheToolAndLinkWithNothing) {
-  const Outcome run =
+  const CommandResult run =
       RunCommand({Program("marked"), "clean"}, {.environment = {"LD_LIBRARY_PATH=" + std::string(CUAUDIT_OTHER_DRIVER_DIRECTORY)}});
   EXPECT_EQ(run.out, "marks free\n") << run.err;
   EXPECT_EQ(run.exit, 0) << run.err;

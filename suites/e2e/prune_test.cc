@@ -150,9 +150,10 @@ TEST(EqualUnwindings, ShortProgramsAreTriedInFull) {
 TEST(EqualUnwindings, TheReportHasEqualBytesWhateverFinishesFirstAndHoweverOftenItWasKilled) {
   const std::string directory = TemporaryDirectory();
   const auto sweep = [&](const std::string& work, const std::string& jobs) {
-    const Outcome outcome = RunCommand({Tool(), "sweep", "--driver=sim", "--work-dir", directory + "/" + work, "--jobs", jobs, "--format",
-                                        "json", "--output", directory + "/report.json", "--", Program("frames"), "later", "24"},
-                                       {{"SOURCE_DATE_EPOCH=1"}});
+    const CommandResult outcome =
+        RunCommand({Tool(), "sweep", "--driver=sim", "--work-dir", directory + "/" + work, "--jobs", jobs, "--format", "json", "--output",
+                    directory + "/report.json", "--", Program("frames"), "later", "24"},
+                   {{"SOURCE_DATE_EPOCH=1"}});
     EXPECT_EQ(outcome.exit, 1) << outcome.err;
     return ReadFile(directory + "/report.json");
   };

@@ -23,7 +23,7 @@ using Lines = std::vector<std::string>;
 // Program file of a CPython 3.MINOR that has ctypes; empty: there is none.
 std::string FindPython(int minor) {
   for (const std::string& candidate : testing::PythonCandidates(minor)) {
-    const Outcome outcome = RunCommand({candidate, "-c", "import ctypes, sys; print(sys.implementation.name, sys.executable)"});
+    const CommandResult outcome = RunCommand({candidate, "-c", "import ctypes, sys; print(sys.implementation.name, sys.executable)"});
     if (outcome.exit == 0 && outcome.out.starts_with("cpython ")) return outcome.out.substr(8, outcome.out.size() - 9);
   }
   return {};

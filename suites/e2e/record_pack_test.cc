@@ -18,26 +18,26 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Outcome Explain(const std::string& file) { return RunCommand({Tool(), "explain", file}); }
+CommandResult Explain(const std::string& file) { return RunCommand({Tool(), "explain", file}); }
 
 // A record that was damaged before the recording was packed may have released what seems to be left.
 TEST(RecordPack, PackingForgetsNoDamage) {
   const std::string file = TemporaryDirectory() + "/field.journal";
-  const Outcome run = RunCommand({"/bin/sh", "-c",
-                                  "eval \"$($0 record --print-environment --driver=sim --max-size 32MiB --journal " + file + ")\"\nexec " +
-                                      Program("recorded") + " early late",
-                                  Tool()});
+  const CommandResult run = RunCommand({"/bin/sh", "-c",
+                                        "eval \"$($0 record --print-environment --driver=sim --max-size 32MiB --journal " + file +
+                                            ")\"\nexec " + Program("recorded") + " early late",
+                                        Tool()});
   ASSERT_EQ(run.exit, 0) << run.err;
   std::string bytes = ReadFile(file);
   const auto words = std::make_unique<std::uint64_t[]>(bytes.size() / 8 + 1);
   std::memcpy(words.get(), bytes.data(), bytes.size());
   bytes[reinterpret_cast<const faults::JournalHeader*>(words.get())->records_offset + sizeof(faults::RecordSlot) + 8] ^= 0x40;
   WriteFile(file, bytes);
-  const Outcome open = Explain(file);
+  const CommandResult open = Explain(file);
   EXPECT_EQ(open.exit, 3) << open.out;
   EXPECT_THAT(open.out, HasSubstr("damaged  1 record"));
   ASSERT_EQ(RunCommand({Tool(), "record", "--pack", file}).exit, 0);
-  const Outcome packed = Explain(file);
+  const CommandResult packed = Explain(file);
   EXPECT_EQ(packed.exit, 3) << packed.out;
   EXPECT_THAT(packed.out, HasSubstr("damaged  1 record"));
   EXPECT_THAT(packed.out, Not(HasSubstr("lacks    nothing")));
@@ -45,10 +45,10 @@ TEST(RecordPack, PackingForgetsNoDamage) {
 
 TEST(RecordPack, AProcessWithoutAnEndIsNeverJudged) {
   const std::string file = TemporaryDirectory() + "/field.journal";
-  const Outcome run =
+  const CommandResult run =
       RunCommand({Tool(), "record", "--driver=sim", "--journal", file, "--", "/bin/sh", "-c", Program("recorded") + " keep kill; true"});
   EXPECT_EQ(run.exit, 0) << run.err;
-  const Outcome seen = Explain(file);
+  const CommandResult seen = Explain(file);
   EXPECT_EQ(seen.exit, 3) << seen.out;
   EXPECT_THAT(seen.out, HasSubstr("no end was recorded"));
   EXPECT_THAT(seen.out, HasSubstr("held when the recording ends"));
@@ -68,7 +68,7 @@ TEST(RecordPack, OnlyItsOwnerReadsWhatWasPacked) {
 TEST(RecordPack, IsNotPackedWhileAProcessWritesIt) {
   const std::string place = TemporaryDirectory();
   const std::string file = place + "/field.journal";
-  const Outcome run =
+  const CommandResult run =
       RunCommand({"/bin/sh", "-c",
                   "cd " + place + " && mkfifo in out\n(eval \"$($0 record --print-environment --driver=sim --journal " + file +
                       ")\"; exec cat <in >out) &\nexec 3>in 4<out; echo ready >&3; read line <&4; echo $line\n"

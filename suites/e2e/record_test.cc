@@ -27,7 +27,7 @@ using ::testing::StartsWith;
 
 struct Recorded {
   std::string file;
-  Outcome outcome;
+  CommandResult outcome;
 };
 
 Recorded Record(const std::string& words, const std::vector<std::string>& options = {}, const How& how = {},
@@ -42,7 +42,7 @@ Recorded Record(const std::string& words, const std::vector<std::string>& option
   return recorded;
 }
 
-Outcome Explain(const std::string& file, const std::vector<std::string>& options = {}) {
+CommandResult Explain(const std::string& file, const std::vector<std::string>& options = {}) {
   std::vector<std::string> command = {Tool(), "explain", file};
   command.insert(command.end(), options.begin(), options.end());
   return RunCommand(command);
@@ -60,7 +60,7 @@ TEST(Record, WhatIsLeftIsSaidWithItsPlace) {
   EXPECT_EQ(LineCount(recorded.outcome.err), 1U) << recorded.outcome.err;
   EXPECT_THAT(recorded.outcome.err, HasSubstr("cuaudit explain " + recorded.file));
   EXPECT_LT(SizeOf(recorded.file), 64U << 10U);
-  const Outcome seen = Explain(recorded.file);
+  const CommandResult seen = Explain(recorded.file);
   EXPECT_EQ(seen.exit, 1) << seen.err;
   EXPECT_THAT(seen.out, StartsWith("recording " + recorded.file));
   EXPECT_THAT(seen.out, HasSubstr("nothing: it begins with the program"));
@@ -72,7 +72,7 @@ TEST(Record, WhatIsLeftIsSaidWithItsPlace) {
 
 TEST(Record, ACleanProgramIsClean) {
   const Recorded recorded = Record("early late");
-  const Outcome seen = Explain(recorded.file);
+  const CommandResult seen = Explain(recorded.file);
   EXPECT_EQ(seen.exit, 0) << seen.out << seen.err;
   EXPECT_THAT(seen.out, HasSubstr(": clean"));
 }
@@ -87,7 +87,7 @@ TEST(Record, AKillAtAnyMomentLeavesAReadableRecording) {
   for (int turn = 0; turn < 5; ++turn) {
     const Recorded recorded = Record("keep push killer");
     EXPECT_EQ(recorded.outcome.exit, 137);
-    const Outcome seen = Explain(recorded.file);
+    const CommandResult seen = Explain(recorded.file);
     EXPECT_EQ(seen.exit, 3) << "killed: neither clean nor a leak" << seen.out;
     EXPECT_THAT(seen.out, HasSubstr("no end was recorded: it was killed, or it still runs"));
     EXPECT_THAT(seen.out, HasSubstr("held when the recording ends"));
@@ -101,7 +101,7 @@ TEST(Record, AKillAtAnyMomentLeavesAReadableRecording) {
 
 TEST(Record, ACrashSaysWhere) {
   const Recorded recorded = Record("keep crash");
-  const Outcome seen = Explain(recorded.file);
+  const CommandResult seen = Explain(recorded.file);
   EXPECT_EQ(seen.exit, 3) << seen.err;
   EXPECT_THAT(seen.out, HasSubstr("died of SIGABRT"));
   EXPECT_THAT(seen.out, ContainsRegex("act .*recorded.c"));
@@ -111,14 +111,14 @@ TEST(Record, ACrashSaysWhere) {
 TEST(Record, ACrashInACallThatIsOnlyCountedNamesIt) {
   const Recorded recorded = Record("ask unwritable");
   EXPECT_EQ(recorded.outcome.exit, 139);
-  const Outcome seen = Explain(recorded.file);
+  const CommandResult seen = Explain(recorded.file);
   EXPECT_EQ(seen.exit, 3) << seen.err;
   EXPECT_THAT(seen.out, HasSubstr("died of SIGSEGV"));
   EXPECT_THAT(seen.out, HasSubstr("under way at the end: cuMemGetInfo"));
 }
 
 TEST(Record, MisuseIsAFinding) {
-  const Outcome seen = Explain(Record("twice").file);
+  const CommandResult seen = Explain(Record("twice").file);
   EXPECT_EQ(seen.exit, 1) << seen.err;
   EXPECT_THAT(seen.out, HasSubstr("released twice"));
 }
@@ -127,7 +127,7 @@ TEST(Record, MisuseIsAFinding) {
 TEST(Record, TheRingSaysWhatItCannotSee) {
   const Recorded recorded = Record("keep early churn late", {"--max-size", "32MiB"});
   EXPECT_EQ(recorded.outcome.exit, 0) << recorded.outcome.err;
-  const Outcome seen = Explain(recorded.file);
+  const CommandResult seen = Explain(recorded.file);
   EXPECT_EQ(seen.exit, 3) << seen.out;
   EXPECT_THAT(seen.out, HasSubstr("lacks    its beginning"));
   EXPECT_THAT(seen.out, HasSubstr("1 of stream: released here, and held since before the record"));
@@ -138,7 +138,7 @@ TEST(Record, TheRingSaysWhatItCannotSee) {
 
 TEST(Record, CopiesDoNotPushOutWhatIsHeld) {
   const Recorded recorded = Record("keep copies", {"--max-size", "32MiB"});
-  const Outcome seen = Explain(recorded.file);
+  const CommandResult seen = Explain(recorded.file);
   EXPECT_EQ(seen.exit, 1) << seen.out;
   EXPECT_THAT(seen.out, HasSubstr("keep_stream"));
   EXPECT_THAT(seen.out, HasSubstr("of launches, copies, queries and waits"));
@@ -147,41 +147,41 @@ TEST(Record, CopiesDoNotPushOutWhatIsHeld) {
 TEST(Record, CallsThatOnlyAskAreCounted) {
   const Recorded recorded = Record("keep ask", {"--max-size", "32MiB"});
   EXPECT_EQ(recorded.outcome.exit, 0) << recorded.outcome.err;
-  const Outcome seen = Explain(recorded.file);
+  const CommandResult seen = Explain(recorded.file);
   EXPECT_EQ(seen.exit, 1) << seen.out;
   EXPECT_THAT(seen.out, HasSubstr("lacks    nothing: it begins with the program"));
   EXPECT_THAT(seen.out, HasSubstr("counted  60000 calls that only ask"));
-  const Outcome records = Explain(recorded.file, {"--every-record"});
+  const CommandResult records = Explain(recorded.file, {"--every-record"});
   EXPECT_THAT(records.out, Not(HasSubstr("cuCtxGetDevice")));
   EXPECT_THAT(records.out, ContainsRegex("cuDeviceGetAttribute\\(.*INVALID_DEVICE")) << "one that fails has a record";
 }
 
 TEST(Record, AContextStackFromBeforeIsNoMisuse) {
-  const Outcome seen = Explain(Record("push churn push pop pop", {"--max-size", "32MiB"}).file);
+  const CommandResult seen = Explain(Record("push churn push pop pop", {"--max-size", "32MiB"}).file);
   EXPECT_EQ(seen.exit, 3) << seen.out;
   EXPECT_THAT(seen.out, Not(HasSubstr("context stack left")));
 }
 
 TEST(Record, GrowthOfMarkedCyclesIsSeenInBothCommands) {
   const Recorded recorded = Record("grow");
-  const Outcome cycles = RunCommand({Tool(), "cycles", "--from-journal", recorded.file});
+  const CommandResult cycles = RunCommand({Tool(), "cycles", "--from-journal", recorded.file});
   EXPECT_EQ(cycles.exit, 1) << cycles.out << cycles.err;
   EXPECT_THAT(cycles.out, HasSubstr("growth per cycle: event +1"));
-  const Outcome seen = Explain(recorded.file);
+  const CommandResult seen = Explain(recorded.file);
   EXPECT_EQ(seen.exit, 1) << seen.err;
   EXPECT_THAT(seen.out, HasSubstr("growth per cycle: event +1"));
-  const Outcome json = RunCommand({Tool(), "cycles", "--from-journal", recorded.file, "--format", "json"});
+  const CommandResult json = RunCommand({Tool(), "cycles", "--from-journal", recorded.file, "--format", "json"});
   EXPECT_EQ(nlohmann::json::parse(json.out)["outcome"], "findings") << json.err;
 }
 
 TEST(Record, ACacheIsNoGrowthAlsoWhenItsBeginningIsGone) {
-  const Outcome whole = RunCommand({Tool(), "cycles", "--from-journal", Record("cache").file});
+  const CommandResult whole = RunCommand({Tool(), "cycles", "--from-journal", Record("cache").file});
   EXPECT_EQ(whole.exit, 0) << whole.out << whole.err;
-  const Outcome cut = RunCommand({Tool(), "cycles", "--from-journal", Record("churn cache", {"--max-size", "32MiB"}).file});
+  const CommandResult cut = RunCommand({Tool(), "cycles", "--from-journal", Record("churn cache", {"--max-size", "32MiB"}).file});
   EXPECT_EQ(cut.exit, 3) << cut.out << cut.err;
   EXPECT_THAT(cut.out, Not(HasSubstr("growth per cycle: event")));
   EXPECT_THAT(cut.out, HasSubstr("a part of it is missing"));
-  const Outcome none = RunCommand({Tool(), "cycles", "--from-journal", Record("keep").file});
+  const CommandResult none = RunCommand({Tool(), "cycles", "--from-journal", Record("keep").file});
   EXPECT_EQ(none.exit, 2);
   EXPECT_EQ(LineCount(none.err), 1U) << none.err;
 }
@@ -196,7 +196,7 @@ TEST(Record, IsExplainedWithoutTheProgram) {
   // The machine of somebody else.
   ASSERT_EQ(mkdir((place + "/symbols").c_str(), 0755), 0);
   ASSERT_EQ(rename(program.c_str(), (place + "/symbols/service").c_str()), 0);
-  const Outcome bare = Explain(recorded.file);
+  const CommandResult bare = Explain(recorded.file);
   EXPECT_EQ(bare.exit, 1) << bare.err;
   EXPECT_THAT(bare.out, Not(HasSubstr("keep_stream")));
   EXPECT_THAT(bare.out, ContainsRegex("service\\+0x[0-9a-f]+"));
@@ -210,11 +210,11 @@ TEST(Record, IsExplainedWithoutTheProgram) {
 TEST(Record, AShellCanStartTheProgramsByItself) {
   const std::string file = TemporaryDirectory() + "/field.journal";
   const std::string lines = "eval \"$($0 record --print-environment --driver=sim --journal " + file + ")\"\n";
-  const Outcome run =
+  const CommandResult run =
       RunCommand({"/bin/sh", "-c", lines + lines + Program("recorded") + " keep\n" + Program("recorded") + " twice kill", Tool()});
   EXPECT_EQ(run.exit, 137) << run.err;
   EXPECT_THAT(run.err, Not(HasSubstr("cuaudit")));
-  const Outcome open = Explain(file);
+  const CommandResult open = Explain(file);
   EXPECT_EQ(open.exit, 1) << open.err;
   EXPECT_THAT(open.out, HasSubstr("released twice"));
   EXPECT_THAT(open.out, HasSubstr("reached its exit"));
@@ -223,12 +223,12 @@ TEST(Record, AShellCanStartTheProgramsByItself) {
   EXPECT_THAT(open.out, HasSubstr("1 primary_context, 0 bytes")) << "of the one that was killed";
   EXPECT_THAT(open.out, HasSubstr("keep_stream"));
   EXPECT_EQ(SizeOf(file), 256U << 20U);
-  const Outcome packed = RunCommand({Tool(), "record", "--pack", file});
+  const CommandResult packed = RunCommand({Tool(), "record", "--pack", file});
   EXPECT_EQ(packed.exit, 0) << packed.err;
   EXPECT_LT(SizeOf(file), 64U << 10U);
   EXPECT_EQ(Explain(file).out, open.out);
   // What was packed is not recorded into: the program says so and goes on.
-  const Outcome later =
+  const CommandResult later =
       RunCommand({Program("recorded"), "keep"},
                  {{"CUAUDIT_OPTIONS=record=" + file + ";driver=sim", "LD_PRELOAD=" + DropInDirectory() + "/libcuda.so.1"}});
   EXPECT_EQ(later.exit, 0);
@@ -243,8 +243,8 @@ TEST(Record, AFullDiskIsOneLineAndTheProgramGoesOn) {
   };
   if (on_small_disk("exit 0").exit != 0) GTEST_SKIP() << "no mounts in a user namespace here";
   const std::string file = place + "/field.journal";
-  const Outcome run = on_small_disk(Tool() + " record --driver=sim --journal " + file + " -- " + Program("recorded") +
-                                    " keep churn keep; " + "echo ended $?; " + Tool() + " explain " + file);
+  const CommandResult run = on_small_disk(Tool() + " record --driver=sim --journal " + file + " -- " + Program("recorded") +
+                                          " keep churn keep; " + "echo ended $?; " + Tool() + " explain " + file);
   EXPECT_THAT(run.out, HasSubstr("ended 0\n")) << run.err;
   EXPECT_THAT(run.err, HasSubstr("is readable as it is"));
   EXPECT_EQ(LineCount(run.err), 1U) << run.err;
@@ -262,7 +262,7 @@ TEST(Record, DamagedFilesAreOneLineForEveryReader) {
     WriteFile(bad, bytes);
     for (std::vector<std::string> command : readers) {
       command.insert(command.begin(), Tool());
-      const Outcome run = RunCommand(command);
+      const CommandResult run = RunCommand(command);
       EXPECT_EQ(run.exit, 2) << what << " " << command[1] << run.err;
       EXPECT_EQ(LineCount(run.err), 1U) << what << run.err;
       EXPECT_THAT(run.err, HasSubstr(bad));
@@ -285,7 +285,7 @@ TEST(Record, DamagedFilesAreOneLineForEveryReader) {
   std::string last = good;
   last[last.size() - 100] = static_cast<char>(last[last.size() - 100] ^ 1);  // in the last record
   WriteFile(bad, last);
-  const Outcome run = Explain(bad);
+  const CommandResult run = Explain(bad);
   EXPECT_THAT(run.out, HasSubstr("damaged  1 record")) << run.err;
   EXPECT_THAT(run.out, Not(HasSubstr(": clean")));
 }
@@ -295,16 +295,16 @@ TEST(Record, WrongOptionsAreOneLineAndNothingStarts) {
   WriteFile(there, "precious");
   for (const std::string options : {"--max-size 1MiB", "--max-size many", "--last 10", "--last 500000h", "--pack x --print-environment",
                                     "--driver nvidia", "--journal ''", "--no-such"}) {
-    const Outcome run = RunCommand({"/bin/sh", "-c", "exec \"$0\" record " + options + " -- /bin/echo started", Tool()});
+    const CommandResult run = RunCommand({"/bin/sh", "-c", "exec \"$0\" record " + options + " -- /bin/echo started", Tool()});
     EXPECT_EQ(run.exit, 2) << options << run.out << run.err;
     EXPECT_EQ(LineCount(run.err), 1U) << options << run.err;
     EXPECT_EQ(run.out, "") << options;
   }
-  const Outcome exists = RunCommand({Tool(), "record", "--driver=sim", "--journal", there, "--", "/bin/echo", "started"});
+  const CommandResult exists = RunCommand({Tool(), "record", "--driver=sim", "--journal", there, "--", "/bin/echo", "started"});
   EXPECT_EQ(exists.exit, 2);
   EXPECT_EQ(LineCount(exists.err), 1U) << exists.err;
   EXPECT_EQ(ReadFile(there), "precious");
-  const Outcome nothing = RunCommand({Tool(), "record"});
+  const CommandResult nothing = RunCommand({Tool(), "record"});
   EXPECT_EQ(nothing.exit, 2);
   EXPECT_EQ(LineCount(nothing.err), 1U) << nothing.err;
 }
@@ -353,11 +353,11 @@ TEST(Record, HasNoDataOfTheProgram) {
   const Recorded recorded = Record("secret keep -- ARGUMENT~of~somebody", {}, how);
   EXPECT_EQ(recorded.outcome.exit, 0) << recorded.outcome.err;
   const Recorded open = {TemporaryDirectory() + "/field.journal", {}};
-  const Outcome run = RunCommand({"/bin/sh", "-c",
-                                  "eval \"$($0 record --print-environment --driver=sim --max-size 32MiB --journal " + open.file +
-                                      ")\"\nexec " + Program("recorded") + " secret keep -- ARGUMENT~of~somebody",
-                                  Tool()},
-                                 how);
+  const CommandResult run = RunCommand({"/bin/sh", "-c",
+                                        "eval \"$($0 record --print-environment --driver=sim --max-size 32MiB --journal " + open.file +
+                                            ")\"\nexec " + Program("recorded") + " secret keep -- ARGUMENT~of~somebody",
+                                        Tool()},
+                                       how);
   EXPECT_EQ(run.exit, 0) << run.err;
   for (const std::string& file : {recorded.file, open.file}) {
     const std::string bytes = ReadFile(file);
@@ -377,13 +377,13 @@ TEST(Record, HasNoDataOfTheProgram) {
 
 TEST(Record, GivesReportsInEveryFormat) {
   const Recorded recorded = Record("keep");
-  const Outcome json = Explain(recorded.file, {"--format", "json"});
+  const CommandResult json = Explain(recorded.file, {"--format", "json"});
   EXPECT_EQ(json.exit, 1) << json.err;
   const nlohmann::json report = nlohmann::json::parse(json.out);
   EXPECT_EQ(report["outcome"], "left");
   EXPECT_EQ(report["findings"].size(), 1U);
   EXPECT_THAT(report["findings"][0]["reproduce"].get<std::string>(), EndsWith("explain " + recorded.file));
-  const Outcome records = Explain(recorded.file, {"--every-record"});
+  const CommandResult records = Explain(recorded.file, {"--every-record"});
   EXPECT_EQ(records.exit, 0) << records.err;
   EXPECT_THAT(records.out, HasSubstr("cuStreamCreate("));
 }

@@ -41,20 +41,20 @@ class Releases : public testing::Test {
   static std::string File(const std::string& name) { return *directory_ + "/" + name; }
   static std::string ProgramOf(const std::string& release) { return File(release) + "/releases"; }
   static std::string Report(const std::string& release) { return File(release + ".json"); }
-  static Outcome Sweep(const std::string& release, std::vector<std::string> options) {
+  static CommandResult Sweep(const std::string& release, std::vector<std::string> options) {
     options.insert(options.begin(), {Tool(), "sweep", "--driver=sim"});
     if (options.size() == 3) options.push_back("--format=json=" + Report(release));
     options.insert(options.end(), {"--", ProgramOf(release)});
     return RunCommand(options);
   }
-  static Outcome Run(std::vector<std::string> arguments, const How& how = {}) {
+  static CommandResult Run(std::vector<std::string> arguments, const How& how = {}) {
     arguments.insert(arguments.begin(), Tool());
     return RunCommand(arguments, how);
   }
   // The numbers of a comparison, as "new 1, unchanged 1".
   static std::string Counts(const std::string& base, const std::string& head, int exit, std::vector<std::string> options = {}) {
     options.insert(options.begin(), {"compare", base, head, "--format=json=" + File("comparison.json")});
-    const Outcome outcome = Run(options);
+    const CommandResult outcome = Run(options);
     EXPECT_EQ(outcome.exit, exit) << outcome.err;
     const Json json = Json::parse(ReadFile(File("comparison.json")));
     std::string text;
@@ -76,14 +76,14 @@ class Releases : public testing::Test {
 std::string* Releases::directory_ = nullptr;
 
 TEST_F(Releases, ARegressionIsNewAndItsRepairIsFixed) {
-  const Outcome regression = Run({"compare", Report("base"), Report("regression")});
+  const CommandResult regression = Run({"compare", Report("base"), Report("regression")});
   EXPECT_EQ(regression.exit, 1) << regression.err;
   EXPECT_THAT(regression.out, StartsWith("cuaudit compare: 1 new, 0 changed, 0 not run, 0 fixed, 1 unchanged\n"));
   EXPECT_THAT(regression.out, HasSubstr("  1. new orphaned: 1 stream (sweep)\n"));
   EXPECT_THAT(regression.out, HasSubstr("open_encoder returned without cuStreamDestroy\n"));
   EXPECT_THAT(regression.out, HasSubstr(" replay --driver=sim --fault "));
   EXPECT_THAT(regression.out, Not(HasSubstr("open_decoder"))) << "what was there before is only counted";
-  const Outcome repaired = Run({"compare", Report("regression"), Report("repaired")});
+  const CommandResult repaired = Run({"compare", Report("regression"), Report("repaired")});
   EXPECT_EQ(repaired.exit, 0) << repaired.out;
   EXPECT_THAT(repaired.out, StartsWith("cuaudit compare: 0 new, 0 changed, 0 not run, 2 fixed, 0 unchanged\n"));
 }
@@ -93,7 +93,7 @@ TEST_F(Releases, TheExitStatusIsThePolicy) {
   EXPECT_EQ(Run({"compare", Report("base"), Report("regression"), "--fail-on=none"}).exit, 0);
   EXPECT_EQ(Run({"compare", Report("base"), Report("base"), "--fail-on=unchanged"}).exit, 1);
   EXPECT_EQ(Run({"compare", Report("base"), Report("base")}).exit, 0);
-  const Outcome wrong = Run({"compare", Report("base"), Report("base"), "--fail-on=newer"});
+  const CommandResult wrong = Run({"compare", Report("base"), Report("base"), "--fail-on=newer"});
   EXPECT_EQ(wrong.exit, 2);
   EXPECT_EQ(wrong.err, "cuaudit: --fail-on: 'newer': expected new, changed, not-run, fixed or unchanged, with commas between, or none\n");
 }
@@ -144,7 +144,7 @@ TEST_F(Releases, AReportThatVanishesFailsThePolicyWhetherItHasDefectsOrNot) {
 
 TEST_F(Releases, ABaselineOfAnOlderVersionIsReadAndSaidToBeOne) {
   WriteFile(File("old.txt"), "cuaudit baseline 1\n");
-  const Outcome old = Run({"compare", File("old.txt"), Report("repaired")});
+  const CommandResult old = Run({"compare", File("old.txt"), Report("repaired")});
   EXPECT_EQ(old.exit, 0);
   EXPECT_THAT(old.err, StartsWith("cuaudit: warning: " + File("old.txt") + ": the baseline names no report, "));
   EXPECT_EQ(Run({"baseline", "show", File("old.txt")}).out, "0 defects\n");
@@ -177,7 +177,7 @@ TEST_F(Releases, ABaselineFileIsABase) {
   EXPECT_EQ(Run({"baseline", "write", Report("base")}).out, ReadFile(file));
   EXPECT_EQ(Counts(file, Report("regression"), 1), "new 1, unchanged 1");
   EXPECT_EQ(Counts(file, Report("repaired"), 0), "fixed 1");
-  const Outcome shown = Run({"baseline", "show", file});
+  const CommandResult shown = Run({"baseline", "show", file});
   EXPECT_EQ(shown.exit, 0);
   EXPECT_THAT(shown.out, StartsWith("1 defect, 1 report\n  sweep: orphaned: 1 stream, acquired by cuStreamCreate < open_decoder;"));
 }
@@ -185,7 +185,7 @@ TEST_F(Releases, ABaselineFileIsABase) {
 TEST_F(Releases, ABaselineIsOfAResultThatProvesSomething) {
   ASSERT_EQ(Sweep("base", {"--coverage-at-least=100", "--call=cuMemAlloc", "--limit=0", "--format=json=" + File("unproved.json")}).exit, 3);
   const std::string file = File("unproved.txt");
-  const Outcome refused = Run({"baseline", "write", File("unproved.json"), file});
+  const CommandResult refused = Run({"baseline", "write", File("unproved.json"), file});
   EXPECT_EQ(refused.exit, 3);
   EXPECT_THAT(refused.err, AllOf(StartsWith("cuaudit: " + File("unproved.json") + ": not exercised"),
                                  EndsWith(": the baseline would lack its defects (--allow-unproved)\n")));
@@ -201,18 +201,18 @@ TEST_F(Releases, WhatIsAcceptedDoesNotCountUntilItExpires) {
   const std::vector<std::string> accept = {
       "suppress",           fingerprint,      "--report", Report("regression"), "--reason=waits for 13.1", "--owner=ann",
       "--until=2031-01-31", "--suppressions", file};
-  const Outcome accepted = Run(accept);
+  const CommandResult accepted = Run(accept);
   ASSERT_EQ(accepted.exit, 0) << accepted.err;
   EXPECT_THAT(ReadFile(file), StartsWith("# orphaned: 1 stream, acquired by cuStreamCreate < open_encoder;"));
   EXPECT_EQ(Counts(Report("base"), Report("regression"), 0, {"--suppressions", file}), "suppressed 1, unchanged 1");
 
   std::ofstream(file, std::ios::app)
       << "\n[[suppression]]\nblamed = \"open_decoder\"\nreason = \"old\"\nowner = \"ann\"\nuntil = 2031-01-31\n";
-  const Outcome clean = Sweep("regression", {"--suppressions", file});
+  const CommandResult clean = Sweep("regression", {"--suppressions", file});
   EXPECT_EQ(clean.exit, 0) << clean.out;
   EXPECT_THAT(clean.out, StartsWith("cuaudit sweep on the simulated driver: clean; 2 defects suppressed\n"));
   EXPECT_THAT(clean.out, HasSubstr("suppressed until 2031-01-31 by ann: waits for 13.1 (" + file + ":2)"));
-  const Outcome junit = Sweep("regression", {"--suppressions", file, "--format=junit"});
+  const CommandResult junit = Sweep("regression", {"--suppressions", file, "--format=junit"});
   EXPECT_THAT(junit.out,
               AllOf(HasSubstr(" failures=\"0\" errors=\"0\" "), HasSubstr("<skipped message=\"suppressed until 2031-01-31 by ann: old ")));
   ASSERT_EQ(Sweep("regression", {"--suppressions", file, "--format=json=" + File("accepted.json")}).exit, 0);
@@ -221,31 +221,32 @@ TEST_F(Releases, WhatIsAcceptedDoesNotCountUntilItExpires) {
   EXPECT_THAT(json["message"].get<std::string>(), EndsWith("; 2 defects suppressed"));
   EXPECT_EQ(json["defects"][0]["suppressed"]["until"], "2031-01-31");
 
-  const Outcome expired = RunCommand({Tool(), "sweep", "--driver=sim", "--suppressions", file, "--", ProgramOf("regression")},
-                                     {.environment = {"CUAUDIT_TODAY=2031-02-01", "SOURCE_DATE_EPOCH=0"}});
+  const CommandResult expired = RunCommand({Tool(), "sweep", "--driver=sim", "--suppressions", file, "--", ProgramOf("regression")},
+                                           {.environment = {"CUAUDIT_TODAY=2031-02-01", "SOURCE_DATE_EPOCH=0"}});
   EXPECT_EQ(expired.exit, 1);
   EXPECT_THAT(expired.out, HasSubstr("its suppression expired, accepted until 2031-01-31 by ann: waits for 13.1"));
   // Neither the report that was written before nor a base with the same defects excuses it.
-  const Outcome compared = Run({"compare", File("accepted.json"), File("accepted.json")}, {.environment = {"CUAUDIT_TODAY=2031-02-01"}});
+  const CommandResult compared =
+      Run({"compare", File("accepted.json"), File("accepted.json")}, {.environment = {"CUAUDIT_TODAY=2031-02-01"}});
   EXPECT_EQ(compared.exit, 1);
   EXPECT_THAT(compared.out,
               StartsWith("cuaudit compare: 0 new, 0 changed, 0 not run, 0 fixed, 2 unchanged, 2 suppressions have expired\n"));
   EXPECT_THAT(compared.out, HasSubstr("     its suppression expired on 2031-01-31: ann, waits for 13.1 (" + file + ":2)\n"));
   EXPECT_EQ(Run({"compare", File("accepted.json"), File("accepted.json")}).exit, 0);
-  const Outcome wrong = Run({"compare", File("accepted.json"), File("accepted.json")}, {.environment = {"CUAUDIT_TODAY=today"}});
+  const CommandResult wrong = Run({"compare", File("accepted.json"), File("accepted.json")}, {.environment = {"CUAUDIT_TODAY=today"}});
   EXPECT_EQ(wrong.exit, 2);
   EXPECT_EQ(wrong.err, "cuaudit: CUAUDIT_TODAY: 'today': expected a day such as 2026-11-26\n");
   // Another file stands in the place of what the report says, for the report as a whole.
   WriteFile(File("other.toml"), "");
-  const Outcome other = Run({"compare", File("accepted.json"), File("accepted.json"), "--suppressions", File("other.toml"),
-                             "--fail-on=none", "--format=markdown"});
+  const CommandResult other = Run({"compare", File("accepted.json"), File("accepted.json"), "--suppressions", File("other.toml"),
+                                   "--fail-on=none", "--format=markdown"});
   EXPECT_EQ(other.err, "cuaudit: warning: suppressions of the result that do not hold here, because --suppressions " + File("other.toml") +
                            " stands in their place: " + file + ":2, " + file + ":8\n");
   EXPECT_THAT(other.out, AllOf(HasSubstr("2 unchanged"), HasSubstr("| findings |"), Not(HasSubstr("| clean |")))) << other.out;
-  const Outcome twice = Run(accept);
+  const CommandResult twice = Run(accept);
   EXPECT_EQ(twice.exit, 2);
   EXPECT_EQ(twice.err, "cuaudit: " + file + ":2: there is an entry for " + fingerprint + " already, until 2031-01-31: change that one\n");
-  const Outcome unused = Sweep("repaired", {"--suppressions", file});
+  const CommandResult unused = Sweep("repaired", {"--suppressions", file});
   EXPECT_EQ(unused.exit, 0);
   EXPECT_THAT(unused.err, HasSubstr("warning: " + file + ":2: the suppression fits no defect\n"));
 }
@@ -253,7 +254,7 @@ TEST_F(Releases, WhatIsAcceptedDoesNotCountUntilItExpires) {
 TEST_F(Releases, AWrongFileIsOneLineBeforeAnythingStarts) {
   const std::string file = File("wrong.toml");
   WriteFile(file, "\n[[suppression]]\nrule = \"leak\"\nreason = \"r\"\n");
-  const Outcome sweep = Sweep("base", {"--suppressions", file});
+  const CommandResult sweep = Sweep("base", {"--suppressions", file});
   EXPECT_EQ(sweep.exit, 2);
   EXPECT_EQ(sweep.err, "cuaudit: --suppressions: " + file + ":2:1: expected owner in each suppression\n");
   EXPECT_EQ(sweep.out, "");
@@ -261,7 +262,7 @@ TEST_F(Releases, AWrongFileIsOneLineBeforeAnythingStarts) {
   for (const std::vector<std::string>& command : {std::vector<std::string>{"compare", File("cut.json"), Report("base")},
                                                   {"compare", Report("base"), File("cut.json")},
                                                   {"baseline", "write", File("cut.json")}}) {
-    const Outcome cut = Run(command);
+    const CommandResult cut = Run(command);
     EXPECT_EQ(cut.exit, 2);
     EXPECT_THAT(cut.err, StartsWith("cuaudit: " + File("cut.json") + ": line "));
     EXPECT_EQ(std::count(cut.err.begin(), cut.err.end(), '\n'), 1) << cut.err;

@@ -17,12 +17,12 @@ inline const std::vector<std::string>& Subject() {
   return words;
 }
 
-inline Outcome Cuaudit(std::vector<std::string> arguments, const How& how = {}) {
+inline CommandResult Cuaudit(std::vector<std::string> arguments, const How& how = {}) {
   arguments.insert(arguments.begin(), Tool());
   return RunCommand(arguments, how);
 }
 
-inline Outcome Plan(const std::string& plan, std::vector<std::string> options, const std::vector<std::string>& program = Subject()) {
+inline CommandResult Plan(const std::string& plan, std::vector<std::string> options, const std::vector<std::string>& program = Subject()) {
   options.insert(options.begin(), {"plan", "--to", plan, "--driver=sim"});
   options.emplace_back("--");
   options.insert(options.end(), program.begin(), program.end());
@@ -38,11 +38,11 @@ inline std::string Shard(const std::string& plan, int round, int number) {
 inline void RunAll(const std::string& plan, int shards) {
   for (int round = 1; round <= 2; ++round) {
     for (int i = 0; i < shards; ++i) {
-      const Outcome ran = Cuaudit({"run-shard", plan, std::to_string(i), "--round", std::to_string(round)});
+      const CommandResult ran = Cuaudit({"run-shard", plan, std::to_string(i), "--round", std::to_string(round)});
       ASSERT_EQ(ran.exit, 0) << ran.err;
     }
     if (round == 2) break;
-    const Outcome next = Cuaudit({"plan", plan});
+    const CommandResult next = Cuaudit({"plan", plan});
     ASSERT_EQ(next.exit, 0) << next.err;
   }
 }
@@ -64,7 +64,7 @@ inline Report Merge(const std::string& plan, std::vector<std::string> shards = {
   const std::string directory = TemporaryDirectory();
   std::vector<std::string> words = {"merge", plan, "--format", "json=" + directory + "/report.json", "--trials", directory + "/trials"};
   words.insert(words.begin() + 2, shards.begin(), shards.end());
-  const Outcome merged = Cuaudit(words);
+  const CommandResult merged = Cuaudit(words);
   return {merged.exit, WithoutHeader(directory + "/report.json"), ReadFile(directory + "/trials"), merged.err};
 }
 
@@ -74,7 +74,7 @@ inline Report Local(std::vector<std::string> options = {}) {
                  {"sweep", "--driver=sim", "--format", "json=" + directory + "/report.json", "--trials", directory + "/trials"});
   options.emplace_back("--");
   options.insert(options.end(), Subject().begin(), Subject().end());
-  const Outcome swept = Cuaudit(options);
+  const CommandResult swept = Cuaudit(options);
   return {swept.exit, WithoutHeader(directory + "/report.json"), ReadFile(directory + "/trials"), swept.err};
 }
 

@@ -29,7 +29,7 @@ TEST(Shards, AnyNumberOfThemWritesTheReportOfOneMachine) {  // hundred_shards_te
   ASSERT_EQ(local.exit, 1) << local.err;
   for (const int shards : {1, 7}) {
     const std::string plan = TemporaryDirectory() + "/plan";
-    const Outcome planned = Plan(plan, {"--shards", std::to_string(shards)});
+    const CommandResult planned = Plan(plan, {"--shards", std::to_string(shards)});
     ASSERT_EQ(planned.exit, 0) << planned.err;
     RunAll(plan, shards);
     const Report merged = Merge(plan);
@@ -124,7 +124,7 @@ TEST(Shards, AChangedRunWithoutFaultsIsRefused) {
   EXPECT_EQ(merged.exit, 2);
   EXPECT_THAT(merged.err, HasSubstr("rehearsal-1.journal: changed after the plan was made"));
   std::filesystem::remove(Shard(plan, 1, 0));
-  const Outcome ran = Cuaudit({"run-shard", plan, "0"});
+  const CommandResult ran = Cuaudit({"run-shard", plan, "0"});
   EXPECT_EQ(ran.exit, 2);
   EXPECT_THAT(ran.err, HasSubstr("rehearsal-1.journal: changed after the plan was made"));
 }
@@ -135,7 +135,7 @@ TEST(Shards, ThePlanHoldsRunsWithoutFaultsAsLargeAsTheirContent) {
   for (const char* const name : {"rehearsal-1.journal", "rehearsal-2.journal"}) {
     const std::string journal = plan + "/cases/program/" + name;
     EXPECT_LT(std::filesystem::file_size(journal), 1U << 20U) << "a fresh journal has room for four million records";
-    const Outcome explained = Cuaudit({"explain", journal});
+    const CommandResult explained = Cuaudit({"explain", journal});
     EXPECT_EQ(explained.exit, 0) << explained.err;
     EXPECT_THAT(explained.out, AllOf(HasSubstr("cuCtxPopCurrent"), HasSubstr("process reached exit"), Not(HasSubstr("the file is cut"))));
   }
@@ -148,7 +148,7 @@ TEST(Shards, WhereNothingIsLeftNoRoundIsPlanned) {
   const std::string plan = TemporaryDirectory() + "/plan";
   ASSERT_EQ(Plan(plan, {"--shards", "2", "--depth", "1"}).exit, 0);
   for (const char* const i : {"0", "1"}) ASSERT_EQ(Cuaudit({"run-shard", plan, i}).exit, 0);
-  const Outcome next = Cuaudit({"plan", plan});
+  const CommandResult next = Cuaudit({"plan", plan});
   EXPECT_EQ(next.exit, 0) << next.err;
   EXPECT_THAT(next.out, HasSubstr("nothing left to plan"));
   EXPECT_FALSE(std::filesystem::exists(plan + "/round-2.json"));
@@ -182,7 +182,7 @@ class BrokenShards : public ::testing::Test {
 TEST_F(BrokenShards, AMissingOneIsNamed) {
   std::filesystem::remove(Shard(plan_, 1, 2));
   ExpectGap("shard 2 of round 1: missing");
-  const Outcome next = Cuaudit({"plan", plan_});
+  const CommandResult next = Cuaudit({"plan", plan_});
   EXPECT_EQ(next.exit, 3);
   EXPECT_FALSE(std::filesystem::exists(plan_ + "/round-2.json"));
 }
@@ -255,7 +255,7 @@ TEST(Shards, AnotherProgramRefusesThePlan) {
   std::filesystem::copy_file(Program("steps"), program);
   ASSERT_EQ(Plan(directory + "/plan", {"--shards", "2"}, {program, "2"}).exit, 0);
   std::filesystem::copy_file(Program("client_linked"), program, std::filesystem::copy_options::overwrite_existing);
-  const Outcome ran = Cuaudit({"run-shard", directory + "/plan", "0"});
+  const CommandResult ran = Cuaudit({"run-shard", directory + "/plan", "0"});
   EXPECT_EQ(ran.exit, 2);
   EXPECT_THAT(ran.err, HasSubstr("another program, build or settings than those of the plan"));
   EXPECT_FALSE(std::filesystem::exists(Shard(directory + "/plan", 1, 0)));
@@ -276,7 +276,7 @@ TEST(Shards, OneThatIsKilledGoesOnWhereItWas) {
   }
   close(watch);
   const bool ended = std::filesystem::exists(Shard(plan, 1, 0));  // it was quicker
-  const Outcome again = Cuaudit({"run-shard", plan, "0"});
+  const CommandResult again = Cuaudit({"run-shard", plan, "0"});
   EXPECT_EQ(again.exit, 0) << again.err;
   EXPECT_THAT(again.err, HasSubstr(ended ? "is done" : "going on: "));
   EXPECT_EQ(Merge(plan).bytes, Local({"--depth", "1"}).bytes);
@@ -289,16 +289,16 @@ TEST(Shards, TheNumberComesFromSlurmOrFromGoogleTest) {
   EXPECT_EQ(Cuaudit({"run-shard", plan}, {{"SLURM_ARRAY_TASK_ID=2"}}).exit, 0);
   EXPECT_TRUE(std::filesystem::exists(Shard(plan, 1, 2)));
   const std::string sign = plan + "/sign";
-  const Outcome of_test =
+  const CommandResult of_test =
       Cuaudit({"run-shard", plan}, {{"GTEST_TOTAL_SHARDS=3", "GTEST_SHARD_INDEX=1", "GTEST_SHARD_STATUS_FILE=" + sign}});
   EXPECT_EQ(of_test.exit, 0) << of_test.err;
   EXPECT_TRUE(std::filesystem::exists(Shard(plan, 1, 1)));
   EXPECT_TRUE(std::filesystem::exists(sign));
-  const Outcome others = Cuaudit({"run-shard", plan}, {{"GTEST_TOTAL_SHARDS=4", "GTEST_SHARD_INDEX=0"}});
+  const CommandResult others = Cuaudit({"run-shard", plan}, {{"GTEST_TOTAL_SHARDS=4", "GTEST_SHARD_INDEX=0"}});
   EXPECT_EQ(others.exit, 2);
   EXPECT_THAT(others.err, HasSubstr("GTEST_TOTAL_SHARDS: '4': expected 3, the shards of the plan"));
   for (const char* const wrong : {"3", "-1", "x", ""}) {
-    const Outcome outside = Cuaudit({"run-shard", plan, wrong});
+    const CommandResult outside = Cuaudit({"run-shard", plan, wrong});
     EXPECT_EQ(outside.exit, 2);
     EXPECT_THAT(outside.err, HasSubstr("expected a number from 0 to 2"));
   }
@@ -311,12 +311,12 @@ TEST(Shards, TheCasesOfAProjectAreMergedIntoOneResult) {
                                              "\", \"2\"]\ntags = [\"a\"]\n[case.cycled]\ncommand = [\"" + Program("client_linked") +
                                              "\", \"{n}\"]\ncycles = [1, 3]\n");
   const How here{{}, directory};
-  const Outcome local = Cuaudit({"audit", "--out", "local"}, here);
+  const CommandResult local = Cuaudit({"audit", "--out", "local"}, here);
   ASSERT_EQ(local.exit, 1) << local.err;
-  const Outcome planned = Cuaudit({"plan", "--shards", "3"}, here);
+  const CommandResult planned = Cuaudit({"plan", "--shards", "3"}, here);
   ASSERT_EQ(planned.exit, 0) << planned.err;
   RunAll(directory + "/cuaudit-plan", 3);
-  const Outcome merged = Cuaudit({"merge", "cuaudit-plan", "--out", "merged"}, here);
+  const CommandResult merged = Cuaudit({"merge", "cuaudit-plan", "--out", "merged"}, here);
   EXPECT_EQ(merged.exit, 1) << merged.err;
   for (const char* const name : {"audit.json", "first.sweep.json", "cycled.sweep.json", "cycled.cycles.json"}) {
     EXPECT_EQ(WithoutHeader(directory + "/merged/" + name), WithoutHeader(directory + "/local/" + name)) << name;
@@ -324,7 +324,7 @@ TEST(Shards, TheCasesOfAProjectAreMergedIntoOneResult) {
   EXPECT_EQ(ReadFile(directory + "/merged/first.trials.jsonl"), ReadFile(directory + "/local/first.trials.jsonl"));
   for (const char* const jobs : {"1", "3"}) {
     const std::string out = std::string("merged-") + jobs;
-    const Outcome again = Cuaudit({"merge", "cuaudit-plan", "--out", out, "--jobs", jobs}, here);
+    const CommandResult again = Cuaudit({"merge", "cuaudit-plan", "--out", out, "--jobs", jobs}, here);
     EXPECT_EQ(again.exit, 1) << again.err;
     EXPECT_EQ(again.out.substr(0, again.out.rfind(" in ")), merged.out.substr(0, merged.out.rfind(" in "))) << jobs;
     for (const char* const name : {"audit.json", "first.sweep.json", "cycled.sweep.json", "cycled.cycles.json"}) {
@@ -333,7 +333,7 @@ TEST(Shards, TheCasesOfAProjectAreMergedIntoOneResult) {
     EXPECT_EQ(ReadFile(directory + "/" + out + "/first.trials.jsonl"), ReadFile(directory + "/merged/first.trials.jsonl"));
   }
   // Nothing is new beside the same audit.
-  const Outcome compared = Cuaudit({"merge", "cuaudit-plan", "--out", "compared", "--base", "local"}, here);
+  const CommandResult compared = Cuaudit({"merge", "cuaudit-plan", "--out", "compared", "--base", "local"}, here);
   EXPECT_EQ(compared.exit, 0) << compared.err << compared.out;
   EXPECT_TRUE(std::filesystem::exists(directory + "/compared/comparison.json"));
   EXPECT_EQ(Cuaudit({"merge", "cuaudit-plan", "--out", "again", "--base", "local", "--fail-on", "unchanged"}, here).exit, 1);
@@ -349,10 +349,10 @@ TEST(Shards, AKnownDefectHidesNoMissingShard) {
   ASSERT_EQ(Cuaudit({"plan", "--shards", "4"}, here).exit, 0);
   for (const char* const i : {"0", "1", "2", "3"}) ASSERT_EQ(Cuaudit({"run-shard", "cuaudit-plan", i}, here).exit, 0);
   const std::vector<std::string> merge = {"merge", "cuaudit-plan", "--out", "new", "--base", "old"};
-  const Outcome whole = Cuaudit(merge, here);
+  const CommandResult whole = Cuaudit(merge, here);
   EXPECT_EQ(whole.exit, 0) << whole.out << whole.err;
   std::filesystem::remove(Shard(here.directory + "/cuaudit-plan", 1, 0));  // the failure that shows the defect comes later
-  const Outcome part = Cuaudit(merge, here);
+  const CommandResult part = Cuaudit(merge, here);
   EXPECT_EQ(part.exit, 1) << part.out << part.err;
   EXPECT_THAT(part.out, AllOf(HasSubstr("0 new, 0 changed, 1 not run, 0 fixed, 1 unchanged"),
                               HasSubstr("  a, sweep: in part: shard 0 of round 1 is missing, with ")));
@@ -375,7 +375,7 @@ TEST(Shards, WrongWordsAreRefused) {
   const std::string whole = ReadFile(round);
   for (const std::string& bytes : {std::string("{"), whole.substr(0, whole.size() / 2), std::string(5000, '['), std::string("\xff\x01")}) {
     WriteFile(round, bytes);
-    const Outcome refused = Cuaudit({"run-shard", directory + "/plan", "0"});
+    const CommandResult refused = Cuaudit({"run-shard", directory + "/plan", "0"});
     EXPECT_EQ(refused.exit, 2);
     EXPECT_THAT(refused.err, HasSubstr("round-1.json: expected "));
     EXPECT_EQ(LineCount(refused.err), 1U) << refused.err;
@@ -388,11 +388,11 @@ TEST(Shards, WrongWordsAreRefused) {
 TEST(Shards, SlurmGetsAScript) {
   const std::string plan = TemporaryDirectory() + "/it's a plan";
   ASSERT_EQ(Plan(plan, {"--shards", "8"}).exit, 0);
-  const Outcome printed = Cuaudit({"slurm", plan, "--sbatch=--partition=gpu"});
+  const CommandResult printed = Cuaudit({"slurm", plan, "--sbatch=--partition=gpu"});
   ASSERT_EQ(printed.exit, 0) << printed.err;
   EXPECT_THAT(printed.out, AllOf(HasSubstr("--array=0-7"), HasSubstr("--requeue"), HasSubstr("--dependency=\"afterok:$next\""),
                                  HasSubstr("--partition=gpu"), Not(HasSubstr("--gpus"))));
-  const Outcome checked = RunCommand({"/bin/sh", "-n", "-c", printed.out});
+  const CommandResult checked = RunCommand({"/bin/sh", "-n", "-c", printed.out});
   EXPECT_EQ(checked.exit, 0) << checked.err;
 }
 

@@ -58,7 +58,7 @@ std::string NewPlan(bool carried_out) {
 }
 
 // `line` begins with a command, behind which --progress belongs.
-Outcome OutcomeOf(const Line& line, const std::string& progress) {
+CommandResult OutcomeOf(const Line& line, const std::string& progress) {
   Line command = {Tool(), line.front()};
   if (!progress.empty()) command.push_back("--progress=" + progress);
   for (auto word = line.begin() + 1; word != line.end(); ++word)
@@ -121,15 +121,15 @@ TEST(Shown, EveryCommandThatMayTakeLong) {
   const Files files;
   for (const Row& row : Rows(files)) {
     const std::string name = ::testing::PrintToString(row.line);
-    const Outcome plain = OutcomeOf(row.line, "plain");
+    const CommandResult plain = OutcomeOf(row.line, "plain");
     EXPECT_EQ(plain.exit, row.exit) << name << plain.err;
     EXPECT_THAT(plain.err, ContainsRegex(row.shown)) << name;
     EXPECT_THAT(plain.err, Not(HasSubstr(" steps so far\n"))) << name << ": a step has a name";
-    const Outcome none = OutcomeOf(row.line, "none");
+    const CommandResult none = OutcomeOf(row.line, "none");
     EXPECT_EQ(none.exit, row.exit) << name;
     EXPECT_THAT(none.err, AllOf(Not(HasSubstr(" so far\n")), Not(ContainsRegex(row.shown)))) << name;
     EXPECT_THAT(OutcomeOf(row.line, "").err, Not(HasSubstr("\r"))) << name << ": no bar without a terminal";
-    const Outcome loud = OutcomeOf(row.line, "loud");
+    const CommandResult loud = OutcomeOf(row.line, "loud");
     EXPECT_EQ(loud.exit, 2) << name;
     EXPECT_THAT(loud.err, HasSubstr("--progress")) << name;
   }
@@ -159,7 +159,7 @@ TEST(Shown, TheBarIsGoneBeforeAnythingElseIsWritten) {
   rows.push_back({{"record", "--pack", files.report}, 2, ""});
   rows.push_back({{"explain", files.report}, 2, ""});
   for (const Row& row : rows) {
-    const Outcome bar = OutcomeOf(row.line, "bar");
+    const CommandResult bar = OutcomeOf(row.line, "bar");
     EXPECT_EQ(bar.exit, row.exit) << ::testing::PrintToString(row.line);
     EXPECT_THAT(bar.err, HasSubstr("\rcuaudit: ")) << ::testing::PrintToString(row.line);
     EXPECT_TRUE(IsRemoved(bar.err)) << ::testing::PrintToString(row.line) << ": " << bar.err;

@@ -62,7 +62,7 @@ std::vector<std::string> SweepInto(const std::string& directory, const std::stri
 
 TEST(Resume, ASweepThatWasKilledGoesOnAndEndsWithTheSameReport) {
   const std::string directory = TemporaryDirectory();
-  const Outcome whole = RunCommand(SweepInto(directory + "/whole", directory + "/whole.json"));
+  const CommandResult whole = RunCommand(SweepInto(directory + "/whole", directory + "/whole.json"));
   ASSERT_EQ(whole.exit, 1) << whole.err;
 
   const std::string work = directory + "/killed";
@@ -73,12 +73,12 @@ TEST(Resume, ASweepThatWasKilledGoesOnAndEndsWithTheSameReport) {
     Spawned sweep(SweepInto(work, directory + "/killed.json"));
     ASSERT_TRUE(WaitForWrites(watch, "trials.jsonl", 4)) << "the trial log never grew";
     sweep.Kill(SIGKILL);
-    const Outcome killed = sweep.Wait();
+    const CommandResult killed = sweep.Wait();
     ASSERT_EQ(killed.signal, SIGKILL) << killed.err;
   }
   close(watch);
   EXPECT_EQ(ReadFile(directory + "/killed.json"), "") << "a killed sweep writes no report";
-  const Outcome resumed = RunCommand(SweepInto(work, directory + "/killed.json"));
+  const CommandResult resumed = RunCommand(SweepInto(work, directory + "/killed.json"));
   EXPECT_EQ(resumed.exit, 1) << resumed.err;
   EXPECT_THAT(resumed.err, HasSubstr("going on: "));
   EXPECT_EQ(TextWithoutHeader(ReadFile(directory + "/whole.json")), TextWithoutHeader(ReadFile(directory + "/killed.json")));
@@ -97,7 +97,7 @@ TEST(Resume, ASecondSweepInOneDirectoryIsRefusedWhileTheFirstRuns) {
     const ssize_t got = read(watch, buffer, sizeof(buffer));
     if (got > 0) seen.append(buffer, static_cast<std::size_t>(got));
   }
-  const Outcome second = RunCommand({Tool(), "sweep", "--driver=sim", "--work-dir", work, "--", Program("client_linked")});
+  const CommandResult second = RunCommand({Tool(), "sweep", "--driver=sim", "--work-dir", work, "--", Program("client_linked")});
   EXPECT_EQ(second.exit, 2) << second.err;
   EXPECT_EQ(LineCount(second.err), 1U) << second.err;
   EXPECT_THAT(second.err, HasSubstr("another cuaudit is using this work directory"));
@@ -170,7 +170,7 @@ TEST(Reproduce, TheLineOfEveryFindingShowsTheSameFingerprintAgain) {
       const std::size_t dashes = line.find(" -- ");
       ASSERT_NE(dashes, std::string::npos) << line;
       const std::string directory = TemporaryDirectory();
-      const Outcome again =
+      const CommandResult again =
           RunCommand({"/bin/sh", "-c", line.substr(0, dashes) + " --format=json --output report.json" + line.substr(dashes)},
                      {.environment = {path}, .directory = directory});
       EXPECT_EQ(again.exit, 1) << line << again.err;
@@ -221,7 +221,7 @@ TEST(Schema, EveryKindOfReportFits) {
   add("run", RunAudit({"run"}, {Program("misuse"), "wrong_order"}));
   add("idle", RunAudit({"run"}, {Program("idle")}));
   add("error", RunAudit({"sweep"}, {Program("hostile"), "always_crash"}));
-  const Outcome checked = RunCommand(command);
+  const CommandResult checked = RunCommand(command);
   if (checked.exit == 77) GTEST_SKIP() << "python3-jsonschema is not installed";
   EXPECT_EQ(checked.exit, 0) << checked.err;
 }
@@ -354,7 +354,7 @@ TEST(Drift, WhatOnlySomeRunsMakeIsTriedAndCounted) {
 }
 
 TEST(Drift, AFaultThatFollowsNeedsOneBeforeIt) {
-  const Outcome refused =
+  const CommandResult refused =
       RunCommand({Tool(), "replay", "--driver=sim", "--fault", "cuMemFree#+1=INVALID_CONTEXT,refuse", "--", Program("defective")});
   EXPECT_EQ(refused.exit, 2);
   EXPECT_EQ(LineCount(refused.err), 1U) << refused.err;
@@ -362,8 +362,8 @@ TEST(Drift, AFaultThatFollowsNeedsOneBeforeIt) {
 }
 
 TEST(Drift, AFaultAddressedBySiteNeedsCallStacks) {
-  const Outcome refused = RunCommand({Tool(), "replay", "--driver=sim", "--stacks", "0", "--fault",
-                                      "cuEventCreate@site=0123456789abcdef#1=OUT_OF_MEMORY,refuse", "--", Program("defective")});
+  const CommandResult refused = RunCommand({Tool(), "replay", "--driver=sim", "--stacks", "0", "--fault",
+                                            "cuEventCreate@site=0123456789abcdef#1=OUT_OF_MEMORY,refuse", "--", Program("defective")});
   EXPECT_EQ(refused.exit, 2);
   EXPECT_EQ(LineCount(refused.err), 1U) << refused.err;
   EXPECT_THAT(refused.err, HasSubstr("--stacks"));

@@ -48,7 +48,7 @@ bool IsValid(const std::string& file) {
   constexpr const char* kCheck =
       "import json, sys, jsonschema\nschema = json.load(open(sys.argv[2]))\n"
       "for line in open(sys.argv[1]): jsonschema.validate(json.loads(line), schema)";
-  const Outcome outcome = RunCommand({"/usr/bin/python3", "-c", kCheck, file, CUAUDIT_TRIALS_SCHEMA});
+  const CommandResult outcome = RunCommand({"/usr/bin/python3", "-c", kCheck, file, CUAUDIT_TRIALS_SCHEMA});
   if (outcome.err.find("No module named 'jsonschema'") != std::string::npos) return false;
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
   return true;
@@ -141,7 +141,7 @@ TEST(Trials, ABadPathIsOneLine) {
     std::vector<std::string> command = {Tool(), "sweep", "--driver=sim", "--trials=" + file};
     command.insert(command.end(), more.begin(), more.end());
     for (const char* const word : {"--", "/bin/true"}) command.emplace_back(word);
-    const Outcome outcome = RunCommand(command);
+    const CommandResult outcome = RunCommand(command);
     EXPECT_EQ(outcome.exit, 2) << outcome.out;
     EXPECT_EQ(LineCount(outcome.err), 1U) << outcome.err;
     return outcome.err;
@@ -157,12 +157,12 @@ TEST(Trials, NoOutputIsAFileNamedDash) {
   constexpr std::pair<const char*, const char*> kOptions[] = {
       {"--trials=-", "--trials: -: "}, {"--output=-", "--output: -: "}, {"--format=json=-", "--format: -: "}};
   for (const auto& [option, said] : kOptions) {
-    const Outcome outcome = RunCommand({Tool(), "sweep", "--driver=sim", option, "--", "/bin/true"});
+    const CommandResult outcome = RunCommand({Tool(), "sweep", "--driver=sim", option, "--", "/bin/true"});
     EXPECT_EQ(outcome.exit, 2) << option;
     EXPECT_EQ(LineCount(outcome.err), 1U) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr(std::string(said) + "expected a file")) << option;
   }
-  const Outcome run = RunCommand({Tool(), "run", "--driver=sim", "--write-lifetime=-", "--", "/bin/true"});
+  const CommandResult run = RunCommand({Tool(), "run", "--driver=sim", "--write-lifetime=-", "--", "/bin/true"});
   EXPECT_EQ(run.exit, 2);
   EXPECT_THAT(run.err, HasSubstr("--write-lifetime: -: expected a file"));
   EXPECT_NE(access("-", F_OK), 0);

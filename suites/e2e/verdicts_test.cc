@@ -198,9 +198,9 @@ INSTANTIATE_TEST_SUITE_P(Every, StandingOn,
                          [](const auto& test) { return std::string(test.param.mode); });
 
 TEST(Standing, TextSaysWhoDestroyedIt) {
-  const Outcome text = RunCommand({Tool(), "run", "--driver=sim", "--", Program("standing"), "texture"});
+  const CommandResult text = RunCommand({Tool(), "run", "--driver=sim", "--", Program("standing"), "texture"});
   EXPECT_THAT(text.out, ::testing::HasSubstr("destroyed by cuArrayDestroy"));
-  const Outcome pages = RunCommand({Tool(), "run", "--driver=sim", "--", Program("standing"), "registration"});
+  const CommandResult pages = RunCommand({Tool(), "run", "--driver=sim", "--", Program("standing"), "registration"});
   EXPECT_THAT(pages.out, ::testing::HasSubstr("destroyed by munmap"));
 }
 
@@ -279,7 +279,7 @@ TEST(Devices, PeerAccessIsExplainedByItsTwoContexts) {
   const std::string directory = TemporaryDirectory() + "/work";
   RunCommand({Tool(), "run", "--driver=sim", "--devices=2", "--keep", "--work-dir", directory, "--output", "/dev/null", "--",
               Program("leak_kind"), "peer_access", "1"});
-  const Outcome explained = RunCommand({Tool(), "explain", directory + "/run.journal"});
+  const CommandResult explained = RunCommand({Tool(), "explain", directory + "/run.journal"});
   EXPECT_EQ(explained.exit, 0) << explained.err;
   EXPECT_THAT(explained.out, ::testing::ContainsRegex("\npeer_access of context 0x[0-9a-f]+ to 0x[0-9a-f]+, 0 bytes, orphaned"));
 }

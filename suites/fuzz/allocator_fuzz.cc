@@ -170,7 +170,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const int threads = (shape & 0xF0U) == 0xF0U ? cuaudit::alloc::kWorkers : 1;
   conditions.faults = ChooseFaults(&input);
   while (!input.empty() && program.steps.size() < kMostSteps) program.steps.push_back(ChooseStep(&input, threads, trailer.is_there));
-  const cuaudit::alloc::Outcome outcome = cuaudit::alloc::Execute(program, conditions);
+  const cuaudit::alloc::Executed outcome = cuaudit::alloc::Execute(program, conditions);
   if (!outcome.failure.empty()) {
     Require(false, "the allocator does what the reference says",
             outcome.failure + "\nschedule " + std::to_string(shape & 3U) + ", " + std::to_string(program.device_bytes / kMiB) +

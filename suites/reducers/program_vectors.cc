@@ -20,7 +20,7 @@ nlohmann::json Audited(std::vector<std::string> arguments, const std::string& pr
   for (const char* const word : {GenuineDriverIsChosen() ? "--driver=real" : "--driver=sim", "--host", "--format=json", "--output"})
     arguments.emplace_back(word);
   for (const std::string& word : {file, std::string("--"), CUAUDIT_REDUCERS "/" + program, form, cycles}) arguments.push_back(word);
-  const e2e::Outcome outcome = e2e::RunCommand(arguments, {.environment = {"CUAUDIT_OPTIONS="}});
+  const e2e::CommandResult outcome = e2e::RunCommand(arguments, {.environment = {"CUAUDIT_OPTIONS="}});
   nlohmann::json report = nlohmann::json::parse(e2e::ReadFile(file), nullptr, false);
   EXPECT_FALSE(report.is_discarded()) << outcome.err;
   return report;

@@ -158,9 +158,9 @@ TEST(Kernels, ThatDidNothingAreToldByExplain) {
                                         "--output=" + directory + "/report",
                                         "--",
                                         RuntimeProgram("vector_add")};
-  const Outcome ran = RunCommand(run);
+  const CommandResult ran = RunCommand(run);
   EXPECT_THAT(ReadFile(directory + "/report"), HasSubstr("of kernels did nothing: register host kernels with --kernels")) << ran.err;
-  const Outcome told = RunCommand({Tool(), "explain", directory + "/run.journal"});
+  const CommandResult told = RunCommand({Tool(), "explain", directory + "/run.journal"});
   EXPECT_THAT(told.out, HasSubstr("of kernels did nothing: register host kernels with --kernels")) << told.err;
 }
 
@@ -207,8 +207,9 @@ TEST(StaticRuntime, IsToldToBeLinkedAgain) {
 
 TEST(StaticRuntime, IsToldWithoutTheToolToo) {
   CUAUDIT_NEEDS("vector_add_static");
-  const Outcome outcome = RunCommand({RuntimeProgram("vector_add_static")},
-                                     {.environment = {"CUAUDIT_OPTIONS=driver=sim", "LD_PRELOAD=" + DropInDirectory() + "/libcuda.so.1"}});
+  const CommandResult outcome =
+      RunCommand({RuntimeProgram("vector_add_static")},
+                 {.environment = {"CUAUDIT_OPTIONS=driver=sim", "LD_PRELOAD=" + DropInDirectory() + "/libcuda.so.1"}});
   EXPECT_EQ(outcome.exit, 3);
   EXPECT_THAT(outcome.err, AllOf(StartsWith("cuaudit: "), HasSubstr("linked statically"), HasSubstr(CUAUDIT_CUDART_DIRECTORY)));
 }
@@ -292,7 +293,7 @@ TEST(Runtime, WhatItKeepsForItselfIsNotLeftByTheProgram) {
 
 // Without a driver there is an answer, and nothing on stderr.
 TEST(Runtime, WithoutADriverSaysInsufficientDriver) {
-  const Outcome outcome = RunCommand({RuntimeProgram("client_late")}, {.environment = {"LD_LIBRARY_PATH=" CUAUDIT_CUDART_DIRECTORY}});
+  const CommandResult outcome = RunCommand({RuntimeProgram("client_late")}, {.environment = {"LD_LIBRARY_PATH=" CUAUDIT_CUDART_DIRECTORY}});
   if (outcome.out.find("first cudaSuccess") != std::string::npos) GTEST_SKIP() << "this machine has a driver";
   EXPECT_THAT(FirstLine(outcome.out), testing::AnyOf("first cudaErrorInsufficientDriver", "first cudaErrorNoDevice"));
 }

@@ -57,7 +57,7 @@ inline JournalBuilder::JournalBuilder(std::string path, std::size_t capacity) : 
   memory_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   close(file);
   header_ = static_cast<faults::JournalHeader*>(memory_);
-  header_->driver_kind.store(static_cast<std::uint32_t>(faults::DriverKind::Simulated));
+  header_->driver_kind.store(faults::DriverKind::Simulated);
   header_->driver_version.store(13000);
 }
 

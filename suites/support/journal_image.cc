@@ -86,7 +86,7 @@ JournalImage& JournalImage::DriverPath(std::string_view path) {
 }
 
 JournalImage& JournalImage::Driver(faults::DriverKind kind) {
-  At<faults::JournalHeader>(0)->driver_kind.store(static_cast<std::uint32_t>(kind));
+  At<faults::JournalHeader>(0)->driver_kind.store(kind);
   return *this;
 }
 

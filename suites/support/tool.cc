@@ -116,8 +116,8 @@ void Spawned::Kill(int signal) const {
   if (pid_ > 0) kill(pid_, signal);
 }
 
-Outcome Spawned::Wait() {
-  Outcome outcome;
+CommandResult Spawned::Wait() {
+  CommandResult outcome;
   if (pid_ <= 0) {
     outcome.exit = 127;
     return outcome;
@@ -151,7 +151,7 @@ Outcome Spawned::Wait() {
   return outcome;
 }
 
-Outcome RunCommand(const std::vector<std::string>& command, const How& how) { return Spawned(command, how).Wait(); }
+CommandResult RunCommand(const std::vector<std::string>& command, const How& how) { return Spawned(command, how).Wait(); }
 
 std::string Tool() { return CUAUDIT_TOOL; }
 std::string DropInDirectory() { return CUAUDIT_DROP_IN_DIRECTORY; }

@@ -16,7 +16,7 @@ namespace cuaudit::e2e {
 
 inline constexpr int kDeadlineMs = 30000;
 
-struct Outcome {
+struct CommandResult {
   int exit = -1;  // -1: ended by `signal`
   int signal = 0;
   bool timed_out = false;
@@ -28,7 +28,7 @@ struct How {
   std::vector<std::string> environment = {};  // NAME=VALUE, replaces what is inherited
   std::string directory = {};                 // where the command runs; empty: here
   int deadline_ms = kDeadlineMs;
-  bool unread = false;  // stdout is a pipe that nobody reads, and Outcome::out stays empty
+  bool unread = false;  // stdout is a pipe that nobody reads, and CommandResult::out stays empty
 };
 
 // A command under way; its first line of stdout or stderr can be waited for.
@@ -41,7 +41,7 @@ class Spawned {
 
   pid_t pid() const { return pid_; }
   void Kill(int signal) const;
-  Outcome Wait();
+  CommandResult Wait();
 
  private:
   pid_t pid_ = -1;
@@ -51,7 +51,7 @@ class Spawned {
   int deadline_ms_;
 };
 
-Outcome RunCommand(const std::vector<std::string>& command, const How& how = {});
+CommandResult RunCommand(const std::vector<std::string>& command, const How& how = {});
 
 std::string Tool();                            // path of cuaudit
 std::string DropInDirectory();                 // where libcuda.so.1 lies
@@ -60,7 +60,7 @@ std::string TemporaryDirectory();              // fresh, removed when the test p
 
 // `cuaudit ARGS --driver=sim --format json --output FILE -- PROGRAM`: the report apart from whatever the program prints.
 struct Audit {
-  Outcome outcome;
+  CommandResult outcome;
   nlohmann::json report;  // null when none was written
 
   std::string verdicts() const { return report.is_null() ? "no report" : report["totals"]["verdicts"].dump(); }

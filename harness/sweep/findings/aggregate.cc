@@ -131,7 +131,7 @@ std::uint64_t PlaceOf(const TrialFindingText& text) {
   if (text.rule == Rule::Deficit || text.rule == Rule::NullReleased) return WayKey(text.where, text.blame);
   if (text.rule == Rule::Abort) return AbortPlace(*text.where, text.blame);
   if (text.rule == Rule::Crash && !text.where->stack.empty()) return WayKey(text.where, std::nullopt);  // the same lines are one place
-  if (text.where_key != 0) return HashNumber(OtherTellsApart(text.rule) ? text.other_key : 0, text.where_key);
+  if (text.where_key != 0) return HashNumber(OtherCallOf(text.rule).tells_apart ? text.other_key : 0, text.where_key);
   if (text.rule == Rule::BenignFailed || text.rule == Rule::BenignNeverFired) return HashText(text.detail);
   return text.acquired_key;
 }
@@ -208,7 +208,7 @@ class Adder {
       entry = findings_.Add(std::move(finding), key, fingerprint);
     }
     harness::Shown one{shows.index, *entry, text.kind, PlaceOf(text), text.blame, &*text.released};
-    if (OtherReleased(text.rule) && text.acquired_key != 0 && text.other_key != 0)
+    if (OtherCallOf(text.rule).released && text.acquired_key != 0 && text.other_key != 0)
       one.ended = HashNumber(text.other_key, text.acquired_key);
     one.count = text.count;
     if ((one.faults = shows.faults.size()) != 0) one.first_fault = HashText(shows.faults.front());

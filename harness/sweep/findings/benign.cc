@@ -36,11 +36,9 @@ const Benign* FindBenign(const std::vector<Benign>& declared, const std::string&
 
 // The notes of the trial decide the verdict.
 Verdict VerdictWithoutFindings(const TrialResult& trial) {
-  for (const Rule rule : {Rule::ReleaseRefused, Rule::RetainedForRetry, Rule::AbandonedAtExit, Rule::AbandonedInInit}) {
-    const auto noted = [rule](const TrialFindingText& note) { return note.rule == rule; };
-    if (std::any_of(trial.notes.begin(), trial.notes.end(), noted)) return *VerdictOf(rule);
-  }
-  return VerdictOf(trial.said);
+  Verdict gravest = VerdictOf(trial.said);
+  for (const TrialFindingText& note : trial.notes) gravest = Graver(gravest, VerdictOf(note.rule).value_or(gravest));
+  return gravest;
 }
 
 }  // namespace
@@ -93,6 +91,11 @@ void ApplyBenign(const std::vector<Benign>& declared, TrialResult* trial) {
     return finding.rule == Rule::Swallowed && std::any_of(trial->faults.begin(), trial->faults.end(), is_declared);
   });
   if (trial->findings.empty() && before != 0) trial->verdict = VerdictWithoutFindings(*trial);
+  if (trial->verdict == Verdict::NotExercised) {
+    trial->missed = Missed::Vanished;
+    trial->fired = false;
+    return;
+  }
   std::vector<PlaceText> sites = {trial->fault_site};
   sites.insert(sites.end(), trial->later_sites.begin(), trial->later_sites.end());
   for (std::size_t i = 0; i < std::min(sites.size(), trial->faults.size()); ++i) {
@@ -111,8 +114,7 @@ void ApplyBenign(const std::vector<Benign>& declared, TrialResult* trial) {
   finding.detail = declared[trial->benign.front()].text;
   finding.where = trial->fault_site;
   finding.where_key = trial->fault_key;
-  trial->findings.push_back(std::move(finding));
-  trial->verdict = Verdict::Misreported;
+  AddFindings({std::move(finding)}, trial);
 }
 
 std::vector<TrialFindingText> NeverFired(const std::vector<Benign>& declared, const std::map<std::size_t, TrialResult>& results) {

@@ -59,17 +59,9 @@ void DescribeHostOfTrial(const Observation& trial, report::Run* run) { DescribeH
 void DescribeRun(const Observation& run_seen, report::Run* run) {
   const faults::JournalHeader& header = run_seen.journal.header();
   const auto text = [](const char* field, std::size_t size) { return std::string(field, strnlen(field, size)); };
-  switch (static_cast<faults::DriverKind>(header.driver_kind.load())) {
-    case faults::DriverKind::None:
-      break;
-    case faults::DriverKind::Genuine:
-      run->driver.kind = report::DriverKind::Genuine;
-      run->driver.path = text(header.driver_path, sizeof(header.driver_path));
-      break;
-    case faults::DriverKind::Simulated:
-      run->driver.kind = report::DriverKind::Simulated;
-      break;
-  }
+  const bool genuine = header.driver_kind.load() == faults::DriverKind::Genuine;
+  if (genuine) run->driver.path = text(header.driver_path, sizeof(header.driver_path));
+  if (genuine || header.driver_kind.load() == faults::DriverKind::Simulated) run->driver.kind = header.driver_kind.load();
   const int version = header.driver_version.load();
   if (version > 0) run->driver.version = std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
   const int runtime = header.runtime_version.load();
@@ -96,7 +88,6 @@ void DescribeRun(const Observation& run_seen, report::Run* run) {
   // It is unknown whether such a child ended by itself, so what it holds is not called a leak.
   left_out(Reason::ChildNoEnd, seen.facts().Vanished().size());
   // Only for a genuine driver: the simulated driver's own resources are known.
-  const bool genuine = header.driver_kind.load() == static_cast<std::uint32_t>(faults::DriverKind::Genuine);
   if (genuine) left_out(Reason::DriverKeeps, static_cast<std::uint64_t>(inside));
   const std::uint32_t unread = header.unread_python.load();
   if (unread != 0) run->totals.skipped[{Reason::PythonUnread, NameOfPython(unread)}] = 1;

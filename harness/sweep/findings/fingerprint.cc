@@ -31,7 +31,7 @@ std::uint64_t CoreOf(const TrialFindingText& finding) {
 std::uint64_t GroupKey(const TrialFindingText& finding, const std::optional<report::Fault>& fault, std::uint64_t fault_key) {
   std::uint64_t hash = HashWhat(finding);
   // A violation is identified by where it shows: two uses of one dead object are two findings.
-  if (finding.other_key != 0 && OtherTellsApart(finding.rule)) {
+  if (finding.other_key != 0 && OtherCallOf(finding.rule).tells_apart) {
     // A collision is identified by its two calls, whichever object they collide in.
     hash = HashNumber(finding.other_key, HashNumber(finding.where_key, hash));
   } else {
@@ -56,7 +56,7 @@ std::uint64_t AddFault(std::uint64_t key, const report::Fault& fault, std::uint6
 std::string Fingerprint(const TrialFindingText& finding, const std::optional<report::Fault>& fault,
                         const std::vector<report::Fault>& then) {
   std::uint64_t hash = HashWhat(finding);
-  const bool collides = !finding.other->call.empty() && OtherTellsApart(finding.rule);
+  const bool collides = !finding.other->call.empty() && OtherCallOf(finding.rule).tells_apart;
   if (!collides) hash = HashPlace(finding.acquired, hash);
   hash = HashPlace(finding.where, hash);
   if (collides) hash = HashPlace(finding.other, hash);

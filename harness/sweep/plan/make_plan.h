@@ -28,8 +28,6 @@ namespace cuaudit::harness {
 // Which faults are pruned because a fault in an equal state was tried, and which second faults are tried all the same, so that an
 // equality that hides something is noticed. See call_state.h for states and unwinding.h for the rules.
 //
-//   Errors    none.
-//
 // The budget of those tried all the same is spent in turns: every first fault gets one second fault before any gets two, and where it does
 // not reach all of them, first faults are taken at equal distances. The positions on the way back take turns within each shape.
 

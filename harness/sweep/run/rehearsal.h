@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// rehearsal.h: the fault-free runs of a program, what is known of it by them, which references were
-// settled in them, and what tells its content from that of another program.
+// rehearsal.h: the fault-free runs of a program, what they tell about it, and which releases of counted references were settled in them;
+// also one number for the content of the program.
 #pragma once
 
 #include <cstddef>

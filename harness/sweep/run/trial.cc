@@ -211,6 +211,13 @@ TrialResult JudgeBesideAll(std::size_t index, const std::vector<std::string>& fa
   return best;
 }
 
+void AddFindings(std::vector<TrialFindingText> found, TrialResult* trial) {
+  for (TrialFindingText& one : found) {
+    trial->verdict = Graver(trial->verdict, VerdictOf(one.rule).value_or(trial->verdict));
+    trial->findings.push_back(std::move(one));
+  }
+}
+
 void BlameFindings(const Rehearsed& rehearsal, const Observation& trial, std::span<const TrialFinding> findings, SiteTexts* sites,
                    std::vector<TrialFindingText>* texts) {
   if (findings.empty()) return;

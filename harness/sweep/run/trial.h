@@ -66,6 +66,9 @@ void NamePlaces(const Observation& trial, SiteTexts* texts, TrialResult* result)
 TrialResult JudgeBesideAll(std::size_t index, const std::vector<std::string>& faults, std::span<const std::uint64_t> sites,
                            std::span<const Rehearsed> rehearsals, const Observation& trial, const JudgeOptions& options, SiteTexts* texts);
 
+// Adds findings that were made after the trial was judged. It amounts to the gravest.
+void AddFindings(std::vector<TrialFindingText> found, TrialResult* trial);
+
 // Adds the blame of harness/defect to `texts`, which are the texts of `findings`.
 void BlameFindings(const Rehearsed& rehearsal, const Observation& trial, std::span<const TrialFinding> findings, SiteTexts* sites,
                    std::vector<TrialFindingText>* texts);

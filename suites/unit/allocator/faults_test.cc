@@ -25,7 +25,7 @@ namespace {
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 // What one trial saw.
-struct Outcome {
+struct TrialSeen {
   bool created = false;
   std::uint64_t pages_moved = 0;
   std::vector<CUresult> errors;
@@ -70,7 +70,7 @@ class Trial {
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
 
-  Outcome Run() {
+  TrialSeen Run() {
     const DeviceConfig config;
     std::unique_ptr<Allocator> allocator;
     Keep(Allocator::Create(faults::Driver(gate_.get()), &config, 1, options_, &allocator));
@@ -220,7 +220,7 @@ class Trial {
   std::unique_ptr<faults::Gate> gate_;
   int misuses_ = 0;
   std::map<driver::Kind, std::uint64_t> kept_;
-  Outcome outcome_;
+  TrialSeen outcome_;
 };
 
 class Faults : public testing::TestWithParam<int> {
@@ -242,7 +242,7 @@ TEST_P(Faults, EachCallInTurnAndOnesBehindIt) {
   std::vector<std::string> places;
   {
     Trial clean(Chosen(), {}, true);
-    const Outcome outcome = clean.Run();
+    const TrialSeen outcome = clean.Run();
     EXPECT_EQ(outcome.pages_moved != 0, (GetParam() & 4) != 0);
     ASSERT_TRUE(outcome.created);
     ASSERT_TRUE(outcome.errors.empty()) << driver::ResultName(outcome.errors.front());

@@ -44,7 +44,7 @@ std::string KindOf(const std::string& failure) {
 
 std::string Smallest(const Program& program, const Conditions& conditions, const std::string& failure) {
   const Program small = Shrink(program, [&](const Program& one) { return KindOf(Execute(one, conditions).failure) == KindOf(failure); });
-  const Outcome outcome = Execute(small, conditions);
+  const Executed outcome = Execute(small, conditions);
   return "seed " + std::to_string(program.seed) + ", " + kScheduleNames[static_cast<std::size_t>(conditions.schedule)] + ", " +
          std::to_string(small.devices) + " x " + std::to_string(small.device_bytes >> 20) + " MiB, Options" + TextOf(small.options) +
          ":\n" + outcome.listing;
@@ -53,7 +53,7 @@ std::string Smallest(const Program& program, const Conditions& conditions, const
 // What the programs must have met, or the test says nothing.
 class Reached {
  public:
-  void Add(const Outcome& outcome, const Options& options) {
+  void Add(const Executed& outcome, const Options& options) {
     const Statistics& s = outcome.statistics;
     const std::pair<const char*, std::uint64_t> all[] = {
         {"served by a thread cache", s.served_thread_cache},
@@ -99,7 +99,7 @@ TEST(Model, RandomProgramsDoWhatTheReferenceSays) {
   int failures = 0;
   for (std::uint64_t seed = first; seed < first + count && failures < 5; ++seed) {
     const Program program = MakeProgram(seed, kSteps);
-    const Outcome outcome = Execute(program, ConditionsOf(seed));
+    const Executed outcome = Execute(program, ConditionsOf(seed));
     reached.Add(outcome, program.options);
     if (outcome.failure.empty()) continue;
     ++failures;
@@ -131,7 +131,7 @@ TEST(Model, ProgramsOfWhichDriverCallsFailDoWhatTheReferenceSays) {
     // Every fourth ends the allocator half way.
     if (seed % 4 == 0) program.steps.insert(program.steps.begin() + static_cast<std::ptrdiff_t>(kSteps / 4), Step{.act = Act::Reopen});
     program.steps.push_back(Step{.act = Act::Wrong, .a = static_cast<std::uint8_t>(seed % 16)});
-    const Outcome outcome = Execute(program, conditions);
+    const Executed outcome = Execute(program, conditions);
     fired += outcome.fired;
     certain += outcome.fired != 0 && outcome.is_certain ? 1 : 0;
     if (outcome.failure.empty()) continue;
@@ -151,7 +151,7 @@ void ExpectMisuse(const std::function<void(std::uint64_t, Program*, Conditions*)
     Program program = MakeProgram(seed, kSteps);
     Conditions conditions = ConditionsOf(seed);
     spoil(seed, &program, &conditions);
-    const Outcome outcome = Execute(program, conditions);
+    const Executed outcome = Execute(program, conditions);
     if (!outcome.is_misuse) continue;
     if (++told != 1) continue;
     const Program small = Shrink(program, [&](const Program& one) { return Execute(one, conditions).is_misuse; });
@@ -210,7 +210,7 @@ TEST(Model, DeterministicAddressesAndPeaksAreTheSameHoweverTheDeviceRuns) {
       Conditions conditions;
       conditions.schedule = kSchedules[i % 4];
       conditions.seed = i + 1;
-      const Outcome outcome = Execute(program, conditions);
+      const Executed outcome = Execute(program, conditions);
       ASSERT_EQ(outcome.failure, "") << outcome.listing;
       if (i == 0) expected = outcome.trace;
       const auto differs = [&](const Program& one) { return Execute(one, conditions).trace != Execute(one, Conditions()).trace; };

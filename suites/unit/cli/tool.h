@@ -23,7 +23,7 @@ inline Said SaidBy(const std::vector<std::string>& command, const std::vector<st
   how.environment = environment;
   how.deadline_ms = 240000;
   how.unread = unread;
-  const e2e::Outcome outcome = e2e::RunCommand(command, how);
+  const e2e::CommandResult outcome = e2e::RunCommand(command, how);
   return {outcome.exit < 0 ? 128 + outcome.signal : outcome.exit, outcome.out, outcome.err};
 }
 

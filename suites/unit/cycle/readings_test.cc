@@ -117,7 +117,7 @@ TEST(Meters, ThatAreNotReadAreNamedWithTheReason) {
   const TemporaryDir dir;
   for (const faults::DriverKind kind : {faults::DriverKind::Simulated, faults::DriverKind::Genuine}) {
     JournalBuilder journal(dir.File(kind == faults::DriverKind::Genuine ? "genuine" : "simulated"));
-    journal.header().driver_kind.store(static_cast<std::uint32_t>(kind));
+    journal.header().driver_kind.store(kind);
     journal.Mark(faults::MarkKind::CycleBegin, 1);
     journal.Mark(faults::MarkKind::CycleEnd, 1);
     const RunMeters meters = ReadMeters(journal.Read());

@@ -80,7 +80,7 @@ TEST(Snapshot, DescriptorsThatTheDriverOpenedForAContextGrowWithItAndNotBesideIt
     SiteTexts sites;
     for (const std::uint64_t cycles : {1U, 3U}) {
       JournalBuilder journal(dir.File("journal" + std::to_string(cycles)));
-      journal.header().driver_kind.store(static_cast<std::uint32_t>(driver));
+      journal.header().driver_kind.store(driver);
       for (std::uint64_t i = 0; i < cycles; ++i) {
         journal.Call(CallId::CtxCreate_v2).argument[0] = 0x70 + i;
         for (std::uint64_t k = 0; k < 5; ++k) {

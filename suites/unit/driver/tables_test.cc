@@ -223,6 +223,19 @@ TEST(CallShape, KnowsHandlesAndOutputs) {
   EXPECT_EQ(host.parameter[0].size, 8);
 }
 
+TEST(CallShape, KnowsOpaqueTypesAndArraysOfThem) {
+  const auto handle = [](CallId call, std::size_t parameter) { return ShapeOf(call).parameter[parameter].handle; };
+  EXPECT_TRUE(handle(CallId::StreamCreate, 0));
+  EXPECT_FALSE(handle(CallId::StreamCreate, 1));  // flags
+  EXPECT_TRUE(handle(CallId::FuncGetAttribute, 2));
+  EXPECT_TRUE(handle(CallId::GraphAddEmptyNode, 2));     // dependencies
+  EXPECT_TRUE(handle(CallId::GraphicsMapResources, 1));  // resources
+  EXPECT_FALSE(handle(CallId::MemFree_v2, 0));           // an address is an integer
+  EXPECT_FALSE(handle(CallId::LaunchHostFunc, 1));       // a function
+  EXPECT_FALSE(handle(CallId::MemcpyHtoD_v2, 1));        // host memory
+  EXPECT_FALSE(handle(CallId::ArrayCreate_v2, 1));       // a structure that is defined
+}
+
 TEST(CallShape, ArraysAndInputsAreNoOutputs) {
   EXPECT_FALSE(ShapeOf(CallId::LaunchKernelEx).parameter[2].output);    // kernelParams
   EXPECT_FALSE(ShapeOf(CallId::ModuleLoadDataEx).parameter[3].output);  // options

@@ -21,6 +21,7 @@ namespace {
 using driver::Kind;
 using kit_lists::Call;
 using kit_lists::CallId;
+using kit_lists::kAbandonedIsLeak;
 using kit_lists::LosesAStream;
 using kit_lists::Number;
 using kit_lists::Of;
@@ -28,12 +29,6 @@ using kit_lists::To;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-JudgeOptions Options() {
-  JudgeOptions options;
-  options.abandoned_is_leak = true;
-  return options;
-}
 
 // The program leaves its context on the stack until it destroys it. After the failed push, the same instruction pushes again, and another
 // one than the first pop takes that entry off: in order. Only without the second push does that pop take what is not there.
@@ -56,7 +51,7 @@ TEST(DefectJudge, CallsOfOneEntryPointComeFromAsManyInstructionsAsInTheProgram) 
   CallList list;
   list.variables = {{"CUcontext"}, {"CUcontext"}, {"CUcontext"}};
   list.stages = {first, second};
-  DefectJudge judge(Options());
+  DefectJudge judge(kAbandonedIsLeak);
   const Result<DefectShown> in_order = judge.Look(list);
   ASSERT_TRUE(in_order.ok()) << in_order.status().message();
   EXPECT_THAT(in_order->wrong, ElementsAre());
@@ -73,7 +68,7 @@ TEST(DefectJudge, ACallHasOnePlaceWhetherOrNotACallFailedBefore) {
   const Step keeps = Call(CallId::StreamCreate, {To(static_cast<int>(list.variables.size()) - 1), Number(0)});
   list.stages[0].rest = {Call(CallId::StreamDestroy_v2, {Of(1)}), keeps};
   list.stages[1].steps = {Call(CallId::StreamDestroy_v2, {Of(1)}), keeps};
-  DefectJudge judge(Options());
+  DefectJudge judge(kAbandonedIsLeak);
   for (const bool one_place : {true, false}) {
     judge.CallFrom(one_place);
     const Result<DefectShown> shown = judge.Look(list);

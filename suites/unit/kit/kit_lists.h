@@ -7,11 +7,14 @@
 #include <vector>
 
 #include "harness/kit/call_list.h"
+#include "harness/kit/defect_shown.h"
 
 namespace cuaudit::harness::kit_lists {
 
 using driver::CallId;
 using Is = CallValue::Is;
+
+inline constexpr JudgeOptions kAbandonedIsLeak = {.abandoned_is_leak = true};
 
 inline CallValue Number(std::uint64_t number) { return {Is::Number, number}; }
 inline CallValue Of(int variable) { return {Is::Variable, 0, variable}; }

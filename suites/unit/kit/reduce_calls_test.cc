@@ -19,6 +19,7 @@ namespace {
 using driver::Kind;
 using kit_lists::Call;
 using kit_lists::CallId;
+using kit_lists::kAbandonedIsLeak;
 using kit_lists::LosesAStream;
 using kit_lists::Number;
 using kit_lists::Of;
@@ -34,14 +35,8 @@ std::vector<CallId> CallsOf(const std::vector<Step>& steps) {
   return calls;
 }
 
-JudgeOptions Options() {
-  JudgeOptions options;
-  options.abandoned_is_leak = true;
-  return options;
-}
-
 TEST(ReduceCalls, KeepsWhatLosesTheStreamAndNothingElse) {
-  DefectJudge judge(Options());
+  DefectJudge judge(kAbandonedIsLeak);
   const Result<Reduction> reduction = ReduceCalls(LosesAStream(), kLostStream, &judge);
   ASSERT_TRUE(reduction.ok()) << reduction.status().message();
   EXPECT_EQ(reduction->before, 16U);
@@ -58,7 +53,7 @@ TEST(ReduceCalls, KeepsWhatLosesTheStreamAndNothingElse) {
 
 // What is told counts up to what was planned, and what is left is what the reduction ends with.
 TEST(ReduceCalls, TellsHowFarItHasCome) {
-  DefectJudge judge(Options());
+  DefectJudge judge(kAbandonedIsLeak);
   std::vector<ReducedSoFar> told;
   const Result<Reduction> reduction =
       ReduceCalls(LosesAStream(), kLostStream, &judge, [&](const ReducedSoFar& now) { told.push_back(now); });
@@ -80,7 +75,7 @@ TEST(ReduceCalls, TellsHowFarItHasCome) {
 }
 
 TEST(ReduceCalls, SaysWhatIsShownInsteadOfWhatWasWanted) {
-  DefectJudge judge(Options());
+  DefectJudge judge(kAbandonedIsLeak);
   for (const Wrong& wanted : {Wrong{Rule::Orphaned, Kind::Stream, 2}, Wrong{Rule::Leak, Kind::Event, 1}}) {
     const Result<Reduction> reduction = ReduceCalls(LosesAStream(), {wanted}, &judge);
     ASSERT_FALSE(reduction.ok());
@@ -92,7 +87,7 @@ TEST(ReduceCalls, SaysWhatIsShownInsteadOfWhatWasWanted) {
 TEST(ReduceCalls, ACallThatFailsInTheReplayAloneIsLeftOut) {
   CallList list = LosesAStream();
   list.stages[0].steps.push_back(Call(CallId::StreamDestroy_v2, {Number(0)}));
-  DefectJudge judge(Options());
+  DefectJudge judge(kAbandonedIsLeak);
   const Result<Reduction> reduction = ReduceCalls(list, kLostStream, &judge);
   ASSERT_TRUE(reduction.ok()) << reduction.status().message();
   EXPECT_TRUE(reduction->unlike.empty());
@@ -164,7 +159,7 @@ TEST(ReduceCalls, TheContextsOfOtherThreadsAreLeftOutWhereTheyAreInTheWay) {
   Step none = Call(CallId::CtxSetCurrent, {Number(0)});
   none.thread = 1;
   list.stages[0].steps.push_back(none);
-  DefectJudge judge(Options());
+  DefectJudge judge(kAbandonedIsLeak);
   const Result<Reduction> reduction = ReduceCalls(list, kLostStream, &judge);
   ASSERT_TRUE(reduction.ok()) << reduction.status().message();
   EXPECT_EQ(CountCalls(reduction->list), 9U);
@@ -177,7 +172,7 @@ TEST(ReduceCalls, WhatAnotherDefectLosesIsLeftOut) {
   const int second = static_cast<int>(list.variables.size()) - 1;
   list.stages[0].steps.push_back(Call(CallId::StreamCreate, {To(second), Number(0)}, "elsewhere, b.c:1"));
   list.stages[0].rest.insert(list.stages[0].rest.begin(), Call(CallId::StreamDestroy_v2, {Of(second)}));
-  DefectJudge judge(Options());
+  DefectJudge judge(kAbandonedIsLeak);
   EXPECT_THAT(ReduceCalls(list, kLostStream, &judge).status().message(), HasSubstr("show orphaned stream 2"));
   list.stages[0].steps.back().of_defect = true;
   const Result<Reduction> reduction = ReduceCalls(list, kLostStream, &judge);
@@ -191,14 +186,14 @@ TEST(ReduceCalls, WhatAnotherDefectLosesIsLeftOut) {
 TEST(ReduceCalls, WhatFailedInTheProgramMayNotSucceedHere) {
   CallList list = LosesAStream();
   list.stages[0].rest.back().succeeded = list.stages[1].steps.back().succeeded = false;
-  DefectJudge judge(Options());
+  DefectJudge judge(kAbandonedIsLeak);
   const Result<Reduction> reduction = ReduceCalls(list, {{Rule::Leak, Kind::Stream, 1}}, &judge);
   ASSERT_TRUE(reduction.ok()) << reduction.status().message();
   EXPECT_TRUE(reduction->list.stages[1].steps.empty());
 }
 
 TEST(ReduceCalls, SaysWhatIsMissing) {
-  DefectJudge judge(Options());
+  DefectJudge judge(kAbandonedIsLeak);
   CallList fails = LosesAStream();
   fails.stages[0].failing->step.values[1] = Number(0xffff);
   EXPECT_THAT(ReduceCalls(fails, kLostStream, &judge).status().message(),
@@ -220,7 +215,7 @@ TEST(ReduceCalls, WithoutAFaultWhatIsLeftIsKept) {
                 Call(CallId::EventCreate, {To(2), Number(0)}),
                 Call(CallId::StreamDestroy_v2, {Of(1)})};
   list.stages = {only};
-  DefectJudge judge(Options());
+  DefectJudge judge(kAbandonedIsLeak);
   const Result<Reduction> reduction = ReduceCalls(list, {{Rule::LeftAtExit, Kind::Event, 1}}, &judge);
   ASSERT_TRUE(reduction.ok()) << reduction.status().message();
   EXPECT_THAT(CallsOf(reduction->list.stages[0].steps),
@@ -243,7 +238,7 @@ TEST(ReduceCalls, ADoubleReleaseNeedsBothReleases) {
                 Call(CallId::DevicePrimaryCtxRelease_v2, {Number(0)})};
   only.steps[6].succeeded = false;
   list.stages = {only};
-  DefectJudge judge(Options());
+  DefectJudge judge(kAbandonedIsLeak);
   const Result<Reduction> reduction = ReduceCalls(list, {{Rule::DoubleRelease, Kind::Stream, 1}}, &judge);
   ASSERT_TRUE(reduction.ok()) << reduction.status().message();
   EXPECT_THAT(CallsOf(reduction->list.stages[0].steps),

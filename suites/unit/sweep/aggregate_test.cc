@@ -323,7 +323,7 @@ TEST(DescribeRun, WhatAGenuineDriverKeepsForItselfIsCounted) {
   for (const faults::DriverKind kind : {faults::DriverKind::Simulated, faults::DriverKind::Genuine}) {
     const bool genuine = kind == faults::DriverKind::Genuine;
     JournalBuilder journal(dir.File(genuine ? "genuine" : "simulated"));
-    journal.header().driver_kind.store(static_cast<std::uint32_t>(kind));
+    journal.header().driver_kind.store(kind);
     journal.Host(faults::HostCall::Allocate, 0x5000, 64);
     journal.Host(faults::HostCall::Allocate, 0x6000, 64);
     journal.Host(faults::HostCall::Deallocate, 0x6000);

@@ -202,6 +202,30 @@ TEST(Benign, OfAFindingThatIsDeclaredTheNotesAreLeft) {
   EXPECT_EQ(trial.verdict, Verdict::Pass);
 }
 
+TEST(Benign, WithoutTheFindingThatIsDeclaredAVanishedChildLeavesItUnjudged) {
+  TrialResult trial = Swallowed();
+  trial.notes = {Told(Rule::ReleaseRefused, "cuStreamCreate"), Told(Rule::Unjudged, "cuStreamCreate")};
+  ApplyBenign(Declared(), &trial);
+  EXPECT_EQ(trial.verdict, Verdict::NotExercised);
+  EXPECT_EQ(trial.missed, Missed::Vanished);
+  EXPECT_FALSE(trial.fired);
+}
+
+TEST(Trial, AmountsToTheGravestOfItsFindings) {
+  TrialResult trial;
+  trial.verdict = Verdict::Absorbed;
+  const auto with = [&](Rule rule) {
+    AddFindings({Told(rule, "cuStreamCreate")}, &trial);
+    return trial.verdict;
+  };
+  EXPECT_EQ(with(Rule::LeftAtExit), Verdict::Absorbed);
+  EXPECT_EQ(with(Rule::WrongCode), Verdict::Misreported);
+  EXPECT_EQ(with(Rule::Leak), Verdict::Leak);
+  EXPECT_EQ(with(Rule::Deficit), Verdict::Misuse);
+  EXPECT_EQ(with(Rule::Leak), Verdict::Misuse);
+  EXPECT_THAT(trial.findings, SizeIs(5));
+}
+
 TEST(Benign, WhatIsNotDeclaredStays) {
   TrialResult trial = Swallowed();
   trial.findings[0].where = At("cuStreamDestroy");

@@ -2,6 +2,8 @@
 #include "harness/symbols/symbolizer.h"
 
 #include <elf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
 #include <gtest/gtest.h>
 #include <link.h>
 #include <unistd.h>
@@ -18,12 +20,14 @@
 
 #include "faults/driver/call_id.h"
 #include "faults/journal/layout.h"
+#include "harness/symbols/module_symbols.h"
 
 // In c_names.c.
 extern "C" {
 std::uintptr_t w(std::uintptr_t (*place)());
 std::uintptr_t i(std::uintptr_t (*place)());
 std::uintptr_t v(std::uintptr_t (*place)());
+extern const char sym_first[];
 }
 
 namespace cuaudit::harness {
@@ -293,6 +297,92 @@ TEST(Symbolizer, TheSameStackInTwoJournalsGivesTheSameFrames) {
   EXPECT_NE(a[0].function, "");
   EXPECT_EQ(a[0].function, b[0].function);
   EXPECT_EQ(a[0].line, b[0].line);
+}
+
+// This program, as libdwfl reads it.
+class OpenedSelf {
+ public:
+  OpenedSelf() {
+    const std::string path = FindSelf().path;
+    module = dwfl_report_offline(session_, path.c_str(), path.c_str(), -1);
+    dwfl_report_end(session_, nullptr, nullptr);
+    dwfl_module_getelf(module, &bias);
+  }
+  OpenedSelf(const OpenedSelf&) = delete;
+  OpenedSelf& operator=(const OpenedSelf&) = delete;
+  ~OpenedSelf() { dwfl_end(session_); }
+
+  Dwfl_Module* module = nullptr;
+  GElf_Addr bias = 0;
+
+ private:
+  const Dwfl_Callbacks callbacks_ = {dwfl_build_id_find_elf, dwfl_standard_find_debuginfo, dwfl_offline_section_address, nullptr};
+  Dwfl* const session_ = dwfl_begin(&callbacks_);
+};
+
+// Of "sym_alias" and "sym_alias_too" the linker says which one is the first of the file.
+TEST(SymbolTable, FindsTheSymbolOfEachByte) {
+  const OpenedSelf self;
+  const SymbolTable symbols(self.module);
+  const std::uint64_t begin = reinterpret_cast<std::uintptr_t>(sym_first) - FindSelf().base + self.bias;
+  struct {
+    std::uint64_t begin, end;  // in the section of c_names.c
+    std::string name;
+  } const rows[] = {{0, 4, "sym_first"},   {4, 8, ""},           {8, 10, "sym_outer"},   {10, 12, "sym_inner"}, {12, 16, "sym_outer"},
+                    {16, 18, "sym_short"}, {18, 20, "sym_long"}, {20, 24, "sym_strong"}, {24, 26, "sym_alias"}, {26, 28, "sym_seen"},
+                    {28, 30, "sym_local"}, {30, 32, ""},         {32, 36, "sym_label"},  {36, 38, "sym_last"},  {38, 40, "sym_late"},
+                    {40, 42, ""}};
+  for (const auto& row : rows) {
+    for (std::uint64_t at = row.begin; at < row.end; ++at) {
+      const char* const found = symbols.At(begin + at);
+      EXPECT_EQ(found == nullptr, row.name.empty()) << at;
+      if (found != nullptr) EXPECT_TRUE(std::string(found).starts_with(row.name)) << at << ": " << found;
+      EXPECT_STREQ(found, dwfl_module_addrname(self.module, begin + at)) << at;
+    }
+  }
+}
+
+// In the numbering of libdwfl.
+struct UnitRange {
+  Dwarf_Addr begin, end;
+  Dwarf_Die* unit;
+};
+
+std::vector<UnitRange> RangesOf(Dwfl_Module* module) {
+  std::vector<UnitRange> ranges;
+  Dwarf_Addr bias = 0;
+  for (Dwarf_Die* unit = nullptr; (unit = dwfl_module_nextcu(module, unit, &bias)) != nullptr;) {
+    Dwarf_Addr base = 0;
+    UnitRange next = {0, 0, unit};
+    for (std::ptrdiff_t at = 0; (at = dwarf_ranges(unit, at, &base, &next.begin, &next.end)) > 0;) {
+      ranges.push_back({next.begin + bias, next.end + bias, unit});
+    }
+  }
+  return ranges;
+}
+
+TEST(ModuleSymbols, TheFirstAndTheLastByteOfAUnitHaveItsLines) {
+  const OpenedSelf self;
+  const Self file = FindSelf();
+  const auto symbols = ModuleSymbols::Open(file.path, file.build_id);
+  ASSERT_NE(symbols, nullptr);
+  const std::vector<UnitRange> ranges = RangesOf(self.module);
+  ASSERT_GT(ranges.size(), 1U);
+  std::size_t ends = 0;
+  for (std::size_t i = 0; i < ranges.size(); i += 1 + ranges.size() / 64) {
+    const UnitRange& range = ranges[i];
+    for (const Dwarf_Addr pc : {range.begin, range.end - 1, range.end}) {
+      const auto has = [pc](const UnitRange& one) { return one.begin <= pc && pc < one.end; };
+      const auto unit = std::find_if(ranges.begin(), ranges.end(), has);
+      Dwarf_Line* const line = unit == ranges.end() ? nullptr : dwarf_getsrc_die(unit->unit, pc - self.bias);
+      int number = 0;
+      if (line != nullptr) dwarf_lineno(line, &number);
+      const auto frames = symbols->Lookup(pc - self.bias);
+      EXPECT_EQ(frames.empty() ? 0 : frames.front().line, number) << std::hex << pc;
+      ends += unit == ranges.end() ? 1 : 0;
+    }
+  }
+  EXPECT_GT(ends, 0U);
 }
 
 }  // namespace

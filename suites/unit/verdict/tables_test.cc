@@ -44,8 +44,8 @@ TEST(Tables, WhatTheOtherCallOfEachRuleIs) {
   for (std::size_t i = 0; i < harness::kRuleCount; ++i) {
     const auto rule = static_cast<Rule>(i);
     const bool twice = rule == Rule::DoubleRelease || rule == Rule::UseAfterRelease;
-    EXPECT_EQ(harness::OtherTellsApart(rule), !twice && rule != Rule::Deficit) << harness::Name(rule);
-    EXPECT_EQ(harness::OtherReleased(rule), twice || rule == Rule::DestroyedUnderUser || rule == Rule::UsedAfterFree)
+    EXPECT_EQ(words::OtherCallOf(rule).tells_apart, !twice && rule != Rule::Deficit) << harness::Name(rule);
+    EXPECT_EQ(words::OtherCallOf(rule).released, twice || rule == Rule::DestroyedUnderUser || rule == Rule::UsedAfterFree)
         << harness::Name(rule);
   }
 }
@@ -98,6 +98,15 @@ TEST(Tables, ARuleSaysWhatItsEntryAmountsTo) {
   EXPECT_EQ(harness::VerdictOf(Rule::WrongCode), Verdict::Misreported);
   EXPECT_EQ(harness::VerdictOf(Rule::UnorderedAccess), Verdict::Misuse);
   for (const Rule rule : {Rule::ProcessLifetime, Rule::KeptByLibrary, Rule::HostLeft}) EXPECT_EQ(harness::VerdictOf(rule), std::nullopt);
+}
+
+TEST(Tables, OneOfTwoVerdictsIsGraver) {
+  for (std::size_t i = 0; i < harness::kVerdictCount; ++i) {
+    const auto one = static_cast<Verdict>(i);
+    EXPECT_EQ(words::Graver(one, Verdict::Pass), one);
+    for (std::size_t j = 0; j < i; ++j) EXPECT_NE(harness::Row(one).grave, harness::kVerdicts[j].grave) << harness::Name(one);
+  }
+  EXPECT_EQ(words::Graver(Verdict::Leak, Verdict::Misuse), Verdict::Misuse);
 }
 
 TEST(Tables, RulesSayWhatTheyMean) {

@@ -334,7 +334,7 @@ void Execution::Do(const Step& step) {
   }
 }
 
-Outcome Execution::Run() {
+Executed Execution::Run() {
   for (std::size_t i = 0; i < program_.steps.size() && !failed() && !exiting_; ++i) {
     const Step& step = program_.steps[i];
     // A capture ends on the thread that began it.
@@ -360,7 +360,7 @@ Outcome Execution::Run() {
   return outcome_;
 }
 
-Outcome Execute(const Program& program, const Conditions& conditions) {
+Executed Execute(const Program& program, const Conditions& conditions) {
   Execution execution(program, conditions);
   return execution.Run();
 }

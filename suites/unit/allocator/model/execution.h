@@ -5,7 +5,7 @@
 // each on the thread that it names, in the order of the program. A vector clock per stream says which work the program's own waits have
 // ordered. Before a block is used, the execution makes the waits that the users of the block owe each other. Before a block is freed, it
 // tells the allocator of each use that the block's own stream is not ordered after. So every misuse that the world proves is the
-// allocator's, or the program's with `Conditions::forgetful`. Outcome::failure is empty when all was right. Sizes are in bytes.
+// allocator's, or the program's with `Conditions::forgetful`. Executed::failure is empty when all was right. Sizes are in bytes.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct Conditions {
   bool repeating = false;                // and somebody releases it once more at once, as an allocator must not
 };
 
-struct Outcome {
+struct Executed {
   std::string failure;
   bool is_misuse = false;            // memory given out too early: proved by the world, or seen by the program's own events
   std::string listing;               // what was called, as C++
@@ -46,7 +46,7 @@ struct Outcome {
   std::uint64_t far_uses = 0, kept_alive = 0, failed_releases = 0;
 };
 
-Outcome Execute(const Program& program, const Conditions& conditions);
+Executed Execute(const Program& program, const Conditions& conditions);
 
 class Execution {
  public:
@@ -54,7 +54,7 @@ class Execution {
   ~Execution();
   Execution(const Execution&) = delete;
   Execution& operator=(const Execution&) = delete;
-  Outcome Run();
+  Executed Run();
 
  private:
   static constexpr int kMostStreams = 16;
@@ -190,7 +190,7 @@ class Execution {
 
   const Program& program_;
   const Conditions conditions_;
-  Outcome outcome_;
+  Executed outcome_;
   sim::World* world_ = nullptr;
   driver::DriverRef d_;
   driver::DriverTable deceiving_;

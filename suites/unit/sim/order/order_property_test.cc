@@ -259,7 +259,7 @@ std::set<Pair> Races(const std::vector<Step>& program) {
 
 void Nothing(void*) {}
 
-struct Outcome {
+struct Observed {
   std::set<Pair> told;
   std::size_t calls = 0;  // that succeeded
 };
@@ -284,8 +284,8 @@ class Runner {
   }
   // Memory that is freed too early loses the context when its user runs behind the free, as the schedule likes; there the program ends.
   // That is told, or hidden by a race that is; or it is behind a wait for a value.
-  Outcome Run(const std::vector<Step>& program) {
-    Outcome outcome;
+  Observed Run(const std::vector<Step>& program) {
+    Observed outcome;
     CUresult result = CUDA_SUCCESS;
     while (outcome.calls < program.size()) {
       result = Do(program[outcome.calls], w_.At(outcome.calls + 1));
@@ -369,7 +369,7 @@ TEST(OrderProperty, RandomProgramsAreJudgedAsByAPlainGraph) {
   std::size_t whole = 0;  // runs of all calls
   for (unsigned seed = 1; seed <= kPrograms; ++seed) {
     const std::vector<Step> program = MakeProgram(seed);
-    const Outcome first = Runner(Schedule::Lazy, nullptr).Run(program);
+    const Observed first = Runner(Schedule::Lazy, nullptr).Run(program);
     const std::set<Pair> races = Within(Races(program), first.calls);
     const std::set<Pair> told = Within(first.told, first.calls);
     ASSERT_TRUE(std::includes(races.begin(), races.end(), told.begin(), told.end())) << "false alarm, seed " << seed;
@@ -380,7 +380,7 @@ TEST(OrderProperty, RandomProgramsAreJudgedAsByAPlainGraph) {
     }
     for (const Schedule schedule : kSchedules) {
       for (const bool attended : {false, true}) {
-        const Outcome again = Runner(schedule, attended ? &Attend : nullptr).Run(program);
+        const Observed again = Runner(schedule, attended ? &Attend : nullptr).Run(program);
         const std::size_t calls = std::min(first.calls, again.calls);
         ASSERT_EQ(Within(again.told, calls), Within(told, calls))
             << "seed " << seed << ", schedule " << static_cast<int>(schedule) << (attended ? ", attended" : "");

@@ -27,13 +27,13 @@ constexpr std::size_t kLarge = std::size_t{8} << 20;
 constexpr std::uint64_t kRead = 1;
 constexpr std::uint64_t kReuse = 2;
 
-struct Outcome {
+struct Followed {
   int read = 0;        // what the consumer saw: 1 is the tensor, 2 the bytes of the next one
   float reuse_ms = 0;  // when the memory was written again
   std::vector<driver::Misuse> seen;
 };
 
-Outcome Follow(Recipe recipe, Schedule schedule) {
+Followed Follow(Recipe recipe, Schedule schedule) {
   Witnessed w(schedule);
   CUstream owner = w.Stream();
   CUstream side = w.Stream();
@@ -75,7 +75,7 @@ Outcome Follow(Recipe recipe, Schedule schedule) {
 
   EXPECT_OK(w.d.EventSynchronize(end));
   EXPECT_OK(w.d.CtxSynchronize(nullptr));
-  Outcome outcome;
+  Followed outcome;
   unsigned char byte = 0;
   EXPECT_OK(w.d.MemcpyDtoH(&byte, result, 1));
   outcome.read = byte;
@@ -86,7 +86,7 @@ Outcome Follow(Recipe recipe, Schedule schedule) {
 
 class FiveStepRecipe : public testing::TestWithParam<Schedule> {
  protected:
-  static void ExpectUnordered(const Outcome& outcome) {
+  static void ExpectUnordered(const Followed& outcome) {
     ASSERT_EQ(outcome.seen.size(), 1U);
     EXPECT_EQ(driver::Name(outcome.seen[0].rule), driver::Name(MisuseRule::UnorderedAccess));
     EXPECT_EQ(outcome.seen[0].origin, kReuse);
@@ -98,21 +98,21 @@ class FiveStepRecipe : public testing::TestWithParam<Schedule> {
 };
 
 TEST_P(FiveStepRecipe, DoneRightIsSilentAndWaitsForTheReadOnly) {
-  const Outcome outcome = Follow(Recipe::Right, GetParam());
+  const Followed outcome = Follow(Recipe::Right, GetParam());
   EXPECT_TRUE(outcome.seen.empty());
   EXPECT_EQ(outcome.read, 1);
   EXPECT_FLOAT_EQ(outcome.reuse_ms, 0.006012F);  // six operations, none of them the unrelated one
 }
 
 TEST_P(FiveStepRecipe, RecordedTooLateIsSafeAndWaitsForWorkItNeedsNot) {
-  const Outcome outcome = Follow(Recipe::RecordedTooLate, GetParam());
+  const Followed outcome = Follow(Recipe::RecordedTooLate, GetParam());
   EXPECT_TRUE(outcome.seen.empty());
   EXPECT_EQ(outcome.read, 1);
   EXPECT_GT(outcome.reuse_ms, Follow(Recipe::Right, GetParam()).reuse_ms + 0.008F);
 }
 
 TEST_P(FiveStepRecipe, RecordedTooEarlyIsARace) {
-  const Outcome outcome = Follow(Recipe::RecordedTooEarly, GetParam());
+  const Followed outcome = Follow(Recipe::RecordedTooEarly, GetParam());
   ExpectUnordered(outcome);
   if (Spoiled() != 0) {
     EXPECT_EQ(outcome.read, Spoiled());
@@ -120,7 +120,7 @@ TEST_P(FiveStepRecipe, RecordedTooEarlyIsARace) {
 }
 
 TEST_P(FiveStepRecipe, DroppedEarlyIsARace) {
-  const Outcome outcome = Follow(Recipe::DroppedEarly, GetParam());
+  const Followed outcome = Follow(Recipe::DroppedEarly, GetParam());
   ExpectUnordered(outcome);
   if (Spoiled() != 0) {
     EXPECT_EQ(outcome.read, Spoiled());
@@ -128,7 +128,7 @@ TEST_P(FiveStepRecipe, DroppedEarlyIsARace) {
 }
 
 TEST_P(FiveStepRecipe, WaitingOnTheWrongStreamIsARace) {
-  const Outcome outcome = Follow(Recipe::WaitElsewhere, GetParam());
+  const Followed outcome = Follow(Recipe::WaitElsewhere, GetParam());
   ExpectUnordered(outcome);
   if (Spoiled() != 0) {
     EXPECT_EQ(outcome.read, Spoiled());
