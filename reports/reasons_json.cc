@@ -269,6 +269,7 @@ ordered_json SequenceToJson(const Sequence& sequence) {
     for (const std::optional<std::uint32_t>& place : trial.then) then.push_back(OrNone(place));
     trials.push_back(ordered_json::array(
         {OrNone(trial.call), verdicts.Of(std::string(words::Name(trial.verdict))), std::move(texts), std::move(then), trial.defects}));
+    if (trial.at) trials.back().push_back(*trial.at);
   }
   return ordered_json{{"places", std::move(places)},
                       {"calls", std::move(calls)},
@@ -322,6 +323,7 @@ std::optional<Sequence> SequenceFromJson(const ordered_json& json, std::size_t d
     const std::vector<std::uint32_t> texts = read.Indices(read.Part(row, 2), faults.size());
     for (const ordered_json& place : read.List(read.Part(row, 3))) trial.then.push_back(read.IndexOrNone(place, places));
     trial.defects = read.Indices(read.Part(row, 4), defects);
+    if (row.size() > 5) trial.at = read.Index(row[5], places);
     if (!read.ok()) return std::nullopt;
     trial.verdict = verdicts[verdict];
     for (const std::uint32_t text : texts) trial.faults.push_back(faults[text]);

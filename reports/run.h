@@ -244,7 +244,8 @@ struct TriedCall {
   std::optional<std::uint32_t> call;               // in Sequence::calls; absent when the fault-free run does not make it
   std::vector<std::optional<std::uint32_t>> then;  // in Sequence::places: where the further faults hit; absent when they did not
   Verdict verdict{};
-  std::vector<std::uint32_t> defects;  // in Run::defects
+  std::vector<std::uint32_t> defects;    // in Run::defects
+  std::optional<std::uint32_t> at = {};  // where the first fault hit, in Sequence::places, if that is no call of the fault-free run
 };
 
 // The driver calls of the fault-free run in their order, and what came of it when each was made to fail.

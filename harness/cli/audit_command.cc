@@ -33,9 +33,7 @@ constexpr const char* kState = ".cuaudit";  // folder in the result directory: u
 
 // A signal that arrived while no program ran; 0: none.
 int PendingSignal() {
-  sigset_t asked;
-  sigemptyset(&asked);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&asked, number);
+  const sigset_t asked = SignalsTaken::ThatEnd();
   const timespec at_once = {};
   const int number = sigtimedwait(&asked, nullptr, &at_once);
   return number > 0 ? number : 0;

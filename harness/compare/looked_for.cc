@@ -88,14 +88,18 @@ bool SameFaults(const report::Run& one, const report::Run& other) {
   return std::equal(one.faults.begin(), one.faults.end(), other.faults.begin(), other.faults.end(), same);
 }
 
+// Where the first fault of the trial hit. Null: unknown.
+const report::CallPlace* HitBy(const report::TriedCall& trial, const report::Sequence& sequence) {
+  std::optional<std::uint32_t> at = trial.at;
+  if (trial.call && *trial.call < sequence.calls.size()) at = sequence.calls[*trial.call].place;
+  return at && *at < sequence.places.size() ? &sequence.places[*at] : nullptr;
+}
+
 // True when the first fault of a replay hit a call that `function` makes.
 bool HitIn(const report::Sequence& sequence, const FailingWay& way) {
   return std::any_of(sequence.trials.begin(), sequence.trials.end(), [&](const report::TriedCall& trial) {
-    if (!trial.call || *trial.call >= sequence.calls.size()) return false;
-    const std::uint32_t at = sequence.calls[*trial.call].place;
-    if (at >= sequence.places.size()) return false;
-    const report::CallPlace& place = sequence.places[at];
-    return place.call == way.call && place.at && PlainName(place.at->function) == way.function;
+    const report::CallPlace* const place = HitBy(trial, sequence);
+    return place != nullptr && place->call == way.call && place->at && PlainName(place->at->function) == way.function;
   });
 }
 
@@ -247,9 +251,8 @@ Details LookedFor::WhyGivenUp(const FailingWay& way) const {
   const report::Sequence& sequence = *run_->sequence;
   const auto may_be = [&](const report::TriedCall& trial) {
     if (trial.verdict != report::Verdict::AbandonedAtExit || trial.faults.empty() || !IsFault(trial.faults.front(), way)) return false;
-    if (!trial.call || *trial.call >= sequence.calls.size() || sequence.calls[*trial.call].place >= sequence.places.size()) return true;
-    const report::CallPlace& place = sequence.places[sequence.calls[*trial.call].place];
-    return !place.at || MayBe(std::string(PlainName(place.at->function)), way.function);
+    const report::CallPlace* const place = HitBy(trial, sequence);
+    return place == nullptr || !place->at || MayBe(std::string(PlainName(place->at->function)), way.function);
   };
   return std::any_of(sequence.trials.begin(), sequence.trials.end(), may_be) ? why : Details();
 }

@@ -62,6 +62,8 @@ double PerCycle(const std::vector<std::uint64_t>& values, const std::vector<std:
   return grown / static_cast<double>(cycles.back() - cycles.front());
 }
 
+std::uint64_t Rounded(double bytes) { return bytes > 0 ? static_cast<std::uint64_t>(bytes + 0.5) : 0; }
+
 // Rounds growth up to one: half a block per cycle is still one block in the end.
 std::uint64_t AtLeastOne(double per_cycle) { return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(per_cycle + 0.5)); }
 
@@ -225,7 +227,7 @@ void CompareSnapshots(std::span<const Snapshot> snapshots, const std::string& re
     out.live = row.live;
     out.per_cycle = PerCycle(row.live, cycles);
     const double bytes = PerCycle(row.bytes, cycles);
-    out.bytes_per_cycle = bytes > 0 ? static_cast<std::uint64_t>(bytes + 0.5) : 0;
+    out.bytes_per_cycle = Rounded(bytes);
     out.course = CourseOf(row, cycles);
     const bool falls = out.per_cycle < 0 && row.site.key != kInsideTheDriver;
     if (falls || IsOpen(out.course)) run->per_cycle[out.kind] += out.per_cycle;
@@ -238,7 +240,8 @@ void CompareSnapshots(std::span<const Snapshot> snapshots, const std::string& re
       report::Finding finding = MakeFinding(rule, row.site.kind, row.site.acquired, {}, {}, &fingerprints);
       const bool grows = rule == Rule::Growth;
       finding.count = grows ? AtLeastOne(out.per_cycle) : out.course.plateau;
-      finding.bytes = grows ? out.bytes_per_cycle : row.bytes.back();
+      // One object in nine cycles is one whole object.
+      finding.bytes = grows ? Rounded(bytes * static_cast<double>(finding.count) / out.per_cycle) : row.bytes.back();
       finding.detail = report::Describe(out.course);
       finding.reproduce = reproduce;
       (grows ? run->findings : run->notes).push_back(std::move(finding));

@@ -191,11 +191,12 @@ void Account::ReleaseNothing(Kind kind, HandleEntry* entry, std::uint64_t handle
   }
   Object& last = books_->object(entry->last);
   if (last.state == State::Orphaned || last.state == State::ReleaseRefused) {
-    if (last.state == State::Orphaned) books_->Violate(Rule::UseAfterRelease, last.kind, record, handle, entry->last);
-    if (Releases(answer)) {
-      last.state = State::Released;
-      last.released = SiteOf(record);
-    }
+    const bool too_late = last.state == State::Orphaned;
+    if (too_late) books_->Violate(Rule::UseAfterRelease, last.kind, record, handle, entry->last);
+    if (!too_late && !Releases(answer)) return;
+    last.state = State::Released;  // a release that came too late was not forgotten, whatever is answered
+    last.released = SiteOf(record);
+    last.told_alive = answer != Answer::Succeeded;
     return;
   }
   if (last.told_alive) return;

@@ -108,8 +108,15 @@ void Account::CheckRegistered(std::uint64_t address, std::uint64_t bytes, const 
 }
 
 void Account::TakeOver(std::uint64_t descriptor, const faults::Record& record) {
-  const HandleEntry* const entry = Find(Family::FileDescriptor, descriptor);
-  if (entry == nullptr || entry->last < 0) return;
+  const HandleEntry* entry = Find(Family::FileDescriptor, descriptor);
+  if (entry == nullptr) {  // nobody saw it opened: a graphics driver or a system call made it
+    Object unseen;
+    unseen.kind = Kind::FileDescriptor;
+    unseen.handle = descriptor;
+    Acquire(unseen, record);
+    entry = Find(Family::FileDescriptor, descriptor);
+  }
+  if (entry->last < 0) return;
   const std::int64_t index = entry->last;
   if (entry->top >= 0) {
     Close(index, State::Released, SiteOf(record));

@@ -186,6 +186,7 @@ void Contexts::Push(const faults::Record& record) {
 
 // A refused pop leaves one entry too many. Later pops of the program then take one entry higher than intended, so the refused mark moves
 // down the stack until an extra pop settles it or it reaches the bottom. The destruction of a context takes the entry itself away.
+// cuCtxSetCurrent(NULL) is no pop: the entry that it takes off in place of one below still owes its pop.
 void Contexts::TakeTop(Stack& stack, const faults::Record& record, bool destroyed) {
   const StackEntry taken = stack.entries.back();
   stack.entries.pop_back();
@@ -197,15 +198,14 @@ void Contexts::TakeTop(Stack& stack, const faults::Record& record, bool destroye
     if (before.state == State::ReleaseRefused) account_->books().object(taken.object).retried = Site{};  // not settled, or by no pop
   }
   if (destroyed || refused == Site{}) return;
-  for (auto entry = stack.entries.rbegin(); entry != stack.entries.rend(); ++entry) {
-    if (entry->object < 0) continue;
-    Object& next = account_->books().object(entry->object);
-    if (next.state != State::Live) continue;
-    next.state = State::ReleaseRefused;
-    next.released = refused;
-    return;
-  }
-  if (taken.object >= 0) account_->books().object(taken.object).retried = refused;
+  const auto below =
+      std::find_if(stack.entries.rbegin(), stack.entries.rend(), [this](const StackEntry& one) { return one.object >= 0 && !IsKept(one); });
+  const bool last = below == stack.entries.rend();
+  const bool pops = BaseOf(record) != driver::BaseId::CtxSetCurrent;
+  if (last && (taken.object < 0 || (!pops && stack.entries.empty()))) return;
+  Object& owing = account_->books().object(last ? taken.object : below->object);
+  (last && pops ? owing.retried : owing.released) = refused;
+  if (!last || !pops) owing.state = State::ReleaseRefused;
 }
 
 // The plan refused what was to take the entry off the stack.

@@ -119,7 +119,7 @@ std::optional<Settled> Settle(const Lifecycle& lifecycle, const DeclaredFaults& 
   }
   std::sort(refused.begin(), refused.end(), [](const Record* a, const Record* b) { return a->begin < b->begin; });
   // Only a full judgement knows whether a refused call was made good later. Here every refused call counts as lost.
-  Reporting reporting = JudgeSteps(trace.cycle[0], refused, refused, journal, lifecycle.any_code());
+  Reporting reporting = JudgeSteps(trace.cycle[0], refused, {}, refused, journal, lifecycle.any_code());
   const bool all_declared = declared.surely == (std::uint64_t{1} << faults.size()) - 1;
   if (declared.perhaps != 0 || (all_declared ? reporting.said != Said::Success : !reporting.findings.empty())) return {};
   Settled settled;

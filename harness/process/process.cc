@@ -87,9 +87,8 @@ Ending FromWaitStatus(int status, bool timed_out) {
 }
 
 sigset_t Taken() {
-  sigset_t taken;
-  sigemptyset(&taken);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&taken, number);
+  sigset_t taken = SignalsTaken::ThatEnd();
+  sigaddset(&taken, SIGCHLD);
   return taken;
 }
 
@@ -115,6 +114,16 @@ int takers = 0;
 sigset_t mask_before = {};
 
 }  // namespace
+
+sigset_t SignalsTaken::ThatEnd() {
+  sigset_t ending;
+  sigemptyset(&ending);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction now = {};
+    if (sigaction(number, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) sigaddset(&ending, number);
+  }
+  return ending;
+}
 
 SignalsTaken::SignalsTaken() {
   const sigset_t taken = Taken();

@@ -39,10 +39,13 @@ struct Launch {
   std::uint64_t deadline_ms = 0;
 };
 
-// While one exists, SIGINT, SIGTERM, SIGHUP and SIGCHLD are blocked and wait for a pool to read them. Programs started meanwhile begin with
-// the signal mask from before the first one.
+// While one exists, SIGCHLD and the signals that end a command are blocked and wait for a pool to read them. Programs started meanwhile
+// begin with the signal mask from before the first one.
 class SignalsTaken {
  public:
+  // SIGINT, SIGTERM and SIGHUP. Left out is what this process was told to ignore (nohup; a shell's background): blocked, it would arrive.
+  static sigset_t ThatEnd();
+
   SignalsTaken();
   SignalsTaken(const SignalsTaken&) = delete;
   SignalsTaken& operator=(const SignalsTaken&) = delete;

@@ -76,6 +76,7 @@ report::TriedCall ToTried(const TrialResult& trial, const FaultFreeCalls& calls,
   tried.verdict = trial.verdict;
   if (!trial.faults.empty()) tried.call = calls.Hit(trial.faults.front());
   if (tried.call && *tried.call >= known_calls) tried.call.reset();
+  if (!tried.call && !trial.fault_site->call.empty()) tried.at = teller->Place(trial.fault_site);
   for (const PlaceText& place : trial.later_sites) {
     tried.then.push_back(place->call.empty() ? std::nullopt : std::optional<std::uint32_t>(teller->Place(place)));
   }

@@ -53,20 +53,22 @@ TrialFinding AtCall(Rule rule, const faults::JournalView& journal, const Record&
 
 bool IsOfHost(const Record* record) { return record->kind == RecordKind::Host; }
 
-void JudgeCode(const CycleSteps& steps, std::size_t at, std::span<const Record* const> refused, const faults::JournalView& journal,
-               bool any_code, Reporting* reporting) {
+// `failed` holds what the driver itself answered, too: the code of any call that failed is right.
+void JudgeCode(const CycleSteps& steps, std::size_t at, std::span<const Record* const> refused, std::span<const Record* const> failed,
+               const faults::JournalView& journal, bool any_code, Reporting* reporting) {
   const StepTrace& step = steps.step[at];
   const auto answered = [&](const Record* record) {
     return (IsOfHost(record) ? CUDA_ERROR_OUT_OF_MEMORY : static_cast<CUresult>(record->result)) == step.code;
   };
-  const bool known = std::any_of(refused.begin(), refused.end(), answered);
+  const bool known = std::any_of(refused.begin(), refused.end(), answered) || std::any_of(failed.begin(), failed.end(), answered);
   const bool of_host = std::any_of(refused.begin(), refused.end(), IsOfHost);
   if (!step.has_code || any_code || (of_host && !known)) {
     reporting->skipped.push_back(Reason::CodesDiffer);
   } else if (!known) {
-    reporting->findings.push_back(
-        AtCall(Rule::WrongCode, journal, *refused.front(),
-               {StepAnswer(steps, at), {Detail::DriverAnswered, {CodeText(static_cast<CUresult>(refused.front()->result))}}}));
+    const auto hit = std::find_if(refused.begin(), refused.end(), [&](const Record* one) { return StepAt(steps, one->begin) == at; });
+    const Record& call = hit == refused.end() ? *refused.front() : **hit;
+    const std::string code = CodeText(static_cast<CUresult>(call.result));
+    reporting->findings.push_back(AtCall(Rule::WrongCode, journal, call, {StepAnswer(steps, at), {Detail::DriverAnswered, {code}}}));
   }
 }
 
@@ -86,21 +88,21 @@ std::string CycleSteps::RunningAt(std::uint64_t when) const {
   return at == kSteps ? std::string() : std::string(kStepNames[at]);
 }
 
-Reporting JudgeSteps(const CycleSteps& steps, std::span<const Record* const> refused, std::span<const Record* const> lost,
-                     const faults::JournalView& journal, bool any_code) {
+Reporting JudgeSteps(const CycleSteps& steps, std::span<const Record* const> refused, std::span<const Record* const> failed,
+                     std::span<const Record* const> lost, const faults::JournalView& journal, bool any_code) {
   Reporting reporting;
   const std::size_t first = refused.empty() ? kSteps : StepAt(steps, refused.front()->begin);
   if (first == kSteps) return reporting;
-  const auto failed = std::find_if(std::begin(steps.step), std::end(steps.step), [](const StepTrace& one) { return one.failed; });
-  if (failed != std::end(steps.step)) {
+  const auto ended = std::find_if(std::begin(steps.step), std::end(steps.step), [](const StepTrace& one) { return one.failed; });
+  if (ended != std::end(steps.step)) {
     reporting.said = Said::Failure;
-    const auto at = static_cast<std::size_t>(failed - std::begin(steps.step));
-    if (failed->written_output[0] != '\0') {
+    const auto at = static_cast<std::size_t>(ended - std::begin(steps.step));
+    if (ended->written_output[0] != '\0') {
       reporting.findings.push_back(
-          AtCall(Rule::OutputWritten, journal, *refused.front(), {StepAnswer(steps, at), {Detail::WroteOutput, {failed->written_output}}}));
+          AtCall(Rule::OutputWritten, journal, *refused.front(), {StepAnswer(steps, at), {Detail::WroteOutput, {ended->written_output}}}));
     }
     // Only the first failing step is judged: later steps may return errors that follow from it.
-    JudgeCode(steps, at, refused, journal, any_code, &reporting);
+    JudgeCode(steps, at, refused, failed, journal, any_code, &reporting);
     return reporting;
   }
   reporting.said = Said::Success;
@@ -126,14 +128,17 @@ Reporting JudgeSteps(const CycleSteps& steps, std::span<const Record* const> ref
 
 Reporting JudgeSteps(const Rehearsed& rehearsal, const Evidence& trial, const JudgeOptions& options) {
   std::vector<const Record*> refused;
+  std::vector<const Record*> failed;
   for (const std::uint32_t call : trial.own_calls()) {
-    if ((trial.record(call).flags & faults::kInjected) != 0) refused.push_back(&trial.record(call));
+    const Record& record = trial.record(call);
+    if ((record.flags & faults::kInjected) != 0) refused.push_back(&record);
+    if (record.cycle == 1 && record.result != CUDA_SUCCESS) failed.push_back(&record);
   }
   for (const Hit& hit : trial.facts().hits) {
     if (hit.begin != 0 && IsOfHost(&trial.record(hit.record))) refused.push_back(&trial.record(hit.record));
   }
   std::stable_sort(refused.begin(), refused.end(), [](const Record* a, const Record* b) { return a->begin < b->begin; });
-  return JudgeSteps(*trial.steps, refused, NeverDone(rehearsal, trial, 1), *trial.journal, options.any_code);
+  return JudgeSteps(*trial.steps, refused, failed, NeverDone(rehearsal, trial, 1), *trial.journal, options.any_code);
 }
 
 std::vector<TrialFinding> SpuriousFailure(const CycleSteps& steps) {

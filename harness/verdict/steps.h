@@ -67,10 +67,11 @@ struct NextCycle {
   CycleSteps steps;
 };
 
-// `refused` holds the calls that faults hit, in order. `lost` holds those whose work was never done. With `any_code` the steps translate
-// errors into codes of their own.
+// `refused` holds the calls that faults hit, in order; `failed` all calls that failed; `lost` those whose work was never done. With
+// `any_code` the steps translate errors into codes of their own.
 [[nodiscard]] Reporting JudgeSteps(const CycleSteps& steps, std::span<const faults::Record* const> refused,
-                                   std::span<const faults::Record* const> lost, const faults::JournalView& journal, bool any_code);
+                                   std::span<const faults::Record* const> failed, std::span<const faults::Record* const> lost,
+                                   const faults::JournalView& journal, bool any_code);
 
 // Judges a trial in which a fault fired.
 [[nodiscard]] Reporting JudgeSteps(const Rehearsed& rehearsal, const Evidence& trial, const JudgeOptions& options);

@@ -98,17 +98,23 @@ TEST(HostThread, AProgramWithoutThreadsIsNotExercised) {
   EXPECT_THAT(audit.report["totals"]["skipped"].dump(), HasSubstr("host_thread: no thread was started by the program's own modules"));
 }
 
+// A copy of the program in the folder of a release, by whose name it knows what to forget.
+std::string Released(const std::string& directory, const std::string& release, const std::string& program) {
+  const std::string folder = directory + "/" + release;
+  std::filesystem::create_directories(folder);
+  std::filesystem::copy_file(Program(program), folder + "/" + program, std::filesystem::copy_options::skip_existing);
+  return folder + "/" + program;
+}
+
 // What is refused has rows of coverage as calls of the driver have: by them a comparison knows what was tried again.
 TEST(HostFaults, ALossThatIsMendedIsFixed) {
   const std::string directory = TemporaryDirectory();
   for (const char* const program : {"host_oom", "host_thread"}) {
     const std::string how = std::string("--how=") + program;
     const auto sweep = [&](const char* release, const std::string& name, const std::string& option, const char* more = "--limit=0") {
-      const std::string folder = directory + "/" + release;
-      std::filesystem::create_directories(folder);
-      std::filesystem::copy_file(Program(program), folder + "/" + program, std::filesystem::copy_options::skip_existing);
       const std::string result = directory + "/" + name + ".json";
-      (void)RunCommand({Tool(), "sweep", "--driver=sim", option, more, "--format=json=" + result, "--", folder + "/" + program});
+      (void)RunCommand(
+          {Tool(), "sweep", "--driver=sim", option, more, "--format=json=" + result, "--", Released(directory, release, program)});
       return result;
     };
     const std::string base = sweep("wrong", "base", how);
@@ -121,6 +127,25 @@ TEST(HostFaults, ALossThatIsMendedIsFixed) {
     EXPECT_THAT(fate(sweep("wrong", "again", how)), AllOf(HasSubstr(" 0 not run, 0 fixed, "), Not(HasSubstr(" 0 unchanged"))));
     EXPECT_THAT(fate(sweep("repaired", "calls", "--how=refuse", "--host")), HasSubstr(std::string(program) + " in "));
     EXPECT_THAT(fate(sweep("repaired", "limited", how, "--limit=1")), AllOf(Not(HasSubstr(" 0 not run, ")), HasSubstr(" 0 fixed, ")));
+  }
+}
+
+// So does a replay, which says in which function something was refused.
+TEST(HostFaults, ReplaysOfALossAreCompared) {
+  const std::string directory = TemporaryDirectory();
+  for (const std::string program : {"host_oom", "host_thread"}) {
+    const auto replay = [&](const char* release, const std::string& name, const std::string& number) {
+      const std::string result = directory + "/" + name + ".json";
+      const std::string fault = program == "host_oom" ? "malloc#" + number + "=host_oom" : "pthread_create#" + number + "=EAGAIN";
+      (void)RunCommand({Tool(), "replay", "--driver=sim", "--host", "--fault", fault, "--format=json=" + result, "--",
+                        Released(directory, release, program)});
+      return result;
+    };
+    const std::string base = replay("wrong", "base", "3");
+    const auto fate = [&](const std::string& head) { return RunCommand({Tool(), "compare", base, head}).out; };
+    EXPECT_THAT(fate(replay("repaired", "repaired", "3")), HasSubstr("0 changed, 0 not run, 1 fixed, 0 unchanged")) << program;
+    EXPECT_THAT(fate(replay("wrong", "again", "3")), HasSubstr("0 changed, 0 not run, 0 fixed, 1 unchanged")) << program;
+    EXPECT_THAT(fate(replay("repaired", "elsewhere", "2")), HasSubstr("0 changed, 1 not run, 0 fixed, 0 unchanged")) << program;
   }
 }
 

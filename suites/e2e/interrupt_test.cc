@@ -70,6 +70,22 @@ TEST_P(Interrupt, EndsWhatRunsAndTakesItsFilesWithIt) {
 
 INSTANTIATE_TEST_SUITE_P(Every, Interrupt, ::testing::Values("sweep", "cycles"), [](const auto& test) { return std::string(test.param); });
 
+// As nohup and the background of a shell start it.
+TEST_P(Interrupt, GoesOnWhenItWasToldToIgnoreTheSignal) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    const Blocking blocking;
+    const std::string start = "trap '' " + std::to_string(number) + R"(; exec "$@")";
+    Spawned command({"/bin/sh", "-c", start, "sh", Tool(), GetParam(), "--driver=sim", "--", "/bin/sh", "-c",
+                     "[ -e " + blocking.place() + "/once ] || { touch " + blocking.place() + "/once; echo > " + blocking.place() +
+                         "/fifo; read wait < " + blocking.place() + "/fifo; }; exec " + Program("client_linked"),
+                     "sh", "{n}"});
+    (void)blocking.Wait();
+    command.Kill(number);
+    std::ofstream(blocking.place() + "/fifo") << "go on\n";
+    EXPECT_EQ(command.Wait().exit, 0) << strsignal(number);
+  }
+}
+
 class InterruptedSweep : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(InterruptedSweep, ReportsTheTrialsThatWereDone) {

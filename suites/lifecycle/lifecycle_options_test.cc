@@ -28,6 +28,7 @@ class LifecycleOptions : public ::testing::Test {
   LifecycleOptions() {
     std::string pattern = (std::filesystem::temp_directory_path() / "cuaudit_options.XXXXXX").string();
     folder_ = mkdtemp(pattern.data());
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) signal(number, SIG_DFL);  // the background of a shell, and nohup, ignore some
   }
   ~LifecycleOptions() override {
     unsetenv("CUAUDIT_SWEEP");

@@ -133,6 +133,23 @@ TEST(WrongCode, AnotherErrorThanTheDriverAnswered) {
                                         "wrong_code after cuEventCreate#1=OUT_OF_MEMORY,refuse"));
 }
 
+// Does without its event; what its teardown says is no answer of the driver.
+struct TranslatesLater : Pair {
+  CUresult Init(DriverRef driver) {
+    if (driver.EventCreate(&event, 0) != CUDA_SUCCESS) event = nullptr;
+    return driver.StreamCreate(&stream, 0);
+  }
+  CUresult Teardown(DriverRef driver) { return Pair::Teardown(driver) == CUDA_SUCCESS ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN; }
+};
+
+TEST(WrongCode, NamesTheFaultOfTheStepThatReports) {
+  const std::vector<std::string> both = {"cuEventCreate#1=OUT_OF_MEMORY,refuse", "cuStreamDestroy#1=INVALID_CONTEXT,refuse"};
+  const Audit audit = Replay(Lifecycle::Of<TranslatesLater>("translates_later").WithCurrentContext(), both);
+  ASSERT_EQ(audit.findings.size(), 1U) << audit.Text();
+  EXPECT_EQ(audit.findings[0].where, "cuStreamDestroy");
+  EXPECT_THAT(audit.findings[0].detail, HasSubstr("had answered CUDA_ERROR_INVALID_CONTEXT"));
+}
+
 struct WritesItsOutput : Pair {
   CUresult Init(Cycle& cycle) {
     cycle.Output("stream", &stream);

@@ -342,5 +342,21 @@ TEST(Positive, StepsThatReportByBoolOrInt) {
   EXPECT_UNWINDS_CLEANLY(lifecycle);
 }
 
+// What the driver answers to the second try is its answer, too.
+struct TriesToFreeAgain {
+  CUdeviceptr memory = 0;
+  CUresult Init(DriverRef driver) { return driver.MemAlloc(&memory, 256); }
+  CUresult Teardown(DriverRef driver) {
+    const CUresult code = driver.MemFree(memory);
+    return code == CUDA_SUCCESS ? code : driver.MemFree(memory);
+  }
+};
+
+TEST(WrongCode, TheAnswerToASecondTryIsTheDrivers) {
+  const Audit audit = Sweep(Lifecycle::Of<TriesToFreeAgain>("tries_again").WithCurrentContext(), {.hows = {"refuse", "after"}});
+  EXPECT_THAT(audit.findings, IsEmpty()) << audit.Text();
+  EXPECT_EQ(audit.fired, audit.trials);
+}
+
 }  // namespace
 }  // namespace cuaudit::testing::positive_test

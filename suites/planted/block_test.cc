@@ -182,11 +182,13 @@ CUAUDIT_CASE(Leak, AnExportThatOnlyTheGoodPathCloses) {
 
 CUAUDIT_CASE(ClosedAfterImport, OfEveryHandleThatTheDriverTakesOver) {
   for (const CallId call : {CallId::ImportExternalMemory, CallId::ImportExternalSemaphore}) {
-    Trace t = Watched();
-    t.Host(HostCall::DescriptorReceived, kFd);
-    Import(t, call, kFd);
-    t.Host(HostCall::DescriptorClose, kFd);
-    EXPECT_THAT(Wrong(t.Fold()), ElementsAre("closed_after_import file_descriptor"));
+    for (const bool seen : {true, false}) {
+      Trace t = Watched();
+      if (seen) t.Host(HostCall::DescriptorReceived, kFd);
+      Import(t, call, kFd);
+      t.Host(HostCall::DescriptorClose, kFd);
+      EXPECT_THAT(Wrong(t.Fold()), ElementsAre("closed_after_import file_descriptor"));
+    }
   }
 }
 

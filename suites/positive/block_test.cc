@@ -225,11 +225,13 @@ CUAUDIT_CASE(ClosedAfterImport, TheImportTakesNothingOver) {
 }
 
 CUAUDIT_CASE(ClosedAfterImport, TheProgramIsToldThatTheImportFailed) {
-  Trace t = Watched();
-  t.Host(HostCall::DescriptorReceived, kFd);
-  Import(t, CallId::ImportExternalMemory, kFd).After();
-  t.Host(HostCall::DescriptorClose, kFd);
-  ExpectSilent(t);
+  for (const bool seen : {true, false}) {  // a graphics driver makes descriptors past the wrappers
+    Trace t = Watched();
+    if (seen) t.Host(HostCall::DescriptorReceived, kFd);
+    Import(t, CallId::ImportExternalMemory, kFd).After();
+    t.Host(HostCall::DescriptorClose, kFd);
+    ExpectSilent(t);
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // Trials that end with less than the fault-free run, or seem to, but gave back only what was theirs. The wrong twins are in
 // suites/planted/twins_test.cc.
 #include "suites/support/cases/deficits.h"
+#include "suites/support/cases/traces.h"
 
 namespace cuaudit::testing::deficit_test {
 namespace {
@@ -281,6 +282,19 @@ CUAUDIT_CASE(Deficit, ADescriptorThatTheDriverCloses) {
     Watch(&t);
     FailsToAllocate(&t, run);
     if (run != Run::FaultFree) t.Host(HostCall::DescriptorClose, 4).Stack(kInDriver);
+    return t;
+  });
+}
+
+// A graphics driver made it past the wrappers. The program is told that the import failed, so it closes what it was given.
+CUAUDIT_CASE(Deficit, ADescriptorThatTheDriverIsSaidNotToHaveTakenOver) {
+  ExpectQuiet(Kind::FileDescriptor, [](Run run) {
+    Trace t;
+    Watch(&t);
+    Step import = Import(t, CallId::ImportExternalSemaphore, 8).Stack(104);
+    if (run != Run::FaultFree) import.After();
+    if (run != Run::FaultFree) t.Host(HostCall::DescriptorClose, 8).Stack(105);
+    if (run == Run::FaultFree) t.Call(CallId::DestroyExternalSemaphore).In(0, kImported).Stack(106);
     return t;
   });
 }

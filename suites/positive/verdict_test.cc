@@ -181,6 +181,29 @@ CUAUDIT_CASE(RetainedForRetry, AnEntryThatVanishedWithItsContext) {
   for (const harness::TrialFinding& note : judgement.notes) EXPECT_NE(note.rule, harness::Rule::RetainedForRetry);
 }
 
+// What takes the caller's entry off does not try the pop again, and the thread is left with one too many if its caller had one.
+CUAUDIT_CASE(RetainedForRetry, AnEntryThatIsTakenOffWithoutAPop) {
+  for (const bool has_caller : {true, false}) {
+    const auto program = [&](bool faulted) {
+      Trace t;
+      t.Retain(0xa).Context(0).Stack(1);
+      if (has_caller) t.Call(CallId::CtxSetCurrent).In(0, 0xa).Context(0).Stack(2);
+      t.Push(0xa).Context(has_caller ? 0xa : 0).Stack(3);
+      Step pop = t.Pop(0xa).Context(0xa).Stack(4);
+      if (faulted) pop.Refused(CUDA_ERROR_INVALID_CONTEXT);
+      t.Call(CallId::CtxSetCurrent).In(0, 0).Context(has_caller || faulted ? 0xa : 0).Stack(5);
+      t.ReleasePrimary().Context(has_caller && faulted ? 0xa : 0).Stack(6);
+      return t;
+    };
+    const JournalImage before(program(false));
+    const JournalImage after(program(true));
+    const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+    EXPECT_THAT(judgement.findings, IsEmpty());
+    ASSERT_EQ(judgement.notes.size(), has_caller ? 1U : 0U);
+    if (has_caller) EXPECT_EQ(judgement.notes[0].rule, harness::Rule::ReleaseRefused);
+  }
+}
+
 // The refused primary release keeps alive what the rehearsal loses with the context.
 CUAUDIT_CASE(Orphaned, LeftWithTheContextInBothRuns) {
   Trace rehearsal;

@@ -86,7 +86,12 @@ Spawned::Spawned(const std::vector<std::string>& command, const How& how) : dead
   if (!how.directory.empty()) posix_spawn_file_actions_addchdir_np(&actions, how.directory.c_str());
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  // Tests started in a shell's background, or by nohup, inherit signals that are ignored.
+  sigset_t usual;
+  sigemptyset(&usual);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&usual, number);
+  posix_spawnattr_setsigdefault(&attributes, &usual);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
   posix_spawnattr_setpgroup(&attributes, 0);
   const std::vector<std::string> environment = Environment(how.environment);
   if (posix_spawnp(&pid_, command.front().c_str(), &actions, &attributes, Pointers(command).data(), Pointers(environment).data()) != 0) {

@@ -71,16 +71,6 @@ TEST(Fixed, AReplayOfABurstIsKnownByAllItsWords) {
   EXPECT_NE(Fate(BaseOf(AuditOf({run})), head("cuEventCreate#1=OUT_OF_MEMORY")), "fixed") << "without a way it means refuse";
 }
 
-TEST(Fixed, AReplayOfAHostFaultIsKnownByItsName) {
-  report::Run run = Replay({Leak()}, "malloc#1=host_oom", "malloc", "open_device");
-  run.findings[0].fault->call = "malloc";
-  run.findings[0].fault->how = "host_oom";
-  FindDefects(&run);
-  const auto head = [](const std::string& text) { return AuditOf({Replay({}, text, "malloc", "open_device")}); };
-  EXPECT_EQ(Fate(BaseOf(AuditOf({run})), head("malloc#4=host_oom")), "fixed");
-  EXPECT_NE(Fate(BaseOf(AuditOf({run})), head("pthread_create#1=EAGAIN")), "fixed");
-}
-
 TEST(Fixed, AReplayOfTwoFaultsNeedsBoth) {
   report::Run run = Replay({Leak()}, "cuEventCreate#1=OUT_OF_MEMORY,refuse", "cuEventCreate", "open_device");
   const std::string second = "cuStreamSynchronize#+1=ILLEGAL_ADDRESS,refuse";

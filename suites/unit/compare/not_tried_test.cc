@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 
 #include "suites/unit/compare/small_audits.h"
@@ -153,6 +154,22 @@ TEST(Compare, ACaseWithAnotherNameIsSaidToLookLikeTheOldOne) {
   Audit both = audit("old", "/a/player");
   both.cases.push_back(audit("new", "/a/player").cases[0]);
   EXPECT_EQ(warnings(BaseOf(before), both), "") << "the old one is still there";
+}
+
+TEST(Fixed, AReplayOfAHostFaultIsKnownByItsNameAndPlace) {
+  report::Run run = Replay({Leak()}, "malloc#1=host_oom", "malloc", "open_device");
+  run.findings[0].fault->call = "malloc";
+  run.findings[0].fault->how = "host_oom";
+  FindDefects(&run);
+  const auto fate = [base = BaseOf(AuditOf({run}))](const std::string& text, std::optional<std::uint32_t> at) {
+    report::Run now = Replay({}, text, "malloc", "open_device");
+    now.sequence->trials[0].call.reset();  // no call of the driver was hit
+    now.sequence->trials[0].at = at;
+    return Fate(base, AuditOf({now}));
+  };
+  EXPECT_EQ(fate("malloc#4=host_oom", 0), "fixed");
+  for (const std::optional<std::uint32_t> at : {std::optional<std::uint32_t>(1), {}}) EXPECT_NE(fate("malloc#4=host_oom", at), "fixed");
+  EXPECT_NE(fate("pthread_create#1=EAGAIN", 0), "fixed");
 }
 
 }  // namespace

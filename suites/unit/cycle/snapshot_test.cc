@@ -55,10 +55,11 @@ TEST(Snapshot, GrowthAtOneSiteIsNotHiddenByAnother) {
 }
 
 TEST(Snapshot, SlowGrowthIsStillOne) {
-  const report::Run run = Compare({{1, {}, {}}, {10, {Site(Kind::Event, 7, 1)}, {}}});
+  const report::Run run = Compare({{1, {}, {}}, {10, {Site(Kind::DeviceMemory, 7, 1, 256)}, {}}});
   ASSERT_THAT(run.findings, SizeIs(1));
   EXPECT_EQ(run.findings[0].count, 1U);
-  EXPECT_NEAR(run.per_cycle.at("event"), 1.0 / 9.0, 1e-12);
+  EXPECT_EQ(run.findings[0].bytes, 256U) << "all of it, and not the 28 bytes a cycle";
+  EXPECT_NEAR(run.per_cycle.at("device_memory"), 1.0 / 9.0, 1e-12);
 }
 
 TEST(Snapshot, ViolationsAreFindingsWithTheirCountPerCycle) {

@@ -129,7 +129,7 @@ report::Sequence Some() {
   sequence.trials = {
       {{"cuCtxCreate#1=OUT_OF_MEMORY,refuse"}, 0, {}, report::Verdict::Pass, {}},
       {{"cuMemAlloc#1=OUT_OF_MEMORY,refuse", "cuCtxDestroy#1=INVALID_CONTEXT,after"}, 1, {std::nullopt}, report::Verdict::Leak, {0, 1}},
-      {{"malloc#3=OUT_OF_MEMORY,host_oom"}, std::nullopt, {1}, report::Verdict::Leak, {1}}};
+      {{"malloc#3=host_oom"}, std::nullopt, {1}, report::Verdict::Leak, {1}, 1}};
   sequence.more_trials = 2;
   return sequence;
 }
@@ -150,7 +150,9 @@ TEST(SequenceJson, ComesBackAsItWas) {
   EXPECT_EQ(read->trials[1].faults[1], "cuCtxDestroy#1=INVALID_CONTEXT,after");
   EXPECT_EQ(read->trials[1].verdict, report::Verdict::Leak);
   EXPECT_EQ(read->trials[1].then, (std::vector<std::optional<std::uint32_t>>{std::nullopt}));
+  EXPECT_EQ(read->trials[1].at, std::nullopt);
   EXPECT_EQ(read->trials[2].call, std::nullopt);
+  EXPECT_EQ(read->trials[2].at, 1U);
   EXPECT_EQ(read->more, 7U);
   EXPECT_EQ(read->more_trials, 2U);
   const ordered_json back = UnwindingToJson(Back());
@@ -176,6 +178,7 @@ TEST(SequenceJson, NumbersOfRowsThatAreNotThereAreRefused) {
   refused("/trials/0/1", 9);
   refused("/trials/0/2/0", 99);
   refused("/trials/1/3/0", 2);
+  refused("/trials/2/5", 2);
   refused("/verdicts/0", "splendid");
   refused("/places/0/0", nullptr);
   refused("/places/0/4", std::uint64_t{1} << 40U);
