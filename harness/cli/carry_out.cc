@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "harness/cycle/cycles.h"
+#include "harness/options/option_rows.h"
 #include "harness/process/shell.h"
 #include "harness/sweep/plan/plan_file.h"
 #include "harness/sweep/report_rows.h"
@@ -20,9 +21,19 @@ namespace {
 constexpr std::uint64_t kGoOn = 8;  // times the last count of --n
 constexpr std::uint64_t kMostCounted = std::uint64_t{1} << 60U;
 
+// What two sweeps of the program must share to continue each other, beside what its file and its fault-free runs tell.
+Settings SharedSettings(const Session& session) {
+  Settings settings = SettingsOf(session.options());
+  settings.emplace("the command", TomlString(ShellJoin(session.subject().command)));
+  settings.emplace("--driver", Name(session.subject().launch.driver));
+  return settings;
+}
+
 // A sweep that continues in its directory uses the fault-free runs that it began with, when new ones could differ.
 Result<Rehearsal> RehearseForSweep(const Session& session, const EngineOptions& sweep, int* interrupted,
                                    Progress::Clock::duration* run_time, Progress* progress) {
+  Status same = CheckSettings(session.dir(), SharedSettings(session));
+  if (!same.ok()) return same;
   std::optional<Rehearsal> kept = KeptRehearsal(session.subject(), session.dir());
   if (kept && HoldsPlanOf(session.dir(), sweep, SubjectHash(session.subject(), *kept, sweep.judge))) return std::move(*kept);
   kept.reset();
@@ -57,7 +68,7 @@ void CarryOutTrials(const Session& session, const EngineOptions& sweep, Rehearsa
   if (only.empty()) {
     carried->modules = ModulesOf(rehearsal);
     const std::uint64_t subject = SubjectHash(session.subject(), rehearsal, sweep.judge);
-    status = engine.Prepare(std::move(rehearsal), subject);
+    status = engine.Prepare(std::move(rehearsal), subject, SharedSettings(session));
   } else {
     status = engine.PrepareOne(std::move(rehearsal), only);
   }

@@ -154,6 +154,31 @@ TEST(Sweep, AnotherSweepsDirectoryIsRefused) {
   EXPECT_THAT(said.err, HasSubstr("holds the plan of another sweep"));
 }
 
+TEST(Sweep, OtherSettingsAreRefusedByName) {
+  const TemporaryDir dir;
+  const std::string work = dir.File("work");
+  ASSERT_EQ(Tool({"sweep", "--work-dir", work, "--jobs=1"}, {"sound"}).status, 0);
+  const std::pair<const char*, const char*> kOthers[] = {
+      {"--host", "--host was false and is true"},
+      {"--stacks=4", "--stacks was 16 and is 4"},
+      {"--strict-exit", "--strict-exit was false and is true"},
+      {"--abandoned-is-leak", "--abandoned-is-leak was false and is true"},
+      {"--scope=process", "--scope was \"pinned\" and is \"process\""},
+      {"--schedule=fifo", "--schedule was \"\" and is \"fifo\""},
+      {"--deadline-ms=5000", "--deadline-ms was 0 and is 5000"},
+      {"--how=after", "--how was \"refuse\" and is \"after\""},
+  };
+  for (const auto& [option, differs] : kOthers) {
+    const Said other = Tool({"sweep", "--work-dir", work, option}, {"sound"});
+    EXPECT_EQ(other.status, 2) << other.out;
+    EXPECT_TRUE(IsOneLine(other.err)) << other.err;
+    EXPECT_THAT(other.err, HasSubstr(std::string("plan.txt: holds the plan of another sweep: ") + differs + ": choose another --work-dir"));
+  }
+  const Said same = Tool({"sweep", "--work-dir", work, "--jobs=2", "--coverage-at-least=1"}, {"sound"});
+  EXPECT_EQ(same.status, 0) << same.err;
+  EXPECT_THAT(same.out, HasSubstr("nothing was run anew"));
+}
+
 // A program whose argument names a file: the file is part of what was swept.
 TEST(Sweep, ChangedFilesMakeAnotherSweepAndAFinishedOneSaysThatNothingWasRun) {
   const TemporaryDir dir;
