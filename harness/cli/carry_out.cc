@@ -2,13 +2,17 @@
 #include "harness/cli/carry_out.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "harness/cycle/cycles.h"
 #include "harness/options/option_rows.h"
+#include "harness/process/program.h"
 #include "harness/process/shell.h"
+#include "harness/project/finished_case.h"
 #include "harness/sweep/plan/plan_file.h"
 #include "harness/sweep/report_rows.h"
 #include "harness/sweep/run/rehearsal.h"
@@ -26,6 +30,12 @@ Settings SharedSettings(const Session& session) {
   Settings settings = SettingsOf(session.options());
   settings.emplace("the command", TomlString(ShellJoin(session.subject().command)));
   settings.emplace("--driver", Name(session.subject().launch.driver));
+  settings.emplace("the version of cuaudit", TomlString(ToolVersion()));
+  std::error_code error;
+  const std::filesystem::path directory = session.subject().directory.empty() ? "." : session.subject().directory;
+  settings.emplace("the working directory", TomlString(std::filesystem::canonical(directory, error).string()));
+  const Result<std::vector<std::string>> inherited = CurrentEnvironment();
+  if (inherited.ok()) AddSurroundings(session.options().inputs, *inherited, &settings);  // a session is only opened with one
   return settings;
 }
 

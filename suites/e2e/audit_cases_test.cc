@@ -112,7 +112,8 @@ TEST(AuditCases, GoOnAfterAKill) {
   EXPECT_FALSE(RowOf(project.Index(), "second").contains("not_run"));
 }
 
-TEST(AuditCases, AKilledSweepGoesOnWhereItWas) {
+// What an audit in `environment` says after one that was killed with three trials done.
+Outcome AuditedAfterAKill(const std::vector<std::string>& environment) {
   const std::string folder = TemporaryDirectory();
   const std::string fifo = folder + "/fifo";
   ASSERT_EQ(RunCommand({"mkfifo", fifo}).exit, 0);
@@ -128,10 +129,19 @@ TEST(AuditCases, AKilledSweepGoesOnWhereItWas) {
     audit.Wait();
   }
   std::filesystem::remove(fifo);
-  const Outcome again = project.Audit();
+  Outcome again = project.Audit({}, environment);
   EXPECT_EQ(again.exit, 1) << again.err;
-  EXPECT_THAT(again.err, HasSubstr("going on: 3 of "));
   EXPECT_FALSE(std::filesystem::exists(project.out + "/.cuaudit/work/long")) << "the work of a finished case is removed";
+  return again;
+}
+
+TEST(AuditCases, AKilledSweepGoesOnWhereItWas) { EXPECT_THAT(AuditedAfterAKill({}).err, HasSubstr("going on: 3 of ")); }
+
+TEST(AuditCases, AKilledSweepBeginsAnewInAnotherEnvironment) {
+  EXPECT_THAT(
+      AuditedAfterAKill({"MODE=other"}).err,
+      AllOf(HasSubstr("long: the program, its settings or its environment have changed since the sweep was begun, so it begins anew"),
+            Not(HasSubstr("going on"))));
 }
 
 TEST(AuditCases, AnInterruptionIsInTheIndex) {

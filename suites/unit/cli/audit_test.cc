@@ -20,11 +20,12 @@ using testing::HasSubstr;
 
 using Words = std::vector<std::string>;
 
-Said Tool(Words options, const Words& program) {
+Said Tool(Words options, const Words& program, Words environment = {}) {
   options.insert(options.begin() + 1, "--driver=sim");
   options.insert(options.end(), {"--", CUAUDIT_SUBJECT});
   options.insert(options.end(), program.begin(), program.end());
-  return RunTool(options, {"SOURCE_DATE_EPOCH=0"});
+  environment.emplace_back("SOURCE_DATE_EPOCH=0");
+  return RunTool(options, environment);
 }
 
 Json Report(const Said& said) {
@@ -177,6 +178,32 @@ TEST(Sweep, OtherSettingsAreRefusedByName) {
   const Said same = Tool({"sweep", "--work-dir", work, "--jobs=2", "--coverage-at-least=1"}, {"sound"});
   EXPECT_EQ(same.status, 0) << same.err;
   EXPECT_THAT(same.out, HasSubstr("nothing was run anew"));
+}
+
+// The program loses a block on its failing path when LOSES is set or a file loses.txt is in its directory; fault-free runs are the same.
+TEST(Sweep, TrialsOfAnotherEnvironmentAreNotTaken) {
+  const TemporaryDir dir;
+  for (const char* const folder : {"sound", "loses"}) std::filesystem::create_directory(dir.File(folder));
+  ASSERT_TRUE(WriteFile(dir.File("loses/loses.txt"), "", Exit::Failure).ok());
+  const std::string sound = "--directory=" + dir.File("sound");
+  const auto sweep = [&](const std::string& work, const std::string& option, const std::vector<std::string>& environment = {}) {
+    return Tool({"sweep", "--format=json", "--work-dir", dir.File(work), option}, {"loses_when_told"}, environment);
+  };
+  ASSERT_EQ(sweep("work", sound).status, 0);
+  EXPECT_EQ(sweep("work", sound, {"SHLVL=7", "OLDPWD=/", "TERM=dumb"}).status, 0) << "what differs from shell to shell";
+  const Said elsewhere = sweep("work", "--directory=" + dir.File("loses"));
+  EXPECT_EQ(elsewhere.status, 2) << elsewhere.out;
+  EXPECT_THAT(elsewhere.err,
+              AllOf(HasSubstr("the working directory was \""), HasSubstr("/sound\" and is \""), HasSubstr("/loses\": choose another")));
+  const Said inherits = sweep("work", sound, {"LOSES=1"});
+  EXPECT_EQ(inherits.status, 2) << inherits.out;
+  EXPECT_THAT(inherits.err, HasSubstr("holds the plan of another sweep: the variable \"LOSES\" differs: choose another --work-dir"));
+  ASSERT_EQ(sweep("here", "--jobs=1").status, 0);
+  const Said told = sweep("here", "--environment=LOSES=1");
+  EXPECT_EQ(told.status, 2) << told.out;
+  EXPECT_THAT(told.err, HasSubstr("--environment was [] and is [\"LOSES=1\"]: choose another --work-dir"));
+  EXPECT_EQ(sweep("fresh", "--environment=LOSES=1").status, 1);
+  EXPECT_EQ(sweep("other", "--directory=" + dir.File("loses")).status, 1);
 }
 
 // A program whose argument names a file: the file is part of what was swept.
