@@ -99,7 +99,7 @@ void CarryOutTrials(const Session& session, const EngineOptions& sweep, Rehearsa
     if (!told && engine.first_found() != nullptr) {
       told = true;
       progress->Clear();
-      Say(progress->Named(FirstFound(*engine.first_found(), engine.done(), engine.total())));
+      Say(progress->Named(FirstFound(*engine.first_found(), engine.found_before() ? 0 : engine.done(), engine.total())));
     }
     return true;
   };
@@ -157,7 +157,7 @@ std::unique_ptr<Runner> SessionTrials::MakeTrials() {
 
 void SessionTrials::SayResumed() const {
   if (engine_.resumed() == 0) return;
-  Say("going on: " + std::to_string(engine_.resumed()) + " of " + std::to_string(engine_.total()) + " trials are done");
+  Say("going on: " + std::to_string(engine_.resumed()) + " of " + std::to_string(engine_.trials()) + " trials are done");
 }
 
 Status SessionTrials::Run(Progress* progress, int* interrupted, const std::function<bool()>& goes_on) {

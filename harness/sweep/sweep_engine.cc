@@ -163,10 +163,11 @@ Status SweepEngine::TakeLogged(std::size_t from) {
     if (!logged.ok()) return logged.status();
     for (TrialResult& trial : *logged) {
       if (!trial.stray) Claim(index, &trial.unwinding);
+      if (!trial.stray && !plan_[index].shrinks) ++resumed_;
       Keep(std::move(trial));
     }
   }
-  resumed_ = results_.size();
+  found_before_ = first_found_.has_value();
   return {};
 }
 

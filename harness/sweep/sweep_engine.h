@@ -115,8 +115,9 @@ class SweepEngine {
   std::size_t done() const noexcept { return results_.size(); }
   // The first trial that finished with a finding; null while there is none. Which one that is may differ from run to run.
   const TrialResult* first_found() const { return first_found_.has_value() ? &results_.at(*first_found_) : nullptr; }
-  std::size_t resumed() const noexcept { return resumed_; }
-  bool PlacesTried() const;  // each place has failed once at least, in the trials that have ended
+  bool found_before() const noexcept { return found_before_; }  // first_found() is a trial of an earlier sweep
+  std::size_t resumed() const noexcept { return resumed_; }     // of trials(), those of an earlier sweep
+  bool PlacesTried() const;                                     // each place has failed once at least, in the trials that have ended
   // True once one trial of each new and each changed place has ended, or when nobody said what was tried before.
   bool NewPlacesDone() const noexcept { return round_ > 1 || turn_ >= TurnOf(Novelty::Known, false); }
   std::size_t NewPlacesUntried() const;  // new or changed places of the plan at which no trial has ended
@@ -211,6 +212,7 @@ class SweepEngine {
   std::map<std::size_t, std::vector<TrialResult>> strays_;  // attempts that missed, in order
   std::size_t resumed_ = 0;
   std::optional<std::size_t> first_found_;
+  bool found_before_ = false;
   // A finding that may need fewer faults, and all findings like it.
   struct Shrinking {
     std::size_t trial = 0;

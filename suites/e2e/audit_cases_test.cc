@@ -112,38 +112,6 @@ TEST(AuditCases, GoOnAfterAKill) {
   EXPECT_FALSE(RowOf(project.Index(), "second").contains("not_run"));
 }
 
-// What an audit in `environment` says after one that was killed with three trials done.
-Outcome AuditedAfterAKill(const std::vector<std::string>& environment) {
-  const std::string folder = TemporaryDirectory();
-  const std::string fifo = folder + "/fifo";
-  ASSERT_EQ(RunCommand({"mkfifo", fifo}).exit, 0);
-  // The sixth run of the program waits: after two without a fault, and three trials one after the other.
-  const std::string script = "echo run >> " + folder + "/runs; [ $(wc -l < " + folder + "/runs) = 6 ] && echo $$ > " + fifo +
-                             " && exec sleep 1000; exec " + Program("defective");
-  const Project project("[case.long]\ndriver = \"sim\"\nisolation = \"spawn\"\njobs = 1\ncommand = [\"/bin/sh\", \"-c\", \"" + script +
-                        "\"]\n");
-  {
-    Spawned audit(project.Command({}));
-    EXPECT_FALSE(ReadFile(fifo).empty());
-    audit.Kill(SIGKILL);
-    audit.Wait();
-  }
-  std::filesystem::remove(fifo);
-  Outcome again = project.Audit({}, environment);
-  EXPECT_EQ(again.exit, 1) << again.err;
-  EXPECT_FALSE(std::filesystem::exists(project.out + "/.cuaudit/work/long")) << "the work of a finished case is removed";
-  return again;
-}
-
-TEST(AuditCases, AKilledSweepGoesOnWhereItWas) { EXPECT_THAT(AuditedAfterAKill({}).err, HasSubstr("going on: 3 of ")); }
-
-TEST(AuditCases, AKilledSweepBeginsAnewInAnotherEnvironment) {
-  EXPECT_THAT(
-      AuditedAfterAKill({"MODE=other"}).err,
-      AllOf(HasSubstr("long: the program, its settings or its environment have changed since the sweep was begun, so it begins anew"),
-            Not(HasSubstr("going on"))));
-}
-
 TEST(AuditCases, AnInterruptionIsInTheIndex) {
   const std::string fifo = TemporaryDirectory() + "/fifo";
   ASSERT_EQ(RunCommand({"mkfifo", fifo}).exit, 0);

@@ -141,9 +141,10 @@ TEST(Sweep, GoesOnWhereAKilledSweepWas) {
   const std::size_t second = text.find('\n', text.find('\n') + 1);
   ASSERT_TRUE(WriteFile(log, text.substr(0, second + 20), Exit::Failure).ok());
   const Said again = Tool({"sweep", "--format=json", "--work-dir", work}, {"leaks"});
-  EXPECT_THAT(again.err, HasSubstr("going on: 2 of "));
+  EXPECT_THAT(again.err, AllOf(HasSubstr("going on: 2 of "), HasSubstr("first found, in trial ")));
   EXPECT_EQ(again.out, whole.out);
   EXPECT_EQ(again.status, 1);
+  EXPECT_THAT(Tool({"sweep", "--work-dir", work}, {"leaks"}).err, HasSubstr("first found, in an earlier run: leak of 1 stream"));
 }
 
 TEST(Sweep, AnotherSweepsDirectoryIsRefused) {
