@@ -2,12 +2,17 @@
 #include "harness/cli/carry_out.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "harness/cycle/cycles.h"
+#include "harness/options/option_rows.h"
+#include "harness/process/program.h"
 #include "harness/process/shell.h"
+#include "harness/project/finished_case.h"
 #include "harness/sweep/plan/plan_file.h"
 #include "harness/sweep/report_rows.h"
 #include "harness/sweep/run/rehearsal.h"
@@ -20,9 +25,25 @@ namespace {
 constexpr std::uint64_t kGoOn = 8;  // times the last count of --n
 constexpr std::uint64_t kMostCounted = std::uint64_t{1} << 60U;
 
+// What two sweeps of the program must share to continue each other, beside what its file and its fault-free runs tell.
+Settings SharedSettings(const Session& session) {
+  Settings settings = SettingsOf(session.options());
+  settings.emplace("the command", TomlString(ShellJoin(session.subject().command)));
+  settings.emplace("--driver", Name(session.subject().launch.driver));
+  settings.emplace("the version of cuaudit", TomlString(ToolVersion()));
+  std::error_code error;
+  const std::filesystem::path directory = session.subject().directory.empty() ? "." : session.subject().directory;
+  settings.emplace("the working directory", TomlString(std::filesystem::canonical(directory, error).string()));
+  const Result<std::vector<std::string>> inherited = CurrentEnvironment();
+  if (inherited.ok()) AddSurroundings(session.options().inputs, *inherited, &settings);  // a session is only opened with one
+  return settings;
+}
+
 // A sweep that continues in its directory uses the fault-free runs that it began with, when new ones could differ.
 Result<Rehearsal> RehearseForSweep(const Session& session, const EngineOptions& sweep, int* interrupted,
                                    Progress::Clock::duration* run_time, Progress* progress) {
+  Status same = CheckSettings(session.dir(), SharedSettings(session));
+  if (!same.ok()) return same;
   std::optional<Rehearsal> kept = KeptRehearsal(session.subject(), session.dir());
   if (kept && HoldsPlanOf(session.dir(), sweep, SubjectHash(session.subject(), *kept, sweep.judge))) return std::move(*kept);
   kept.reset();
@@ -57,7 +78,7 @@ void CarryOutTrials(const Session& session, const EngineOptions& sweep, Rehearsa
   if (only.empty()) {
     carried->modules = ModulesOf(rehearsal);
     const std::uint64_t subject = SubjectHash(session.subject(), rehearsal, sweep.judge);
-    status = engine.Prepare(std::move(rehearsal), subject);
+    status = engine.Prepare(std::move(rehearsal), subject, SharedSettings(session));
   } else {
     status = engine.PrepareOne(std::move(rehearsal), only);
   }
@@ -78,7 +99,7 @@ void CarryOutTrials(const Session& session, const EngineOptions& sweep, Rehearsa
     if (!told && engine.first_found() != nullptr) {
       told = true;
       progress->Clear();
-      Say(progress->Named(FirstFound(*engine.first_found(), engine.done(), engine.total())));
+      Say(progress->Named(FirstFound(*engine.first_found(), engine.found_before() ? 0 : engine.done(), engine.total())));
     }
     return true;
   };
@@ -136,7 +157,7 @@ std::unique_ptr<Runner> SessionTrials::MakeTrials() {
 
 void SessionTrials::SayResumed() const {
   if (engine_.resumed() == 0) return;
-  Say("going on: " + std::to_string(engine_.resumed()) + " of " + std::to_string(engine_.total()) + " trials are done");
+  Say("going on: " + std::to_string(engine_.resumed()) + " of " + std::to_string(engine_.trials()) + " trials are done");
 }
 
 Status SessionTrials::Run(Progress* progress, int* interrupted, const std::function<bool()>& goes_on) {

@@ -25,7 +25,8 @@ std::string ProgressBar(std::size_t done, std::size_t total) {
 
 std::string FirstFound(const TrialResult& trial, std::size_t done, std::size_t total) {
   const TrialFindingText& found = trial.findings.front();
-  std::string line = fmt::format("first found, in trial {} of {} so far: {}", done, total, Name(found.rule));
+  const std::string where = done == 0 ? "in an earlier run" : fmt::format("in trial {} of {} so far", done, total);
+  std::string line = fmt::format("first found, {}: {}", where, Name(found.rule));
   if (!KindName(found).empty()) line += fmt::format(" of {} {}", found.count, KindName(found));
   const bool acquired = !found.acquired->call.empty();
   const report::Acquired& place = acquired ? *found.acquired : *found.where;

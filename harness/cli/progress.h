@@ -22,7 +22,7 @@ namespace cuaudit::harness {
 std::string ProgressBar(std::size_t done, std::size_t total);
 
 // "first found, in trial 12 of 864 so far: leak of 1 stream, acquired by cuStreamCreate at Open (pool.c:12), when
-// cuMemAlloc#3=OUT_OF_MEMORY,refuse". The trial has a finding.
+// cuMemAlloc#3=OUT_OF_MEMORY,refuse". The trial has a finding. With `done` 0 it was found "in an earlier run".
 std::string FirstFound(const TrialResult& trial, std::size_t done, std::size_t total);
 
 // Lines: one every ten seconds. Plain: one for each tenth, whatever the time, so that two logs of one audit are alike.

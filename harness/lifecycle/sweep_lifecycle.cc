@@ -14,6 +14,7 @@
 #include "harness/compare/suppressions.h"
 #include "harness/lifecycle/in_process_runner.h"
 #include "harness/lifecycle/isolation.h"
+#include "harness/options/option_rows.h"
 #include "harness/options/options.h"
 #include "harness/options/report_files.h"
 #include "harness/options/sweep_options.h"
@@ -231,7 +232,8 @@ void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
 
   SweepEngine engine(&runner, dir ? &*dir : nullptr, *engine_options, ReproductionOf(lifecycle.name()), SitesOfThread());
   const std::uint64_t subject = dir ? SubjectOf(lifecycle, how, runner, *rehearsal) : 0;
-  status = only.empty() ? engine.Prepare(std::move(*rehearsal), subject) : engine.PrepareOne(std::move(*rehearsal), only);
+  status =
+      only.empty() ? engine.Prepare(std::move(*rehearsal), subject, SettingsOf(asked)) : engine.PrepareOne(std::move(*rehearsal), only);
   if (status.ok()) status = Run(&engine, &runner);
   report::Run run;
   if (engine.prepared()) engine.Report(&run);

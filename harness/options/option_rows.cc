@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
+#include <iterator>
 
 namespace cuaudit::harness {
 namespace {
@@ -31,6 +32,10 @@ const std::vector<OptionRow>& Rows() {
   };
   return rows;
 }
+
+// Keys of a case that change neither which trials there are nor how one is run and judged. The driver is what --driver=auto has chosen, and
+// the directory may be the one of the caller: whoever runs a program adds them.
+constexpr std::string_view kNoSettings[] = {"driver", "jobs", "isolation", "no_shrink", "coverage_at_least", "suppressions", "directory"};
 
 }  // namespace
 
@@ -91,6 +96,16 @@ std::string ShowValue(const OptionRow& row, const Options& options) {
     }
   }
   return {};
+}
+
+Settings SettingsOf(const Options& options) {
+  Settings settings;
+  for (const OptionRow& row : Rows()) {
+    const bool counts = row.IsKey() && (row.commands & kSweep) != 0;
+    if (counts && std::find(std::begin(kNoSettings), std::end(kNoSettings), row.Key()) == std::end(kNoSettings))
+      settings.emplace(row.flag, ShowValue(row, options));
+  }
+  return settings;
 }
 
 void CopyOption(const OptionRow& row, const Options& from, Options* to) {

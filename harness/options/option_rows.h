@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "harness/options/options.h"
+#include "harness/sweep/plan/plan_file.h"
 
 namespace cuaudit::harness {
 
@@ -48,6 +49,9 @@ std::string Expected(const OptionRow& row);
 
 // The value in the form of cuaudit.toml: "\"sim\"", "2", "true", "[\"a\", \"b\"]".
 std::string ShowValue(const OptionRow& row, const Options& options);
+
+// The options by which trials are planned, run and judged, by flag: what two sweeps must share to continue each other.
+Settings SettingsOf(const Options& options);
 
 // Copies one option.
 void CopyOption(const OptionRow& row, const Options& from, Options* to);

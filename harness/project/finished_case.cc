@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "harness/process/files.h"
 #include "harness/process/program.h"
-#include "harness/sweep/plan/plan_file.h"
 #include "harness/sweep/run/rehearsal.h"
 
 namespace cuaudit::harness {
@@ -97,6 +97,12 @@ std::vector<std::string> ThatMatter(std::vector<std::string> environment) {
   });
   std::sort(environment.begin(), environment.end());
   return environment;
+}
+
+void AddSurroundings(const std::vector<std::string>& inputs, std::vector<std::string> inherited, Settings* settings) {
+  for (const std::string& line : ThatMatter(std::move(inherited)))
+    (*settings)["the variable " + TomlString(line.substr(0, line.find('=')))] += "#" + Hex(HashText(line));
+  if (!inputs.empty()) settings->emplace("the content of inputs", "#" + Hex(InputsContent(inputs)));
 }
 
 std::string ConfigDigest(const ProjectCase& one, const std::string& surroundings, std::span<const std::string> inherited) {

@@ -18,6 +18,7 @@
 
 #include "harness/process/status.h"
 #include "harness/project/case_settings.h"
+#include "harness/sweep/plan/plan_file.h"
 
 namespace cuaudit::harness {
 
@@ -31,6 +32,9 @@ struct FinishedCase {
   std::uint64_t defects = 0;
   Exit exit = Exit::Clean;
 };
+
+// Adds what a program gets from outside, as digests: each of the `inherited` variables that matters, and the content of its inputs.
+void AddSurroundings(const std::vector<std::string>& inputs, std::vector<std::string> inherited, Settings* settings);
 
 // Without the variables that differ from one terminal or login to the next, SOURCE_DATE_EPOCH, and those of cuaudit.
 std::vector<std::string> ThatMatter(std::vector<std::string> environment);

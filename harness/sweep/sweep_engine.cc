@@ -10,7 +10,6 @@
 #include "harness/sweep/findings/coverage.h"
 #include "harness/sweep/findings/shrink.h"
 #include "harness/sweep/plan/call_state.h"
-#include "harness/sweep/plan/plan_file.h"
 #include "harness/sweep/report_rows.h"
 
 namespace cuaudit::harness {
@@ -37,6 +36,18 @@ bool HoldsPlanOf(const WorkDir& dir, const EngineOptions& options, std::uint64_t
   if (!text.ok()) return false;
   const Result<PlanFile> plan = ParsePlan(*text, "plan.txt");
   return plan.ok() && plan->subject == OptionsHash(options, subject);
+}
+
+Status CheckSettings(const WorkDir& dir, const Settings& settings) {
+  const std::string path = dir.File("plan.txt");
+  struct stat facts = {};
+  if (stat(path.c_str(), &facts) != 0) return {};
+  const Result<std::string> text = ReadFile(path);
+  const Result<PlanFile> before = text.ok() ? ParsePlan(*text, path) : text.status();
+  if (!before.ok()) return before.status();
+  const std::string differences = Differences(before->settings, settings);
+  if (differences.empty()) return {};
+  return {Exit::Usage, path + ": holds the plan of another sweep: " + differences + ": choose another --work-dir"};
 }
 
 SweepEngine::SweepEngine(Runner* runner, const WorkDir* dir, const EngineOptions& options, const Reproduction& reproduction,
@@ -71,7 +82,7 @@ PlannedFaults SweepEngine::TakeFirstFaults() {
   return first;
 }
 
-Status SweepEngine::Prepare(Rehearsal rehearsal, std::uint64_t subject) {
+Status SweepEngine::Prepare(Rehearsal rehearsal, std::uint64_t subject, Settings settings) {
   Status usable = CheckPlanOptions(options_.plan);
   if (!usable.ok()) return usable;
   TakeRehearsal(std::move(rehearsal));
@@ -86,7 +97,7 @@ Status SweepEngine::Prepare(Rehearsal rehearsal, std::uint64_t subject) {
   possible_ = first.possible;
   skipped_ = std::move(first.skipped);
   pruned_ = first.pruned;
-  Status loaded = LoadOrWritePlan(std::move(first), OptionsHash(options_, subject));
+  Status loaded = LoadOrWritePlan(std::move(first), OptionsHash(options_, subject), std::move(settings));
   if (!loaded.ok()) return loaded;
   CompareWithBefore();
   return BeginRounds();
@@ -109,13 +120,16 @@ PlannedTrial SweepEngine::FirstTrial(std::string fault, std::uint64_t site) {
   return trial;
 }
 
-Status SweepEngine::LoadOrWritePlan(PlannedFaults first, std::uint64_t subject) {
+Status SweepEngine::LoadOrWritePlan(PlannedFaults first, std::uint64_t subject, Settings settings) {
   PlanFile plan;
   plan.subject = subject;
+  plan.settings = std::move(settings);
   plan.faults = std::move(first.faults);
   plan.sites = std::move(first.sites);
   if (dir_ != nullptr) {
     const std::string path = dir_->File("plan.txt");
+    Status same = CheckSettings(*dir_, plan.settings);
+    if (!same.ok()) return same;
     struct stat facts = {};
     if (stat(path.c_str(), &facts) == 0) {
       const Result<std::string> text = ReadFile(path);
@@ -149,10 +163,11 @@ Status SweepEngine::TakeLogged(std::size_t from) {
     if (!logged.ok()) return logged.status();
     for (TrialResult& trial : *logged) {
       if (!trial.stray) Claim(index, &trial.unwinding);
+      if (!trial.stray && !plan_[index].shrinks) ++resumed_;
       Keep(std::move(trial));
     }
   }
-  resumed_ = results_.size();
+  found_before_ = first_found_.has_value();
   return {};
 }
 

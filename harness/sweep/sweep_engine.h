@@ -44,6 +44,7 @@
 #include "harness/sweep/findings/benign.h"
 #include "harness/sweep/findings/coverage.h"
 #include "harness/sweep/plan/make_plan.h"
+#include "harness/sweep/plan/plan_file.h"
 #include "harness/sweep/run/after_fault.h"
 #include "harness/sweep/run/rehearsal.h"
 #include "harness/sweep/run/unwinding.h"
@@ -72,6 +73,9 @@ struct EngineOptions {
 // True when the directory holds the plan of this sweep, so that the sweep can continue with the fault-free runs behind that plan.
 bool HoldsPlanOf(const WorkDir& dir, const EngineOptions& options, std::uint64_t subject);
 
+// An error when the directory holds a plan that was begun with other settings. It says which ones differ.
+Status CheckSettings(const WorkDir& dir, const Settings& settings);
+
 // A trial of the plan. Lists with the same beginning build on the same earlier trial.
 struct PlannedTrial {
   std::vector<std::string> faults;   // in the order in which they fire
@@ -85,8 +89,8 @@ class SweepEngine {
   // With `dir` null nothing is written and nothing can be continued. `sites` keeps the names of places from sweep to sweep.
   SweepEngine(Runner* runner, const WorkDir* dir, const EngineOptions& options, const Reproduction& reproduction, SiteTexts* sites);
 
-  // `subject` is the SubjectHash that two sweeps must share to continue each other's trials.
-  Status Prepare(Rehearsal rehearsal, std::uint64_t subject);
+  // `subject` is the SubjectHash that two sweeps must share to continue each other's trials. So they must share the `settings`.
+  Status Prepare(Rehearsal rehearsal, std::uint64_t subject, Settings settings = {});
   // Gives the faults of the first round to `sink`, for a plan, and answers how many there are: nothing is prepared.
   Result<std::uint64_t> ListFirstFaults(Rehearsal rehearsal, const FaultSink& sink);
   // Prepares some trials of one round, as another machine has planned them. Their numbers count from 0, and no round follows.
@@ -111,8 +115,9 @@ class SweepEngine {
   std::size_t done() const noexcept { return results_.size(); }
   // The first trial that finished with a finding; null while there is none. Which one that is may differ from run to run.
   const TrialResult* first_found() const { return first_found_.has_value() ? &results_.at(*first_found_) : nullptr; }
-  std::size_t resumed() const noexcept { return resumed_; }
-  bool PlacesTried() const;  // each place has failed once at least, in the trials that have ended
+  bool found_before() const noexcept { return found_before_; }  // first_found() is a trial of an earlier sweep
+  std::size_t resumed() const noexcept { return resumed_; }     // of trials(), those of an earlier sweep
+  bool PlacesTried() const;                                     // each place has failed once at least, in the trials that have ended
   // True once one trial of each new and each changed place has ended, or when nobody said what was tried before.
   bool NewPlacesDone() const noexcept { return round_ > 1 || turn_ >= TurnOf(Novelty::Known, false); }
   std::size_t NewPlacesUntried() const;  // new or changed places of the plan at which no trial has ended
@@ -130,7 +135,7 @@ class SweepEngine {
  private:
   // The list is moved into the trial; an initialiser list would copy it.
   static PlannedTrial FirstTrial(std::string fault, std::uint64_t site);
-  Status LoadOrWritePlan(PlannedFaults first, std::uint64_t subject);
+  Status LoadOrWritePlan(PlannedFaults first, std::uint64_t subject, Settings settings);
   Status TakeLogged(std::size_t from);
   Status BeginRounds();
   Status GiveRound(std::size_t from);
@@ -207,6 +212,7 @@ class SweepEngine {
   std::map<std::size_t, std::vector<TrialResult>> strays_;  // attempts that missed, in order
   std::size_t resumed_ = 0;
   std::optional<std::size_t> first_found_;
+  bool found_before_ = false;
   // A finding that may need fewer faults, and all findings like it.
   struct Shrinking {
     std::size_t trial = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// `cuaudit init` writes a project file that `cuaudit audit` can carry out, and no file for a program that cannot be audited. `cuaudit audit
-// --base` first tries what the earlier result did not try, and ends with the comparison.
+// `cuaudit init` writes a project file that `cuaudit audit` can carry out, and no file for a program that cannot be audited. An audit
+// goes on with a sweep that was killed. `cuaudit audit --base` first tries what the earlier result did not try, and ends with the
+// comparison.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,6 +15,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(Init, WhatItWritesIsAuditedAtOnce) {
   const std::string folder = TemporaryDirectory();
@@ -45,9 +47,34 @@ TEST(Init, WritesNothingForAProgramThatCannotBeAudited) {
   EXPECT_TRUE(std::filesystem::is_empty(folder));
 }
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
+// What an audit in `environment` says after one that was killed with three trials done.
+Outcome AuditedAfterAKill(const std::vector<std::string>& environment) {
+  const std::string folder = TemporaryDirectory();
+  const std::string fifo = folder + "/fifo";
+  EXPECT_EQ(RunCommand({"mkfifo", fifo}).exit, 0);
+  // The sixth run of the program waits: after two without a fault, and three trials one after the other.
+  const std::string script = "echo run >> " + folder + "/runs; [ $(wc -l < " + folder + "/runs) = 6 ] && echo $$ > " + fifo +
+                             " && exec sleep 1000; exec " + Program("defective");
+  const Project project("[case.long]\ndriver = \"sim\"\nisolation = \"spawn\"\njobs = 1\ncommand = [\"/bin/sh\", \"-c\", \"" + script +
+                        "\"]\n");
+  {
+    Spawned audit(project.Command({}));
+    EXPECT_FALSE(ReadFile(fifo).empty());
+    audit.Kill(SIGKILL);
+    audit.Wait();
+  }
+  std::filesystem::remove(fifo);
+  Outcome again = project.Audit({}, environment);
+  EXPECT_EQ(again.exit, 1) << again.err;
+  EXPECT_FALSE(std::filesystem::exists(project.out + "/.cuaudit/work/long")) << "the work of a finished case is removed";
+  return again;
+}
+
+TEST(AuditCases, AKilledSweepGoesOnWhereItWas) { EXPECT_THAT(AuditedAfterAKill({}).err, HasSubstr("going on: 3 of ")); }
+
+TEST(AuditCases, AKilledSweepBeginsAnewInAnotherEnvironment) {
+  EXPECT_THAT(AuditedAfterAKill({"MODE=other"}).err, Not(HasSubstr("going on")));
+}
 
 // A release of a program with one defect in the decoder, or also with one in the encoder, which allocates later.
 std::string Release(const std::string& name, const std::string& more = "") {

@@ -112,6 +112,7 @@ TEST(AuditCases, GoOnAfterAKill) {
   EXPECT_FALSE(RowOf(project.Index(), "second").contains("not_run"));
 }
 
+<<<<<<< HEAD
 TEST(AuditCases, AKilledSweepGoesOnWhereItWas) {
   const std::string folder = TemporaryDirectory();
   const std::string fifo = folder + "/fifo";
@@ -134,6 +135,8 @@ TEST(AuditCases, AKilledSweepGoesOnWhereItWas) {
   EXPECT_FALSE(std::filesystem::exists(project.out + "/.cuaudit/work/long")) << "the work of a finished case is removed";
 }
 
+=======
+>>>>>>> 0dfc718e1f549d04c7fec04550fd1b718c9a8123
 TEST(AuditCases, AnInterruptionIsInTheIndex) {
   const std::string fifo = TemporaryDirectory() + "/fifo";
   ASSERT_EQ(RunCommand({"mkfifo", fifo}).exit, 0);

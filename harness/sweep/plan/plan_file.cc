@@ -10,8 +10,10 @@
 namespace cuaudit::harness {
 namespace {
 
-constexpr std::string_view kFirstLine = "cuaudit-plan 2 subject=HEX faults=N digest=HEX";
+constexpr std::string_view kFirstLine = "cuaudit-plan 3 subject=HEX faults=N digest=HEX";
 constexpr std::string_view kSite = " site=";
+constexpr std::string_view kSetting = "# ";
+constexpr std::string_view kIs = " = ";
 
 // Takes `key=`, the number after it and a following space off the front of `text`, and answers the number.
 std::optional<std::uint64_t> Take(std::string_view* text, std::string_view key, int base) {
@@ -48,16 +50,35 @@ std::string Hex(std::uint64_t value) {
   return digits;
 }
 
+std::string Differences(const Settings& before, const Settings& now) {
+  constexpr std::size_t kNamed = 3;
+  Settings all = before;
+  all.insert(now.begin(), now.end());
+  std::string text;
+  std::size_t count = 0;
+  for (const auto& [name, value] : all) {
+    const auto was = before.find(name);
+    const auto is = now.find(name);
+    const bool in_both = was != before.end() && is != now.end();
+    if ((in_both && was->second == is->second) || ++count > kNamed) continue;
+    text += (text.empty() ? "" : ", ") + name;
+    text += !in_both || value.starts_with('#') ? " differs" : " was " + was->second + " and is " + is->second;
+  }
+  return count <= kNamed ? text : text + " and " + std::to_string(count - kNamed) + " more";
+}
+
 std::uint64_t PlanFile::Digest() const {
   std::uint64_t hash = HashNumber(subject, kHashSeed);
+  for (const auto& [name, value] : settings) hash = HashText(value, HashText(name, hash));
   for (const std::string& fault : faults) hash = HashText(fault, hash);
   for (const std::uint64_t site : sites) hash = HashNumber(site, hash);
   return hash;
 }
 
 std::string FormatPlan(const PlanFile& plan) {
-  std::string text = "cuaudit-plan 2 subject=" + Hex(plan.subject) + " faults=" + std::to_string(plan.faults.size()) +
+  std::string text = "cuaudit-plan 3 subject=" + Hex(plan.subject) + " faults=" + std::to_string(plan.faults.size()) +
                      " digest=" + Hex(plan.Digest()) + "\n";
+  for (const auto& [name, value] : plan.settings) text.append(kSetting).append(name).append(kIs).append(value).append("\n");
   for (std::size_t i = 0; i < plan.faults.size(); ++i) text += plan.faults[i] + std::string(kSite) + Hex(plan.sites[i]) + "\n";
   return text;
 }
@@ -67,7 +88,7 @@ Result<PlanFile> ParsePlan(std::string_view text, const std::string& name) {
   std::size_t end = text.find('\n');
   if (end == std::string_view::npos) return Malformed(name, 1, first);
   std::string_view header = text.substr(0, end);
-  constexpr std::string_view kMagic = "cuaudit-plan 2 ";
+  constexpr std::string_view kMagic = "cuaudit-plan 3 ";
   if (!header.starts_with(kMagic)) return Malformed(name, 1, first);
   header.remove_prefix(kMagic.size());
   const std::optional<std::uint64_t> subject = Take(&header, "subject=", 16);
@@ -82,6 +103,14 @@ Result<PlanFile> ParsePlan(std::string_view text, const std::string& name) {
   for (; !text.empty(); ++line) {
     end = text.find('\n');
     if (end == std::string_view::npos) return Malformed(name, line, "a line that ends: the file is cut");
+    if (plan.faults.empty() && text.starts_with(kSetting)) {
+      const std::string_view setting = text.substr(kSetting.size(), end - kSetting.size());
+      const std::size_t is = setting.find(kIs);
+      if (is == std::string_view::npos) return Malformed(name, line, "'# NAME = VALUE'");
+      plan.settings.emplace(setting.substr(0, is), setting.substr(is + kIs.size()));
+      text.remove_prefix(end + 1);
+      continue;
+    }
     const std::size_t site_at = std::min(text.substr(0, end).find(kSite), end);
     const std::string_view fault_text = text.substr(0, site_at);
     faults::Fault fault;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// plan_file.h: the plan of a sweep as a text file: a header with a digest, then one fault per line in the order of the trials. Each line
-// has the SiteKey of the planned call, because with several threads the n-th call may come from another place in each run.
+// plan_file.h: the plan of a sweep as a text file: a header with a digest, the settings of the sweep, then one fault per line in the order
+// of the trials. The line of a fault has the SiteKey of the planned call, because with several threads the n-th call may come from another
+// place in each run.
 //
-//     cuaudit-plan 2 subject=5f0c7dedc3e711b3 faults=2 digest=0123456789abcdef
+//     cuaudit-plan 3 subject=5f0c7dedc3e711b3 faults=2 digest=0123456789abcdef
+//     # --deadline-ms = 10000
 //     cuInit#1=NOT_INITIALIZED,refuse site=8c1f0be3a5d29e47
 //     cuStreamCreate#1=OUT_OF_MEMORY,refuse site=02d47e1b96c0fa35
 //
@@ -10,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,8 +22,16 @@
 
 namespace cuaudit::harness {
 
+// What a sweep was begun with, by the name that messages give it: "--deadline-ms" -> "10000". A value that begins with '#' is a digest,
+// which messages do not show. Neither has a line break, and a name has no " = ".
+using Settings = std::map<std::string, std::string>;
+
+// "--depth was 2 and is 1, --host was false and is true". Of many differences the first three and how many more there are; empty: none.
+std::string Differences(const Settings& before, const Settings& now);
+
 struct PlanFile {
   std::uint64_t subject = 0;  // hash of command, relevant options and fault-free trace
+  Settings settings;
   std::vector<std::string> faults;
   std::vector<std::uint64_t> sites;  // one per fault; 0: unknown
 

@@ -20,11 +20,12 @@ using testing::HasSubstr;
 
 using Words = std::vector<std::string>;
 
-Said Tool(Words options, const Words& program) {
+Said Tool(Words options, const Words& program, Words environment = {}) {
   options.insert(options.begin() + 1, "--driver=sim");
   options.insert(options.end(), {"--", CUAUDIT_SUBJECT});
   options.insert(options.end(), program.begin(), program.end());
-  return RunTool(options, {"SOURCE_DATE_EPOCH=0"});
+  environment.emplace_back("SOURCE_DATE_EPOCH=0");
+  return RunTool(options, environment);
 }
 
 Json Report(const Said& said) {
@@ -140,9 +141,10 @@ TEST(Sweep, GoesOnWhereAKilledSweepWas) {
   const std::size_t second = text.find('\n', text.find('\n') + 1);
   ASSERT_TRUE(WriteFile(log, text.substr(0, second + 20), Exit::Failure).ok());
   const Said again = Tool({"sweep", "--format=json", "--work-dir", work}, {"leaks"});
-  EXPECT_THAT(again.err, HasSubstr("going on: 2 of "));
+  EXPECT_THAT(again.err, AllOf(HasSubstr("going on: 2 of "), HasSubstr("first found, in trial ")));
   EXPECT_EQ(again.out, whole.out);
   EXPECT_EQ(again.status, 1);
+  EXPECT_THAT(Tool({"sweep", "--work-dir", work}, {"leaks"}).err, HasSubstr("first found, in an earlier run: leak of 1 stream"));
 }
 
 TEST(Sweep, AnotherSweepsDirectoryIsRefused) {
@@ -152,6 +154,57 @@ TEST(Sweep, AnotherSweepsDirectoryIsRefused) {
   EXPECT_EQ(said.status, 2);
   EXPECT_TRUE(IsOneLine(said.err)) << said.err;
   EXPECT_THAT(said.err, HasSubstr("holds the plan of another sweep"));
+}
+
+TEST(Sweep, OtherSettingsAreRefusedByName) {
+  const TemporaryDir dir;
+  const std::string work = dir.File("work");
+  ASSERT_EQ(Tool({"sweep", "--work-dir", work, "--jobs=1"}, {"sound"}).status, 0);
+  const std::pair<const char*, const char*> kOthers[] = {
+      {"--host", "--host was false and is true"},
+      {"--stacks=4", "--stacks was 16 and is 4"},
+      {"--strict-exit", "--strict-exit was false and is true"},
+      {"--abandoned-is-leak", "--abandoned-is-leak was false and is true"},
+      {"--scope=process", "--scope was \"pinned\" and is \"process\""},
+      {"--schedule=fifo", "--schedule was \"\" and is \"fifo\""},
+      {"--deadline-ms=5000", "--deadline-ms was 0 and is 5000"},
+      {"--how=after", "--how was \"refuse\" and is \"after\""},
+  };
+  for (const auto& [option, differs] : kOthers) {
+    const Said other = Tool({"sweep", "--work-dir", work, option}, {"sound"});
+    EXPECT_EQ(other.status, 2) << other.out;
+    EXPECT_TRUE(IsOneLine(other.err)) << other.err;
+    EXPECT_THAT(other.err, HasSubstr(std::string("plan.txt: holds the plan of another sweep: ") + differs + ": choose another --work-dir"));
+  }
+  const Said same = Tool({"sweep", "--work-dir", work, "--jobs=2", "--coverage-at-least=1"}, {"sound"});
+  EXPECT_EQ(same.status, 0) << same.err;
+  EXPECT_THAT(same.out, HasSubstr("nothing was run anew"));
+}
+
+// The program loses a block on its failing path when LOSES is set or a file loses.txt is in its directory; fault-free runs are the same.
+TEST(Sweep, TrialsOfAnotherEnvironmentAreNotTaken) {
+  const TemporaryDir dir;
+  for (const char* const folder : {"sound", "loses"}) std::filesystem::create_directory(dir.File(folder));
+  ASSERT_TRUE(WriteFile(dir.File("loses/loses.txt"), "", Exit::Failure).ok());
+  const std::string sound = "--directory=" + dir.File("sound");
+  const auto sweep = [&](const std::string& work, const std::string& option, const std::vector<std::string>& environment = {}) {
+    return Tool({"sweep", "--format=json", "--work-dir", dir.File(work), option}, {"loses_when_told"}, environment);
+  };
+  ASSERT_EQ(sweep("work", sound).status, 0);
+  EXPECT_EQ(sweep("work", sound, {"SHLVL=7", "OLDPWD=/", "TERM=dumb"}).status, 0) << "what differs from shell to shell";
+  const Said elsewhere = sweep("work", "--directory=" + dir.File("loses"));
+  EXPECT_EQ(elsewhere.status, 2) << elsewhere.out;
+  EXPECT_THAT(elsewhere.err,
+              AllOf(HasSubstr("the working directory was \""), HasSubstr("/sound\" and is \""), HasSubstr("/loses\": choose another")));
+  const Said inherits = sweep("work", sound, {"LOSES=1"});
+  EXPECT_EQ(inherits.status, 2) << inherits.out;
+  EXPECT_THAT(inherits.err, HasSubstr("holds the plan of another sweep: the variable \"LOSES\" differs: choose another --work-dir"));
+  ASSERT_EQ(sweep("here", "--jobs=1").status, 0);
+  const Said told = sweep("here", "--environment=LOSES=1");
+  EXPECT_EQ(told.status, 2) << told.out;
+  EXPECT_THAT(told.err, HasSubstr("--environment was [] and is [\"LOSES=1\"]: choose another --work-dir"));
+  EXPECT_EQ(sweep("fresh", "--environment=LOSES=1").status, 1);
+  EXPECT_EQ(sweep("other", "--directory=" + dir.File("loses")).status, 1);
 }
 
 // A program whose argument names a file: the file is part of what was swept.

@@ -24,6 +24,7 @@ using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 TEST(Progress, KeepsItsWidthFromStartToEnd) {
   const std::string start = ProgressBar(0, 128);
@@ -191,6 +192,7 @@ TEST(FirstFound, NamesTheObjectItsPlaceAndTheFaults) {
   EXPECT_THAT(line, HasSubstr("pool.c:12"));
   EXPECT_THAT(line, HasSubstr(", when cuMemAlloc#3=OUT_OF_MEMORY,refuse and then cuMemFree#1=INVALID_VALUE,refuse"));
   EXPECT_THAT(line, Not(HasSubstr("\x1b"))) << "nothing of the program's reaches the terminal as it is";
+  EXPECT_THAT(FirstFound(trial, 0, 864), StartsWith("first found, in an earlier run: leak of 2 stream, "));
 }
 
 // Carries out `count` pieces and keeps what was taken, with its number.

@@ -48,7 +48,7 @@ static int work(void) {
   CUdeviceptr memory = 0;
   int failed = allocate(&memory, 4096) != CUDA_SUCCESS;
   if (failed) {
-    if (is("leaks")) return 1;
+    if (is("leaks") || (is("loses_when_told") && (getenv("LOSES") != NULL || access("loses.txt", F_OK) == 0))) return 1;
     while (is("hangs")) pause();
     if (is("exits")) exit(1);
   } else if (deallocate(memory) != CUDA_SUCCESS) {

@@ -259,6 +259,7 @@ TEST(PlanOptions, NamesWhatIsNoHowAndNoCall) {
 PlanFile Sample() {
   PlanFile plan;
   plan.subject = 0x1234;
+  plan.settings = {{"--depth", "2"}, {"the command", "\"a = b\""}};
   plan.faults = {"cuInit#1=INVALID_VALUE,refuse", "cuMemAlloc#2=OUT_OF_MEMORY,after"};
   plan.sites = {0xfedcba9876543210U, 0};
   return plan;
@@ -299,12 +300,30 @@ TEST(PlanFile, DigestTellsSubjectFaultsAndOrderApart) {
   other.faults.pop_back();
   other.sites.pop_back();
   EXPECT_NE(other.Digest(), Sample().Digest());
+  other = Sample();
+  other.settings["--depth"] = "1";
+  EXPECT_NE(other.Digest(), Sample().Digest());
+}
+
+TEST(PlanFile, SaysWhichSettingsDiffer) {
+  const Settings before = {{"--depth", "2"}, {"--host", "false"}, {"LEAKY", "#1"}};
+  EXPECT_EQ(Differences(before, before), "");
+  EXPECT_EQ(Differences(before, {{"--depth", "1"}, {"--host", "false"}, {"LEAKY", "#2"}}), "--depth was 2 and is 1, LEAKY differs");
+  EXPECT_EQ(Differences(before, {{"--depth", "2"}, {"--host", "false"}}), "LEAKY differs");
+  EXPECT_EQ(Differences({}, {{"a", "1"}, {"b", "1"}, {"c", "1"}, {"d", "1"}}), "a differs, b differs, c differs and 1 more");
+}
+
+TEST(PlanFile, RefusesASettingWithoutAValue) {
+  std::string text = FormatPlan(Sample());
+  text.replace(text.find("--depth = "), 10, "--depth=  ");
+  EXPECT_THAT(WhyNot(text), HasSubstr("plan.txt:2: expected '# NAME = VALUE'"));
 }
 
 TEST(PlanFile, RefusesAnotherFirstLine) {
-  for (const char* const text : {"", "\n", "cuaudit-plan 1 x\n", "cuaudit-plan 2 subject=12 faults=0 digest=0\n",
-                                 "cuaudit-plan 2 subject=0000000000000000 faults=x digest=0000000000000000\n",
-                                 "cuaudit-plan 2 subject=0000000000000000 faults=0 digest=0000000000000000 more\n"}) {
+  for (const char* const text :
+       {"", "\n", "cuaudit-plan 1 x\n", "cuaudit-plan 2 subject=0000000000000000 faults=0 digest=0000000000000000\n",
+        "cuaudit-plan 3 subject=12 faults=0 digest=0\n", "cuaudit-plan 3 subject=0000000000000000 faults=x digest=0000000000000000\n",
+        "cuaudit-plan 3 subject=0000000000000000 faults=0 digest=0000000000000000 more\n"}) {
     EXPECT_THAT(WhyNot(text), HasSubstr("plan.txt:1: expected ")) << text;
   }
 }
@@ -312,7 +331,7 @@ TEST(PlanFile, RefusesAnotherFirstLine) {
 TEST(PlanFile, NamesLineAndColumnOfAMalformedFault) {
   std::string text = FormatPlan(Sample());
   text.replace(text.find("cuMemAlloc#2"), 12, "cuMemAlloc#0");
-  EXPECT_THAT(WhyNot(text), HasSubstr("plan.txt:3:12: expected "));
+  EXPECT_THAT(WhyNot(text), HasSubstr("plan.txt:5:12: expected "));
 }
 
 TEST(PlanFile, RefusesACutFileAtEveryByte) {
@@ -331,7 +350,7 @@ TEST(PlanFile, RefusesALineWithoutItsSite) {
   const std::size_t site = text.find(" site=");
   for (const char* const instead : {"", " site=", " site=12", " site=fedcba9876543210 more", " 7"}) {
     std::string changed = text;
-    EXPECT_THAT(WhyNot(changed.replace(site, 22, instead)), HasSubstr("plan.txt:2")) << instead;
+    EXPECT_THAT(WhyNot(changed.replace(site, 22, instead)), HasSubstr("plan.txt:4")) << instead;
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What all trials amount to, and how much of the plan they covered.
+// What all trials amount to, how much of the plan they covered, and what an earlier sweep did of them.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,11 +7,15 @@
 #include <map>
 
 #include "harness/sweep/findings/coverage.h"
+#include "harness/sweep/sweep_engine.h"
 #include "reports/message.h"
+#include "suites/support/temporary_dir.h"
+#include "suites/unit/sweep/scripted_runner.h"
 
 namespace cuaudit::harness::outcome_test {
 namespace {
 
+using sweep_tests::Scripted;
 using words::Outcome;
 
 TrialResult Fired() {
@@ -247,6 +251,29 @@ TEST(Coverage, WhatWasNotReachedSaysWhereAndWhy) {
   EXPECT_EQ(coverage.not_reached[1].why, Reason::BeyondLimit);
   EXPECT_EQ(coverage.not_reached[1].stack.front().line, static_cast<int>(kSite + 1));
   EXPECT_EQ(report::PerMille(coverage), 333U);
+}
+
+TEST(SweepEngine, GoingOnItCountsNoTrialsThatOnlyShrink) {
+  const TemporaryDir parent;
+  const Result<WorkDir> dir = WorkDir::Open(parent.File("work"));
+  ASSERT_TRUE(dir.ok());
+  EngineOptions options;
+  options.plan.hows = {"burst:4"};
+  options.plan.calls = {"cuMemAlloc", "cuStreamSynchronize"};
+  for (const bool goes_on : {false, true}) {
+    Scripted runner(false);
+    Rehearsal rehearsal;
+    rehearsal.run = runner.Run({});
+    SiteTexts sites;
+    SweepEngine engine(&runner, &*dir, options, {"replay", "run", "program"}, &sites);
+    ASSERT_TRUE(engine.Prepare(std::move(rehearsal), 1).ok());
+    EXPECT_EQ(engine.Finished(), goes_on);
+    while (!engine.Finished()) ASSERT_TRUE(engine.Step().ok());
+    ASSERT_NE(engine.first_found(), nullptr);
+    EXPECT_EQ(engine.found_before(), goes_on);
+    ASSERT_LT(engine.trials(), engine.total());
+    EXPECT_EQ(engine.resumed(), goes_on ? engine.trials() : 0U);
+  }
 }
 
 }  // namespace
