@@ -48,7 +48,7 @@ TEST(Init, WritesNothingForAProgramThatCannotBeAudited) {
 }
 
 // What an audit in `environment` says after one that was killed with three trials done.
-Outcome AuditedAfterAKill(const std::vector<std::string>& environment) {
+CommandResult AuditedAfterAKill(const std::vector<std::string>& environment) {
   const std::string folder = TemporaryDirectory();
   const std::string fifo = folder + "/fifo";
   EXPECT_EQ(RunCommand({"mkfifo", fifo}).exit, 0);
@@ -64,7 +64,7 @@ Outcome AuditedAfterAKill(const std::vector<std::string>& environment) {
     audit.Wait();
   }
   std::filesystem::remove(fifo);
-  Outcome again = project.Audit({}, environment);
+  CommandResult again = project.Audit({}, environment);
   EXPECT_EQ(again.exit, 1) << again.err;
   EXPECT_FALSE(std::filesystem::exists(project.out + "/.cuaudit/work/long")) << "the work of a finished case is removed";
   return again;

@@ -112,31 +112,6 @@ TEST(AuditCases, GoOnAfterAKill) {
   EXPECT_FALSE(RowOf(project.Index(), "second").contains("not_run"));
 }
 
-<<<<<<< HEAD
-TEST(AuditCases, AKilledSweepGoesOnWhereItWas) {
-  const std::string folder = TemporaryDirectory();
-  const std::string fifo = folder + "/fifo";
-  ASSERT_EQ(RunCommand({"mkfifo", fifo}).exit, 0);
-  // The sixth run of the program waits: after two without a fault, and three trials one after the other.
-  const std::string script = "echo run >> " + folder + "/runs; [ $(wc -l < " + folder + "/runs) = 6 ] && echo $$ > " + fifo +
-                             " && exec sleep 1000; exec " + Program("defective");
-  const Project project("[case.long]\ndriver = \"sim\"\nisolation = \"spawn\"\njobs = 1\ncommand = [\"/bin/sh\", \"-c\", \"" + script +
-                        "\"]\n");
-  {
-    Spawned audit(project.Command({}));
-    EXPECT_FALSE(ReadFile(fifo).empty());
-    audit.Kill(SIGKILL);
-    audit.Wait();
-  }
-  std::filesystem::remove(fifo);
-  const CommandResult again = project.Audit();
-  EXPECT_EQ(again.exit, 1) << again.err;
-  EXPECT_THAT(again.err, HasSubstr("going on: 3 of "));
-  EXPECT_FALSE(std::filesystem::exists(project.out + "/.cuaudit/work/long")) << "the work of a finished case is removed";
-}
-
-=======
->>>>>>> 0dfc718e1f549d04c7fec04550fd1b718c9a8123
 TEST(AuditCases, AnInterruptionIsInTheIndex) {
   const std::string fifo = TemporaryDirectory() + "/fifo";
   ASSERT_EQ(RunCommand({"mkfifo", fifo}).exit, 0);
