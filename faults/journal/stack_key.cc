@@ -75,9 +75,8 @@ std::uint64_t MixStack(std::uint64_t hash, std::span<const std::uint64_t> frames
     if (!known || row->build_id_bytes == 0) {
       hash = MixKey(hash, known ? BaseName(row->path, strnlen(row->path, sizeof(row->path))) : std::string_view());
     } else {
-      for (const std::uint8_t byte : std::span(row->build_id).first(std::min<std::size_t>(row->build_id_bytes, sizeof(row->build_id)))) {
-        hash = (hash ^ byte) * 0x100000001b3U;
-      }
+      const std::size_t bytes = std::min<std::size_t>(row->build_id_bytes, sizeof(row->build_id));
+      for (std::size_t i = 0; i < bytes; ++i) hash = (hash ^ row->build_id[i]) * 0x100000001b3U;
     }
     hash = MixKey(hash, FrameOffset(frame));
   }
