@@ -193,9 +193,9 @@ void Forker::ForkAt(std::uint32_t index, std::uint32_t matched) noexcept {
       sim::ReleaseAfterFork(world_);
     } else {
       PrepareSlot(slot);
-      node->slot = slot;
-      node->parent_slot = slot_;
-      node->parent_records = journal_->header().next_record.load(std::memory_order_relaxed);
+      node->slot.store(slot, std::memory_order_relaxed);
+      node->parent_slot.store(slot_, std::memory_order_relaxed);
+      node->parent_records.store(journal_->header().next_record.load(std::memory_order_relaxed), std::memory_order_relaxed);
       node->state.store(ForkState::Forked, std::memory_order_release);
       slots_[slot].node.store(index, std::memory_order_release);
       const long child = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
@@ -208,7 +208,6 @@ void Forker::ForkAt(std::uint32_t index, std::uint32_t matched) noexcept {
       sim::ReleaseAfterFork(world_);
       if (child > 0) {
         node->pid.store(static_cast<std::int32_t>(child), std::memory_order_release);
-        (slot_ == kNoSlot ? header_->moves : slots_[slot_].moves).fetch_add(1, std::memory_order_relaxed);
       } else {
         why = ForkRefusal::System;
       }

@@ -39,6 +39,7 @@ const char* JournalView::Open(const void* bytes, std::size_t size) noexcept {
       header->python_offset % alignof(PythonRow) != 0 || header->records_offset > (std::uint64_t{1} << 40)) {
     return "the journal's header is damaged (tables out of order)";
   }
+  if (header->driver_path[sizeof(header->driver_path) - 1] != '\0') return "the journal's header is damaged (a text without an end)";
   const std::uint32_t flags = header->flags.load(std::memory_order_relaxed);
   const bool recording = (flags & kRecording) != 0;
   // Only a recording has a time and these checks, so a flag that was lost does not make it another journal.

@@ -71,9 +71,9 @@ struct ForkNode {
   std::atomic<ForkState> state{ForkState::Ahead};
   std::atomic<ForkRefusal> why{ForkRefusal::None};
   std::atomic<std::int32_t> pid{0};
-  std::uint32_t slot = kNoSlot;
-  std::uint32_t parent_slot = kNoSlot;  // slot of the process that forked; kNoSlot: the run without faults, whose journal is a file
-  std::uint64_t parent_records = 0;     // number of records that the parent had written at the fork
+  std::atomic<std::uint32_t> slot{kNoSlot};
+  std::atomic<std::uint32_t> parent_slot{kNoSlot};  // of the process that forked; kNoSlot: the run without faults, whose journal is a file
+  std::atomic<std::uint64_t> parent_records{0};     // number of records that the parent had written at the fork
 };
 
 enum class SlotState : std::uint32_t { Free = 0, Claimed };
@@ -83,7 +83,6 @@ struct ForkSlot {
   std::uint32_t pool = 0;
   std::atomic<std::uint32_t> node{0};     // node whose process has the slot, written after the node's own fields; 0: none yet
   std::atomic<std::uint32_t> waiting{0};  // 1: the process waits for a slot
-  std::atomic<std::uint32_t> moves{0};    // number of forks that the process has made
 };
 
 struct ForkHeader {
@@ -101,7 +100,6 @@ struct ForkHeader {
   std::uint64_t records_offset;        // offset of the records inside a slot's journal
   std::atomic<std::uint32_t> freed;    // a futex, incremented whenever a slot becomes free
   std::atomic<std::uint32_t> waiting;  // 1: the run without faults waits for a slot
-  std::atomic<std::uint32_t> moves;    // number of forks that the run without faults has made
 };
 
 // Checks a whole file: all parts lie inside the file, and every node is one that the tool may write. `bytes` must be aligned to a page.

@@ -2,15 +2,18 @@
 #include "harness/process/files.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 namespace cuaudit::harness {
 namespace {
@@ -86,6 +89,54 @@ Result<SparseFile> SparseFile::Open(const std::string& path) {
   }
   mprotect(data, size, PROT_READ);
   return mapped;
+}
+
+namespace {
+
+// All that is mapped, and what SIGBUS did before. The signal comes from an access to that memory, and never while the list changes.
+std::vector<std::span<char>> shared;
+struct sigaction before_shared;
+
+void PutZeros(int, siginfo_t* info, void*) {
+  const auto at = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  const auto page = static_cast<std::size_t>(getpagesize());
+  for (const std::span<char>& one : shared) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(one.data());
+    if (at < begin || at - begin >= one.size()) continue;
+    void* const from = one.data() + (at - begin) / page * page;
+    if (mmap(from, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == from) return;
+  }
+  signal(SIGBUS, SIG_DFL);  // the access is repeated when this returns
+}
+
+}  // namespace
+
+bool SharedFile::Open(const std::string& path, bool writable) {
+  file_ = FileDescriptor(open(path.c_str(), O_RDWR | O_CLOEXEC));
+  struct stat facts = {};
+  if (!file_.valid() || fstat(file_.get(), &facts) != 0) return false;
+  const auto size = static_cast<std::size_t>(facts.st_size);
+  void* const memory = mmap(nullptr, size, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, file_.get(), 0);
+  if (memory == MAP_FAILED) return false;
+  bytes_ = {static_cast<char*>(memory), size};
+  shared.push_back(bytes_);
+  if (shared.size() != 1) return true;
+  struct sigaction action = {};
+  action.sa_sigaction = &PutZeros;
+  action.sa_flags = SA_SIGINFO;
+  return sigaction(SIGBUS, &action, &before_shared) == 0;
+}
+
+SharedFile::~SharedFile() {
+  if (bytes_.empty()) return;
+  munmap(bytes_.data(), bytes_.size());
+  std::erase_if(shared, [this](const std::span<char>& one) { return one.data() == bytes_.data(); });
+  if (shared.empty()) sigaction(SIGBUS, &before_shared, nullptr);
+}
+
+bool SharedFile::Resized() const {
+  struct stat facts = {};
+  return fstat(file_.get(), &facts) != 0 || facts.st_size != static_cast<off_t>(bytes_.size());
 }
 
 Result<std::string> ReadFile(const std::string& path) {

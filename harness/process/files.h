@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // files.h: maps or reads whole files, and writes files so that a reader sees all of the content or none.
 //
-//   Owns      SparseFile unmaps its mapping; FileDescriptor closes its descriptor.
+//   Owns      SparseFile and SharedFile unmap their mappings, and while a SharedFile is open, SIGBUS has a handler; FileDescriptor closes its descriptor.
 //   Errors    Status with the path and the system's message. No half-written file ever has the final name.
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -44,6 +45,25 @@ class SparseFile {
  private:
   void* data_ = nullptr;
   std::size_t size_ = 0;
+};
+
+// A file that a program can write to, mapped. When the program cuts it, what lay behind its end reads as zeros.
+class SharedFile {
+ public:
+  SharedFile() = default;
+  SharedFile(const SharedFile&) = delete;
+  SharedFile& operator=(const SharedFile&) = delete;
+  ~SharedFile();
+
+  // False: errno says why.
+  bool Open(const std::string& path, bool writable);
+  std::span<char> bytes() const noexcept { return bytes_; }
+  // True when the file has another size than when it was opened.
+  bool Resized() const;
+
+ private:
+  FileDescriptor file_;
+  std::span<char> bytes_;
 };
 
 Result<std::string> ReadFile(const std::string& path);

@@ -231,6 +231,12 @@ Status ProcessPool::Watch(Running one, const std::string& origin) {
   return {};
 }
 
+bool ProcessPool::CanAdopt(pid_t pid) const {
+  siginfo_t seen = {};
+  return pid > 0 && waitid(P_PID, static_cast<id_t>(pid), &seen, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         std::none_of(running_.begin(), running_.end(), [pid](const Running& one) { return one.pid == pid; });
+}
+
 Status ProcessPool::Adopt(std::size_t tag, pid_t pid, std::uint64_t deadline_ms, const std::string& origin) {
   Running one;
   one.tag = tag;

@@ -66,6 +66,8 @@ class ProcessPool {
 
   std::size_t size() const noexcept { return running_.size(); }
   Status Start(std::size_t tag, const Launch& launch);
+  // True when this is a child of this process that the pool does not have.
+  bool CanAdopt(pid_t pid) const;
   // Adds a child that this pool did not start and that leads its own group. `origin` is the OriginOf the launch that led to it.
   Status Adopt(std::size_t tag, pid_t pid, std::uint64_t deadline_ms, const std::string& origin);
   // Restarts the deadline.

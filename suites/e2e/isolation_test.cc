@@ -164,7 +164,7 @@ TEST(Fork, AProgramBehindAScriptIsSpawned) {
 }
 
 TEST(Cycle, TrialsInOneProcessSayWhatTheirOwnProcessesSay) {
-  for (const char* const how : {"clean", "leaks", "crashes", "exits"}) {
+  for (const char* const how : {"clean", "leaks", "crashes", "exits", "late"}) {
     const Command program = {Program("looping"), how, "8"};
     const Audit cycles = Sweep("cycle", program);
     EXPECT_EQ(Said(cycles), Said(Sweep("spawn", program))) << how;

@@ -231,7 +231,9 @@ Status CycleRunner::RunOne() {
   const std::uint32_t as = waiting_.front().as;
   std::vector<Armed> trials;
   std::string file(sizeof(faults::CycleHeader), '\0');
+  const bool alone = waiting_.front().alone;
   for (std::uint32_t cycle = as; cycle + 1 <= cycles_.count() && !waiting_.empty() && waiting_.front().as == as; cycle += 2) {
+    if (!trials.empty() && alone) break;
     faults::CycleRow row;
     row.cycle = cycle;
     row.faults = static_cast<std::uint32_t>(waiting_.front().faults.size());
@@ -301,7 +303,8 @@ Status CycleRunner::Take(const std::shared_ptr<const Observation>& of, std::vect
     ready_.push_back({trials[0].order.index, SliceOf(of, cycles, first, first, trials[0].as, cycles_, true), Isolation::Cycle, {}});
     counted = 1;
   } else if (!whole && last < trials.size()) {
-    std::swap(trials[0], trials[last]);  // first in its process, it can be blamed for what happens there
+    std::swap(trials[0], trials[last]);  // alone in its process, it can be blamed for what happens there
+    trials[0].alone = true;
   } else if (!whole) {
     return Elsewhere(std::move(trials), Reason::EndedEarly);
   }

@@ -81,6 +81,7 @@ class CycleRunner final : public Runner {
     TrialOrder order;
     std::vector<faults::Fault> faults;  // occurrences count from the begin of the cycle
     std::uint32_t as = 0;               // the rehearsal's cycle that it stands for
+    bool alone = false;                 // it gets a process of its own
   };
   Because Arm(const TrialOrder& order, Armed* armed) const;
   Status RunOne();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// fork_control.h: what the tool makes sure of before it trusts a fork: that a fork of the program, without any fault, ends exactly as the
-// program does (the A/A test of isolation by fork), and whether a program that a fork executes called the driver.
+// fork_control.h: the tree of forks, and what the tool makes sure of before it trusts a fork: that a fork of the program, without any
+// fault, ends exactly as the program does (the A/A test of isolation by fork), and whether a program that a fork executes called the
+// driver.
 //
 //   Owns      a copy of the rehearsal's ledger, and one journal for each slot, which it removes. Borrows the rehearsal's journal, whose bytes
 //             must outlive it.
@@ -29,6 +30,12 @@
 #include "harness/sweep/runners/fork_exchange.h"
 
 namespace cuaudit::harness {
+
+// Row 0 is the fault-free run. The children of a row are adjacent, in the order of CompareWhere and otherwise as given.
+[[nodiscard]] std::vector<ForkRow> PlantForks(const std::vector<std::vector<faults::Fault>>& lists);
+
+// One fork without a fault at each of these places. The trial of a row is the index in `points`.
+[[nodiscard]] std::vector<ForkRow> PlantControls(const std::vector<faults::Fault>& points);
 
 // The calls at which to fork, in the order of the rehearsal; at most five.
 [[nodiscard]] std::vector<faults::Fault> ControlPoints(const Evidence& rehearsal);

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,8 +16,8 @@
 #include <map>
 #include <new>
 #include <set>
+#include <span>
 #include <string_view>
-#include <tuple>
 
 #include "faults/driver/call_id.h"
 #include "faults/journal/journal_file.h"
@@ -26,16 +25,6 @@
 
 namespace cuaudit::harness {
 namespace {
-
-using faults::Fault;
-
-struct Branch {
-  Fault fault;
-  std::uint32_t trial = faults::kNoTrial;
-  std::vector<std::size_t> children;  // in the order in which the lists name them
-};
-
-using Key = std::tuple<std::size_t, driver::BaseId, faults::Phase, std::uint32_t, CUresult, faults::How, std::uint32_t>;
 
 using faults::ForkHeader;
 using faults::ForkNode;
@@ -47,14 +36,6 @@ constexpr std::size_t kPage = 4096;
 constexpr std::size_t RoundUp(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
 Status Failed(const std::string& path, const char* what) { return {Exit::Failure, path + ": cannot " + what + ": " + SystemWords(errno)}; }
-
-void* MapShared(const std::string& path, int rights, std::size_t* bytes) {
-  const FileDescriptor file(open(path.c_str(), O_RDWR | O_CLOEXEC));
-  struct stat facts = {};
-  if (!file.valid() || fstat(file.get(), &facts) != 0) return MAP_FAILED;
-  *bytes = static_cast<std::size_t>(facts.st_size);
-  return mmap(nullptr, *bytes, rights, MAP_SHARED, file.get(), 0);
-}
 
 // What no process changes in the header of a journal.
 struct FixedPart {
@@ -81,77 +62,31 @@ FixedPart FixedOf(const JournalHeader& header) {
 
 bool operator==(const FixedPart& a, const FixedPart& b) { return std::memcmp(&a, &b, sizeof(a)) == 0; }
 
+bool IsRefusal(faults::ForkRefusal why) { return static_cast<std::size_t>(why) < faults::kForkRefusals; }
+
 }  // namespace
 
-std::vector<ForkRow> PlantForks(const std::vector<std::vector<Fault>>& lists) {
-  std::vector<Branch> branches(1);
-  std::map<Key, std::size_t> known;
-  for (std::size_t i = 0; i < lists.size(); ++i) {
-    std::size_t at = 0;
-    for (const Fault& fault : lists[i]) {
-      const Key key{at, fault.base, fault.phase, fault.occurrence, fault.code, fault.how, fault.burst};
-      const auto [found, added] = known.try_emplace(key, branches.size());
-      if (added) {
-        branches[at].children.push_back(found->second);
-        branches.push_back({fault, faults::kNoTrial, {}});
-      }
-      at = found->second;
-    }
-    if (at != 0 && branches[at].trial == faults::kNoTrial) branches[at].trial = static_cast<std::uint32_t>(i);
-  }
-  std::vector<ForkRow> rows(1);
-  std::vector<std::size_t> branch_of = {0};
-  for (std::size_t row = 0; row < rows.size(); ++row) {
-    std::vector<std::size_t> children = branches[branch_of[row]].children;
-    std::stable_sort(children.begin(), children.end(),
-                     [&](std::size_t a, std::size_t b) { return faults::CompareWhere(branches[a].fault, branches[b].fault) < 0; });
-    rows[row].first_child = static_cast<std::uint32_t>(rows.size());
-    rows[row].children = static_cast<std::uint32_t>(children.size());
-    for (const std::size_t child : children) {
-      rows.push_back({branches[child].fault, static_cast<std::uint32_t>(row), 0, 0, rows[row].depth + 1, branches[child].trial, false});
-      branch_of.push_back(child);
-    }
-  }
-  return rows;
-}
-
-std::vector<ForkRow> PlantControls(const std::vector<Fault>& points) {
-  std::vector<std::vector<Fault>> lists;
-  lists.reserve(points.size());
-  for (const Fault& point : points) lists.push_back({point});
-  std::vector<ForkRow> rows = PlantForks(lists);
-  for (std::size_t row = 1; row < rows.size(); ++row) rows[row].control = true;
-  return rows;
-}
-
 struct ForkExchange::Mapping {
-  char* file = nullptr;
-  std::size_t file_bytes = 0;
-  const char* journal = nullptr;
-  std::size_t journal_bytes = 0;
+  SharedFile file;
+  SharedFile journal;
   faults::JournalView tables;
   faults::KeyMemo memo;
-  // A program can write over all that it shares with the tool, so sizes and offsets are taken from these copies.
+  // A program can write over all that it shares with the tool, so sizes, offsets and the tree are taken from these copies.
   ForkHeader made{};
+  std::vector<ForkNode> made_nodes;
+  std::vector<ForkSlot> made_slots;
   FixedPart trunk{};
 
-  ForkHeader* live() const { return reinterpret_cast<ForkHeader*>(file); }
-  ForkNode* nodes() const { return reinterpret_cast<ForkNode*>(file + made.nodes_offset); }
-  ForkSlot* slots() const { return reinterpret_cast<ForkSlot*>(file + made.slots_offset); }
+  ForkHeader* live() const { return reinterpret_cast<ForkHeader*>(file.bytes().data()); }
+  ForkNode* nodes() const { return reinterpret_cast<ForkNode*>(file.bytes().data() + made.nodes_offset); }
+  ForkSlot* slots() const { return reinterpret_cast<ForkSlot*>(file.bytes().data() + made.slots_offset); }
   JournalHeader* slot_header(std::uint32_t slot) const {
-    return reinterpret_cast<JournalHeader*>(file + made.journals_offset + slot * made.journal_bytes);
+    return reinterpret_cast<JournalHeader*>(file.bytes().data() + made.journals_offset + slot * made.journal_bytes);
   }
   Record* slot_records(std::uint32_t slot) const {
     return reinterpret_cast<Record*>(reinterpret_cast<char*>(slot_header(slot)) + made.records_offset);
   }
-  const Record* trunk_records() const { return reinterpret_cast<const Record*>(journal + trunk.records_offset); }
-  Mapping() = default;
-  Mapping(const Mapping&) = delete;
-  Mapping& operator=(const Mapping&) = delete;
-  ~Mapping() {
-    if (file != nullptr) munmap(file, file_bytes);
-    if (journal != nullptr) munmap(const_cast<char*>(journal), journal_bytes);
-  }
+  const Record* trunk_records() const { return reinterpret_cast<const Record*>(journal.bytes().data() + trunk.records_offset); }
 };
 
 // One journal in memory, assembled from the journals of a fork and its ancestors.
@@ -214,90 +149,143 @@ Result<std::unique_ptr<ForkExchange>> ForkExchange::Make(const std::string& path
       }
     }
   }
-  void* const memory = MapShared(path, PROT_READ | PROT_WRITE, &mapping.file_bytes);
-  if (memory == MAP_FAILED) return Failed(path, "map");
-  mapping.file = static_cast<char*>(memory);
-  const void* const of_journal = MapShared(journal, PROT_READ, &mapping.journal_bytes);
-  if (of_journal == MAP_FAILED) return Failed(journal, "map");
-  mapping.journal = static_cast<const char*>(of_journal);
-  if (const char* const wrong = mapping.tables.Open(mapping.journal, mapping.journal_bytes)) {
+  if (!mapping.file.Open(path, true)) return Failed(path, "map");
+  if (!mapping.journal.Open(journal, false)) return Failed(journal, "map");
+  if (const char* const wrong = mapping.tables.Open(mapping.journal.bytes().data(), mapping.journal.bytes().size())) {
     return Status(Exit::Failure, journal + ": " + wrong);
   }
   mapping.tables.Remember(&mapping.memo);
   mapping.trunk = FixedOf(mapping.tables.header());
   std::memcpy(static_cast<void*>(&mapping.made), static_cast<const void*>(&header), sizeof(header));
-  std::memcpy(static_cast<void*>(mapping.file), static_cast<const void*>(&header), sizeof(header));
+  std::memcpy(static_cast<void*>(mapping.live()), static_cast<const void*>(&header), sizeof(header));
+  mapping.made_nodes = std::vector<ForkNode>(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    ForkNode* const node = ::new (static_cast<void*>(mapping.nodes() + i)) ForkNode();
-    node->fault = rows[i].fault;
-    node->parent = rows[i].parent;
-    node->first_child = rows[i].first_child;
-    node->children = rows[i].children;
-    node->depth = rows[i].depth;
-    node->trial = rows[i].trial;
-    node->control = rows[i].control;
+    ForkNode& node = mapping.made_nodes[i];
+    node.fault = rows[i].fault;
+    node.parent = rows[i].parent;
+    node.first_child = rows[i].first_child;
+    node.children = rows[i].children;
+    node.depth = rows[i].depth;
+    node.trial = rows[i].trial;
+    node.control = rows[i].control;
   }
-  std::uint32_t slot = 0;
-  for (; slot < pools.leaves; ++slot) ::new (static_cast<void*>(mapping.slots() + slot)) ForkSlot();
+  mapping.made_slots = std::vector<ForkSlot>(header.slots);
+  std::uint32_t slot = pools.leaves;
   for (const std::uint32_t depth : depths) {
-    for (std::uint32_t i = 0; i < pools.others; ++i, ++slot) {
-      ::new (static_cast<void*>(mapping.slots() + slot)) ForkSlot();
-      mapping.slots()[slot].pool = depth;
-    }
+    for (std::uint32_t i = 0; i < pools.others; ++i, ++slot) mapping.made_slots[slot].pool = depth;
   }
+  std::memcpy(static_cast<void*>(mapping.nodes()), static_cast<const void*>(mapping.made_nodes.data()), rows.size() * sizeof(ForkNode));
+  std::memcpy(static_cast<void*>(mapping.slots()), static_cast<const void*>(mapping.made_slots.data()), header.slots * sizeof(ForkSlot));
+  exchange->forks_.resize(rows.size());
   return exchange;
 }
 
 ForkExchange::~ForkExchange() { unlink(path_.c_str()); }
 
 const ForkHeader& ForkExchange::header() const noexcept { return mapping_->made; }
-const ForkHeader& ForkExchange::live() const noexcept { return *mapping_->live(); }
-const ForkNode& ForkExchange::node(std::uint32_t i) const noexcept { return mapping_->nodes()[i]; }
-const ForkSlot& ForkExchange::slot(std::uint32_t i) const noexcept { return mapping_->slots()[i]; }
+const ForkNode& ForkExchange::node(std::uint32_t i) const noexcept { return mapping_->made_nodes[i]; }
+const ForkSlot& ForkExchange::slot(std::uint32_t i) const noexcept { return mapping_->made_slots[i]; }
+
+ForkExchange::Fork ForkExchange::Noted(std::uint32_t slot) const {
+  const ForkSlot& facts = mapping_->slots()[slot];
+  const faults::SlotState state = facts.state.load(std::memory_order_acquire);
+  Fork fork;
+  if (state == faults::SlotState::Free) return fork;
+  fork.node = facts.node.load(std::memory_order_acquire);
+  if (state != faults::SlotState::Claimed || fork.node >= header().nodes) fork.node = kNobody;
+  if (fork.node == 0 || fork.node == kNobody) return fork;
+  const ForkNode& noted = mapping_->nodes()[fork.node];
+  fork.pid = noted.pid.load(std::memory_order_acquire);
+  fork.slot = noted.slot.load(std::memory_order_relaxed);
+  fork.parent_slot = noted.parent_slot.load(std::memory_order_relaxed);
+  fork.parent_records = noted.parent_records.load(std::memory_order_relaxed);
+  return fork;
+}
+
+bool ForkExchange::Fits(const Fork& noted, std::uint32_t slot) const {
+  const ForkNode& made = node(noted.node);
+  return forks_[noted.node].node == 0 && noted.slot == slot && mapping_->made_slots[slot].pool == (made.children == 0 ? 0 : made.depth) &&
+         noted.parent_slot == forks_[made.parent].slot;
+}
+
+bool ForkExchange::Waits(std::uint32_t slot) const {
+  return (slot == faults::kNoSlot ? mapping_->live()->waiting : mapping_->slots()[slot].waiting).load() != 0;
+}
+
+faults::ForkRefusal ForkExchange::Refusal(std::uint32_t node) const {
+  const faults::ForkRefusal why = mapping_->nodes()[node].why.load();
+  return IsRefusal(why) ? why : faults::ForkRefusal::None;
+}
 
 bool ForkExchange::Whole(std::uint32_t index) const {
   const auto file_part = [](const ForkHeader& of) {
     return std::string_view(reinterpret_cast<const char*>(&of), offsetof(ForkHeader, freed));
   };
+  if (mapping_->file.Resized() || mapping_->journal.Resized()) return false;
   FixedPart expected = mapping_->trunk;
   if (file_part(mapping_->made) != file_part(*mapping_->live()) || !(FixedOf(mapping_->tables.header()) == expected)) return false;
-  const std::uint32_t slot = node(index).slot;
+  const auto as_made = [this](std::uint32_t i) {
+    return std::memcmp(mapping_->nodes() + i, mapping_->made_nodes.data() + i, offsetof(ForkNode, state)) == 0;
+  };
+  if (index == 0) {
+    std::uint32_t i = 0;
+    std::uint32_t slot = 0;
+    while (i < header().nodes && as_made(i) && IsRefusal(mapping_->nodes()[i].why.load())) ++i;
+    while (slot < header().slots && mapping_->slots()[slot].pool == mapping_->made_slots[slot].pool) ++slot;
+    return i == header().nodes && slot == header().slots;
+  }
+  for (std::uint32_t at = index; at != 0; at = node(at).parent) {
+    if (!as_made(at) || Noted(forks_[at].slot) != forks_[at]) return false;
+  }
   expected.record_capacity = mapping_->made.record_capacity;
-  return slot < mapping_->made.slots && FixedOf(*mapping_->slot_header(slot)) == expected;
+  return FixedOf(*mapping_->slot_header(forks_[index].slot)) == expected;
 }
 
-void ForkExchange::Follow(std::uint32_t index) {
-  const ForkNode& fork = node(index);
+// The parent goes on and can write over what it has recorded, so its records are copied before they are folded. A parent whose last call
+// had not returned is copied anew for each fork; what earlier forks have stays as it is.
+void ForkExchange::Follow(const Fork& fork) {
+  forks_[fork.node] = fork;
   const bool of_trunk = fork.parent_slot == faults::kNoSlot;
   const auto [found, fresh] = accounts_.try_emplace(fork.parent_slot);
   Account& parent = found->second;
   if (fresh && of_trunk) parent.folding = std::make_unique<Folding>();
+  Account own;
   if (fork.parent_records < parent.folded) {  // the parent's ledger is already past this fork
-    accounts_.insert_or_assign(fork.slot, Account());
+    own.above = parent.copy;
+    accounts_.insert_or_assign(fork.slot, std::move(own));
     return;
   }
-  const Record* const records = of_trunk ? mapping_->trunk_records() : mapping_->slot_records(fork.parent_slot);
-  const std::size_t more = static_cast<std::size_t>(fork.parent_records - parent.folded);
   const std::uint64_t capacity = of_trunk ? mapping_->trunk.record_capacity : header().record_capacity;
-  const bool kept = fork.parent_records <= capacity && parent.folding != nullptr && parent.folding->Add({records + parent.folded, more});
+  if (parent.folding == nullptr || parent.copy == nullptr) {
+    parent.copy = std::make_shared<Image>(static_cast<std::size_t>(capacity));
+    parent.folded = 0;
+  }
+  const Record* const records = of_trunk ? mapping_->trunk_records() : mapping_->slot_records(fork.parent_slot);
+  const std::size_t more = static_cast<std::size_t>(std::min(fork.parent_records, capacity) - parent.folded);
+  Record* const copy = parent.copy->records + parent.folded;
+  std::memcpy(static_cast<void*>(copy), static_cast<const void*>(records + parent.folded), more * sizeof(Record));
+  const bool kept = fork.parent_records <= capacity && parent.folding != nullptr && parent.folding->Add({copy, more});
   if (!kept) parent.folding.reset();
   if (kept) folded_ += more;
-  parent.folded = fork.parent_records;
-  Account own;
+  parent.folded += more;
+  own.above = parent.copy;
   if (kept) own.folding = std::make_unique<Folding>(*parent.folding);
   accounts_.insert_or_assign(fork.slot, std::move(own));
 }
 
 std::vector<ForkExchange::Part> ForkExchange::PartsOf(std::uint32_t index) const {
-  std::vector<Part> parts;
-  std::uint64_t count = mapping_->slot_header(node(index).slot)->next_record.load(std::memory_order_acquire);
+  const Account& own = accounts_.at(forks_[index].slot);
+  const std::uint64_t written = mapping_->slot_header(forks_[index].slot)->next_record.load(std::memory_order_acquire);
+  const std::size_t folded = own.folding == nullptr ? 0 : static_cast<std::size_t>(own.folded);
+  const auto count = static_cast<std::size_t>(std::max<std::uint64_t>(folded, std::min<std::uint64_t>(written, header().record_capacity)));
+  std::vector<Part> parts = {{index, mapping_->slot_records(forks_[index].slot) + folded, count - folded}};
+  if (folded != 0) parts.push_back({index, own.copy->records, folded});
   for (std::uint32_t at = index; at != 0; at = node(at).parent) {
+    const std::uint32_t parent = node(at).parent;
+    const std::uint64_t capacity = parent == 0 ? mapping_->trunk.record_capacity : header().record_capacity;
     parts.push_back(
-        {at, mapping_->slot_records(node(at).slot), static_cast<std::size_t>(std::min<std::uint64_t>(count, header().record_capacity))});
-    count = node(at).parent_records;
+        {parent, accounts_.at(forks_[at].slot).above->records, static_cast<std::size_t>(std::min(forks_[at].parent_records, capacity))});
   }
-  const std::uint64_t capacity = mapping_->trunk.record_capacity;
-  parts.push_back({0, mapping_->trunk_records(), static_cast<std::size_t>(std::min(count, capacity))});
   std::reverse(parts.begin(), parts.end());
   return parts;
 }
@@ -329,20 +317,24 @@ std::shared_ptr<ForkExchange::Image> ForkExchange::Put(const std::vector<Part>& 
 }
 
 Observation ForkExchange::Collect(std::uint32_t index, const Ending& ending) {
-  const std::uint32_t slot = node(index).slot;
+  const std::uint32_t slot = forks_[index].slot;
   const std::vector<Part> parts = PartsOf(index);
-  Account& account = accounts_[slot];
-  std::optional<Ledger> ledger;
-  const std::size_t rest = parts.back().count - std::min<std::size_t>(account.folded, parts.back().count);
-  if (account.folding != nullptr) ledger = account.folding->Finish({parts.back().records + account.folded, rest});
-  folded_ += ledger.has_value() ? rest : 0;
-  account = Account();
-
-  const std::shared_ptr<Image> image = Put(parts, ledger.has_value());
+  Account& account = accounts_.at(slot);
+  const std::shared_ptr<Image> image = Put(parts, account.folding != nullptr);
   const std::uint64_t total = image->header->next_record.load(std::memory_order_relaxed);
-  std::memcpy(static_cast<void*>(image->header), static_cast<const void*>(mapping_->slot_header(slot)), sizeof(JournalHeader));
-  image->header->next_record.store(total, std::memory_order_relaxed);
   const std::span<const Record> records(image->records, static_cast<std::size_t>(total));
+  std::optional<Ledger> ledger;
+  if (account.folding != nullptr) ledger = account.folding->Finish(records.last(parts.back().count));
+  folded_ += ledger.has_value() ? parts.back().count : 0;
+  account.folding.reset();
+
+  FixedPart fixed = mapping_->trunk;
+  fixed.record_capacity = header().record_capacity;
+  std::memcpy(static_cast<void*>(image->header), static_cast<const void*>(mapping_->slot_header(slot)), sizeof(JournalHeader));
+  std::memcpy(static_cast<void*>(image->header), static_cast<const void*>(&fixed), sizeof(fixed));
+  image->header->driver_path[sizeof(image->header->driver_path) - 1] = '\0';
+  image->header->flags.fetch_and(~(faults::kRecording | faults::kPacked));
+  image->header->next_record.store(total, std::memory_order_relaxed);
   Observation seen;
   seen.path = path_;
   seen.ending = ending;
@@ -365,7 +357,6 @@ void ForkExchange::Free(std::uint32_t slot) {
   ForkSlot& one = mapping_->slots()[slot];
   one.node.store(0, std::memory_order_relaxed);
   one.waiting.store(0, std::memory_order_relaxed);
-  one.moves.store(0, std::memory_order_relaxed);
   one.state.store(faults::SlotState::Free, std::memory_order_release);
   std::atomic<std::uint32_t>& freed = mapping_->live()->freed;
   freed.fetch_add(1, std::memory_order_release);

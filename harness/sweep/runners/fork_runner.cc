@@ -56,14 +56,12 @@ ForkRunner::ForkRunner(const Subject& subject, const WorkDir& dir, const SpawnOp
       control_(rehearsal.run),
       spawn_(subject, dir, options) {
   pool_.BeforeKill([this] { Separate(); });
-  pool_.Spare([this] { return NotYetAdopted(); });
 }
 
-// The fault-free run may still be ending when the last trial was read, and a signal may end the sweep while it forks. While the pool stops
-// it, its new forks must be known; none is spared, for nobody adopts them any more.
+// The fault-free run may still be ending when the last trial was read, and a signal may end the sweep while it forks. Its new forks must
+// be known meanwhile.
 ForkRunner::~ForkRunner() {
-  pool_.Spare({});
-  pool_.Stop();
+  StopRun();
   pool_.BeforeKill({});
   if (exchange_ != nullptr && !options_.keep) unlink(journal_.c_str());
 }
@@ -130,42 +128,36 @@ Status ForkRunner::StartRun(const std::vector<ForkRow>& rows) {
   if (!images.ok()) return images;
   trunk_runs_ = true;
   trunk_ending_ = {};
-  trunk_moves_ = 0;
+  overwritten_ = false;
+  pool_.Spare([this] { return NotYetAdopted(); });
   launch->environment.push_back(ForkLine(0));
   return pool_.Start(kTrunk, *launch);
 }
 
-// The fork in this slot if it is new; null otherwise.
-const faults::ForkNode* ForkRunner::NewFork(std::uint32_t slot) const {
-  const faults::ForkSlot& facts = exchange_->slot(slot);
-  if (facts.state.load(std::memory_order_acquire) != faults::SlotState::Claimed) return nullptr;
-  if (retired_.contains(slot) || processes_.contains(slot)) return nullptr;
-  const std::uint32_t node = facts.node.load(std::memory_order_acquire);
-  return node == 0 || node >= exchange_->header().nodes ? nullptr : &exchange_->node(node);
+// The fork in this slot if it is new. Its node may be kNobody, and its process any.
+ForkExchange::Fork ForkRunner::NewFork(std::uint32_t slot) const {
+  return retired_.contains(slot) || processes_.contains(slot) ? ForkExchange::Fork() : exchange_->Noted(slot);
 }
 
-// All new forks. Forks of one process are in the order in which it made them.
-std::vector<std::uint32_t> ForkRunner::NewForks() const {
-  std::vector<std::uint32_t> slots;
+// All new forks, by slot. Forks of one process are in the order in which it made them.
+std::vector<std::pair<std::uint32_t, ForkExchange::Fork>> ForkRunner::NewForks() const {
+  std::vector<std::pair<std::uint32_t, ForkExchange::Fork>> all;
   for (std::uint32_t slot = 0; slot < exchange_->header().slots; ++slot) {
-    if (NewFork(slot) != nullptr) slots.push_back(slot);
+    const ForkExchange::Fork fork = NewFork(slot);
+    if (fork.node != 0) all.emplace_back(slot, fork);
   }
-  const auto written = [this](std::uint32_t slot) { return exchange_->node(exchange_->slot(slot).node.load()).parent_records; };
-  std::stable_sort(slots.begin(), slots.end(), [&](std::uint32_t a, std::uint32_t b) { return written(a) < written(b); });
-  return slots;
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.second.parent_records < b.second.parent_records; });
+  return all;
 }
 
 // A fork starts in its parent's process group. It gets a group of its own, so that it does not die with the parent.
 void ForkRunner::Separate() const {
   if (exchange_ == nullptr) return;
-  for (std::uint32_t slot = 0; slot < exchange_->header().slots; ++slot) {
-    const faults::ForkNode* const node = NewFork(slot);
-    for (int look = 0; node != nullptr && look < kLooks; ++look) {
-      const pid_t pid = node->pid.load(std::memory_order_acquire);
-      if (pid > 0) {
-        setpgid(pid, pid);  // fails when the group exists, and when the fork has ended
-        break;
-      }
+  for (std::uint32_t slot = 0; slot < exchange_->header().slots && !overwritten_; ++slot) {
+    for (int look = 0; look < kLooks; ++look) {
+      const ForkExchange::Fork fork = NewFork(slot);
+      if (pool_.CanAdopt(fork.pid)) setpgid(fork.pid, fork.pid);  // fails when the group exists, and when the fork has ended
+      if (fork.node == 0 || fork.node == ForkExchange::kNobody || fork.pid != 0) break;
       usleep(kLookUs);
     }
   }
@@ -175,9 +167,15 @@ void ForkRunner::Separate() const {
 std::vector<pid_t> ForkRunner::NotYetAdopted() const {
   Separate();
   std::vector<pid_t> forks;
-  if (exchange_ == nullptr) return forks;
-  for (const std::uint32_t slot : NewForks()) forks.push_back(NewFork(slot)->pid.load(std::memory_order_acquire));
+  if (exchange_ == nullptr || overwritten_) return forks;
+  for (const auto& [slot, fork] : NewForks()) forks.push_back(fork.pid);
   return forks;
+}
+
+// True when what is noted of each adopted fork is what it was when it was adopted.
+bool ForkRunner::Agree() const {
+  return std::all_of(processes_.begin(), processes_.end(),
+                     [this](const auto& one) { return exchange_->Noted(one.first) == exchange_->fork(one.second.node); });
 }
 
 // Adopts new forks. False: the process id of one is not recorded yet.
@@ -186,44 +184,53 @@ Result<bool> ForkRunner::Adopt() {
   for (bool more = true; more;) {
     more = false;
     complete = true;
-    for (const std::uint32_t slot : NewForks()) {
-      const faults::ForkNode* const node = NewFork(slot);
-      const pid_t pid = node->pid.load(std::memory_order_acquire);
-      const bool parent_known = node->parent_slot == faults::kNoSlot || processes_.contains(node->parent_slot);
-      if (pid <= 0 || !parent_known) {
+    overwritten_ = overwritten_ || !Agree();
+    for (const auto& [slot, fork] : NewForks()) {
+      overwritten_ = overwritten_ || fork.node == ForkExchange::kNobody;
+      if (overwritten_) return true;
+      const std::uint32_t parent = exchange_->node(fork.node).parent;
+      const std::uint32_t parent_slot = exchange_->fork(parent).slot;
+      const bool parent_known = parent == 0 || (processes_.contains(parent_slot) && processes_[parent_slot].node == parent);
+      if (fork.pid == 0 || !parent_known) {
         complete = false;
         continue;
       }
-      setpgid(pid, pid);
-      Status adopted = pool_.Adopt(slot + 1, pid, subject_.deadline_ms, ForkLine(pid));
+      // The process may be anyone's, and the tool kills what it has adopted.
+      overwritten_ = !exchange_->Fits(fork, slot) || !pool_.CanAdopt(fork.pid);
+      if (overwritten_) return true;
+      setpgid(fork.pid, fork.pid);
+      Status adopted = pool_.Adopt(slot + 1, fork.pid, subject_.deadline_ms, ForkLine(fork.pid));
       if (!adopted.ok()) return adopted;
-      processes_[slot].node = exchange_->slot(slot).node;
-      exchange_->Follow(processes_[slot].node);
-      if (node->parent_slot != faults::kNoSlot) ++processes_[node->parent_slot].forks;
+      processes_[slot].node = fork.node;
+      exchange_->Follow(fork);
+      if (parent != 0) ++processes_[parent_slot].forks;
+      // The parent has until its next fork.
+      pool_.Postpone(parent == 0 ? kTrunk : parent_slot + 1, subject_.deadline_ms);
       more = true;
     }
   }
   return complete;
 }
 
-// Extends the deadline of each process that forked meanwhile or waits for a slot.
+// Extends the deadline of each process that waits for a slot while another has one that forks less: such a slot becomes free.
 void ForkRunner::Postpone() {
-  const faults::ForkHeader& header = exchange_->live();
-  if (header.waiting.load() != 0 || header.moves.load() != trunk_moves_) pool_.Postpone(kTrunk, subject_.deadline_ms);
-  trunk_moves_ = header.moves.load();
-  for (auto& [slot, process] : processes_) {
-    const faults::ForkSlot& facts = exchange_->slot(slot);
-    if (facts.waiting.load() != 0 || facts.moves.load() != process.moves) pool_.Postpone(slot + 1, subject_.deadline_ms);
-    process.moves = facts.moves.load();
+  const auto forks_less = [this](std::uint32_t depth) {
+    return std::any_of(processes_.begin(), processes_.end(), [&](const auto& one) {
+      const faults::ForkNode& node = exchange_->node(one.second.node);
+      return !one.second.ended && (node.children == 0 || node.depth > depth);
+    });
+  };
+  if (exchange_->Waits(faults::kNoSlot) && forks_less(0)) pool_.Postpone(kTrunk, subject_.deadline_ms);
+  for (const auto& [slot, process] : processes_) {
+    const faults::ForkNode& node = exchange_->node(process.node);
+    if (node.children != 0 && exchange_->Waits(slot) && forks_less(node.depth)) pool_.Postpone(slot + 1, subject_.deadline_ms);
   }
 }
 
 Status ForkRunner::Retire(std::uint32_t slot, bool reusable) {
   processes_.erase(slot);
-  if (!reusable) {
-    retired_.insert(slot);
-    return {};
-  }
+  if (!reusable) retired_.insert(slot);
+  if (!reusable) return {};
   Status renewed = images_.Renew(slot);
   if (renewed.ok()) exchange_->Free(slot);
   return renewed;
@@ -245,19 +252,19 @@ Status ForkRunner::TakeEnd(const ProcessPool::Ended& ended) {
   const auto slot = static_cast<std::uint32_t>(ended.tag - 1);
   Process& process = processes_.at(slot);
   const faults::ForkNode& node = exchange_->node(process.node);
-  const bool gone = GroupIsGone(node.pid.load());
+  const bool gone = GroupIsGone(exchange_->fork(process.node).pid);
+  const bool whole = !overwritten_ && exchange_->Whole(process.node);
   process.ended = true;
   if (node.trial != faults::kNoTrial && !seen_[node.trial]) {
     seen_[node.trial] = true;
     if (node.control) {
-      if (exchange_->Whole(process.node))
-        control_.TakeCopy(node.trial, exchange_->Collect(process.node, ended.ending), subject_.deadline_ms);
+      if (whole) control_.TakeCopy(node.trial, exchange_->Collect(process.node, ended.ending), subject_.deadline_ms);
     } else if (ended.ending.timed_out || ended.ending.signal != 0) {
       // The cause may be something that only a fork lacks. A hang or death is a finding only when the program in a process of its own does
       // the same.
       Status spawned = Spawn(given_[node.trial], {ended.ending.timed_out ? Reason::ForkHung : Reason::ForkDied});
       if (!spawned.ok()) return spawned;
-    } else if (!exchange_->Whole(process.node)) {
+    } else if (!whole) {
       Status spawned = Spawn(given_[node.trial], {Reason::ForkOverwritten});
       if (!spawned.ok()) return spawned;
     } else if (images_.Called(slot)) {
@@ -268,7 +275,7 @@ Status ForkRunner::TakeEnd(const ProcessPool::Ended& ended) {
       ready_.push_back({given_[node.trial].index, exchange_->Collect(process.node, ended.ending), Isolation::Fork, {}});
     }
   }
-  const std::uint32_t parent = node.parent_slot;
+  const std::uint32_t parent = exchange_->fork(node.parent).slot;
   Status retired = process.forks == 0 ? Retire(slot, gone) : Status();
   if (!retired.ok() || parent == faults::kNoSlot) return retired;
   Process& above = processes_.at(parent);
@@ -291,6 +298,18 @@ ForkRunner::Work ForkRunner::work() const noexcept {
   return {work_.folded + exchange_->folded(), work_.copied + exchange_->copied()};
 }
 
+// Of the forks that are not adopted yet none is spared, for nobody adopts them any more.
+void ForkRunner::StopRun() {
+  pool_.Spare({});
+  pool_.Stop();
+  trunk_runs_ = false;
+}
+
+// True when no process can have noted what they share. A run that ended while it waited may have waited for a slot that nobody had.
+bool ForkRunner::Overwritten() const {
+  return overwritten_ || !exchange_->Whole(0) || (exchange_->Waits(faults::kNoSlot) && retired_.empty());
+}
+
 void ForkRunner::EndRun() {
   if (!options_.keep) unlink(journal_.c_str());
   images_.Remove();
@@ -306,12 +325,13 @@ Status ForkRunner::FinishControl() {
   std::vector<faults::ForkRefusal> refusals(control_.points().size(), faults::ForkRefusal::None);
   for (std::uint32_t i = 1; i < exchange_->header().nodes; ++i) {
     const faults::ForkNode& node = exchange_->node(i);
-    if (node.trial < refusals.size()) refusals[node.trial] = node.why.load();
+    if (node.trial < refusals.size()) refusals[node.trial] = exchange_->Refusal(i);
   }
   Result<Observation> trunk = ReadObservation(journal_, trunk_ending_);
   if (!trunk.ok() && !IsDamaged(trunk.status())) return {Exit::Failure, trunk.status().message()};
   if (trunk.ok()) control_.TakeTrunk(*trunk, subject_.deadline_ms);
   unfit_ = trunk.ok() ? control_.WhyNot(refusals) : Because{Reason::CopyDiffers, std::string(Row(Missed::Damaged).coverage)};
+  if (trunk.ok() && Overwritten()) unfit_ = {Reason::ForkOverwritten};
   EndRun();
   return unfit_.reason == Reason::None ? Status() : Give(std::exchange(waiting_, {}));
 }
@@ -319,15 +339,16 @@ Status ForkRunner::FinishControl() {
 // Called when no process runs any more. Trials that were not forked are spawned.
 Status ForkRunner::Finish() {
   if (controlled_ == Controlled::UnderWay) return FinishControl();
+  const bool overwritten = Overwritten();
   std::map<std::size_t, Reason> why;
   for (std::uint32_t i = 1; i < exchange_->header().nodes; ++i) {
     const faults::ForkNode& node = exchange_->node(i);
     if (node.trial == faults::kNoTrial || seen_[node.trial]) continue;
     faults::ForkRefusal refusal = faults::ForkRefusal::None;
     for (std::uint32_t at = i; at != 0; at = exchange_->node(at).parent) {
-      if (exchange_->node(at).why.load() != faults::ForkRefusal::None) refusal = exchange_->node(at).why.load();
+      if (exchange_->Refusal(at) != faults::ForkRefusal::None) refusal = exchange_->Refusal(at);
     }
-    why[node.trial] = ReasonOf(refusal);
+    why[node.trial] = overwritten ? Reason::ForkOverwritten : ReasonOf(refusal);
   }
   EndRun();
   std::vector<TrialOrder> given = std::exchange(given_, {});
@@ -355,11 +376,8 @@ Result<TrialSeen> ForkRunner::Next() {
     const Result<bool> adopted = Adopt();
     if (!adopted.ok()) return adopted.status();
     Postpone();
-    if (pool_.size() == 0 || Stuck()) {
-      if (trunk_runs_ && pool_.size() != 0) {
-        pool_.Stop();
-        trunk_runs_ = false;
-      }
+    if (pool_.size() == 0 || overwritten_ || Stuck()) {
+      StopRun();
       Status finished = Finish();
       if (!finished.ok()) return finished;
       continue;

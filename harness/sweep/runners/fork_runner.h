@@ -18,6 +18,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/process/process.h"
@@ -50,8 +51,9 @@ class ForkRunner final : public Runner {
   Status Begin();
   Status BeginControl();
   Status StartRun(const std::vector<ForkRow>& rows);
-  const faults::ForkNode* NewFork(std::uint32_t slot) const;
-  std::vector<std::uint32_t> NewForks() const;
+  ForkExchange::Fork NewFork(std::uint32_t slot) const;
+  std::vector<std::pair<std::uint32_t, ForkExchange::Fork>> NewForks() const;
+  bool Agree() const;
   Result<bool> Adopt();
   void Separate() const;
   std::vector<pid_t> NotYetAdopted() const;
@@ -60,6 +62,8 @@ class ForkRunner final : public Runner {
   Status Retire(std::uint32_t slot, bool reusable);
   Status Finish();
   Status FinishControl();
+  void StopRun();
+  bool Overwritten() const;
   void EndRun();
   bool Stuck() const;
 
@@ -84,10 +88,9 @@ class ForkRunner final : public Runner {
   std::string journal_;
   bool trunk_runs_ = false;
   Ending trunk_ending_;
-  std::uint32_t trunk_moves_ = 0;
+  bool overwritten_ = false;  // what its processes noted of forks cannot be true
   struct Process {
     std::uint32_t node = 0;
-    std::uint32_t moves = 0;
     std::uint32_t forks = 0;  // own forks that still need its journal
     bool ended = false;
   };

@@ -9,7 +9,7 @@
 //     each     one a cycle is lost                                tenth              one in every tenth cycle is lost
 //     limited  as each, and more than 15 cycles are refused
 //   looping HOW CYCLES (LOOPING)      reports each cycle; what goes wrong in one is over with it, or is not
-//     clean · leaks: a stream when the buffer fails · crashes, exits: when the buffer fails
+//     clean · leaks: a stream when the buffer fails · crashes, exits: when the buffer fails · late: aborts at its end when a cycle failed
 //     poisoned: once the buffer has failed, every later cycle loses an event
 //     widens: a second buffer is made anew in each cycle, a KiB larger
 #include <cuaudit/mark.h>
@@ -67,7 +67,7 @@ int main(int argc, char **argv) {
 #elif defined(LOOPING)
 
 static const char *how = "clean";
-static int poisoned;
+static int poisoned, failed;
 
 static int is(const char *name) { return strcmp(how, name) == 0; }
 
@@ -104,6 +104,7 @@ static CUresult cycle(void) {
 
 int main(int argc, char **argv) {
   int cycles = argc > 2 ? atoi(argv[2]) : 4, i;
+  CUresult result;
   CUcontext context;
   if (argc > 1) how = argv[1];
   if (cuInit(0) != CUDA_SUCCESS || cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS) return 1;
@@ -114,12 +115,15 @@ int main(int argc, char **argv) {
   for (i = 0; i < cycles; ++i) {
     cuaudit_cycle_begin();
     if (is("widens")) widen();
-    cuaudit_report((int)cycle());
+    result = cycle();
+    failed = failed || result != CUDA_SUCCESS;
+    cuaudit_report((int)result);
     cuaudit_cycle_end();
   }
   if (wide != 0) cuMemFree(wide);
   cuCtxPopCurrent(NULL);
   cuDevicePrimaryCtxRelease(0);
+  if (failed && is("late")) abort();
   return 0;
 }
 

@@ -166,6 +166,9 @@ TEST(Journal, RefusesWhatIsNoJournal) {
   reinterpret_cast<JournalHeader*>(bytes.data())->table_digest ^= 1;
   EXPECT_NE(view.Open(bytes.data(), bytes.size()), nullptr);
   bytes = file.Bytes();
+  reinterpret_cast<JournalHeader*>(bytes.data())->driver_path[255] = '/';
+  EXPECT_NE(view.Open(bytes.data(), bytes.size()), nullptr) << "whoever reads the path would read on";
+  bytes = file.Bytes();
   reinterpret_cast<JournalHeader*>(bytes.data())->stacks_offset = ~0ULL;
   EXPECT_NE(view.Open(bytes.data(), bytes.size()), nullptr);
   EXPECT_TRUE(view.records().empty());

@@ -203,6 +203,19 @@ TEST(Process, AnswersWhoeverEndsFirst) {
   EXPECT_THAT(rest, testing::ElementsAre(1U, 3U));
 }
 
+// The number of a process that is to be adopted comes from a program. Signals to 1 or to a stranger would end what is not the tool's.
+TEST(Process, OnlyAChildThatNobodyHasCanBeAdopted) {
+  ProcessPool pool;
+  for (const pid_t stranger : {-1, 0, 1, getpid(), getppid()}) EXPECT_FALSE(pool.CanAdopt(stranger)) << stranger;
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  EXPECT_TRUE(pool.CanAdopt(child)) << "whether it runs or has ended";
+  ASSERT_TRUE(pool.Adopt(1, child, 0, {}).ok());
+  EXPECT_FALSE(pool.CanAdopt(child)) << "twice";
+  EXPECT_TRUE(pool.WaitAny().ok());
+  EXPECT_FALSE(pool.CanAdopt(child)) << "it is gone";
+}
+
 TEST(Process, StopsOnASignalToItself) {
   ProcessPool pool;
   ASSERT_TRUE(pool.Start(0, Shell("exec cat /dev/zero >/dev/null")).ok());

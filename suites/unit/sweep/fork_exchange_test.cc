@@ -29,6 +29,7 @@ namespace {
 using driver::CallId;
 using faults::ForkHeader;
 using faults::ForkNode;
+using faults::ForkSlot;
 using faults::JournalHeader;
 using faults::kNoSlot;
 using faults::Record;
@@ -69,6 +70,7 @@ class ForkExchangeTest : public ::testing::Test {
 
   const ForkHeader& header() const { return exchange_->header(); }
   ForkNode& Node(std::uint32_t i) { return reinterpret_cast<ForkNode*>(file_ + header().nodes_offset)[i]; }
+  ForkSlot& Shared(std::uint32_t slot) { return reinterpret_cast<ForkSlot*>(file_ + header().slots_offset)[slot]; }
   JournalHeader& Slot(std::uint32_t slot) {
     return *reinterpret_cast<JournalHeader*>(file_ + header().journals_offset + slot * header().journal_bytes);
   }
@@ -78,6 +80,9 @@ class ForkExchangeTest : public ::testing::Test {
     Node(node).slot = slot;
     Node(node).parent_slot = parent_slot;
     Node(node).parent_records = parent.next_record.load();
+    Node(node).pid = 1000 + static_cast<std::int32_t>(node);
+    Shared(slot).node = node;
+    Shared(slot).state = faults::SlotState::Claimed;
     std::memcpy(static_cast<void*>(&Slot(slot)), static_cast<const void*>(&parent), sizeof(JournalHeader));
     Slot(slot).next_record.store(0);
     Slot(slot).record_capacity = header().record_capacity;
@@ -151,11 +156,11 @@ TEST_F(ForkExchangeTest, ALedgerThatGoesOnIsThatOfTheWholeJournal) {
     const std::uint32_t first = exchange_->node(0).first_child + i;
     const std::uint32_t second = exchange_->node(first).first_child;
     Fork(first, 2, kNoSlot);
-    exchange_->Follow(first);
+    exchange_->Follow(exchange_->Noted(2));
     Trunk(i);
     Write(2, CallId::EventCreate, 0x8000);
     Fork(second, 0, 2);
-    exchange_->Follow(second);
+    exchange_->Follow(exchange_->Noted(0));
     Write(2, CallId::EventDestroy_v2, 0x8000);
     if (i > 0) Write(0, CallId::StreamDestroy_v2, 0x1000);
     ExpectWhole(exchange_->Collect(second, {}), 3 * i + (i > 0 ? 2 : 1), i > 0 ? 2 : 1);
@@ -174,8 +179,8 @@ TEST_F(ForkExchangeTest, AForkThatIsSeenTooLateIsFoldedWhole) {
   Fork(first, 0, kNoSlot);
   Trunk(1);
   Fork(first + 1, 1, kNoSlot);
-  exchange_->Follow(first + 1);
-  exchange_->Follow(first);
+  exchange_->Follow(exchange_->Noted(1));
+  exchange_->Follow(exchange_->Noted(0));
   Write(0, CallId::StreamDestroy_v2, 0x1000);
   ExpectWhole(exchange_->Collect(first, {}), 4, 1);
   ExpectWhole(exchange_->Collect(first + 1, {}), 6, 0);
@@ -190,111 +195,110 @@ TEST_F(ForkExchangeTest, WhatMayHaveChangedSinceTheForkIsFoldedWhole) {
   const std::uint64_t end = outer.end;
   outer.end = 0;
   Fork(first, 0, kNoSlot);
-  exchange_->Follow(first);
+  exchange_->Follow(exchange_->Noted(0));
   Trunk(1);
   outer.end = end + 100;
   Fork(first + 1, 1, kNoSlot);
-  exchange_->Follow(first + 1);
+  exchange_->Follow(exchange_->Noted(1));
   Write(0, CallId::StreamDestroy_v2, 0x1000);
   ExpectWhole(exchange_->Collect(first, {}), 5, 1);
   Write(1, CallId::StreamDestroy_v2, 0x1000);
   ExpectWhole(exchange_->Collect(first + 1, {}), 8, 1);
 }
 
-using faults::ForkRefusal;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-
-constexpr std::uint64_t kDeadlineMs = 10;
-
-class ForkControlTest : public ::testing::Test {
- protected:
-  ForkControlTest() {
-    for (JournalBuilder* const one : {&program_, &copy_}) {
-      one->Call(CallId::Init);
-      one->Call(CallId::StreamCreate).argument[0] = 0x51;
-    }
+// A program writes over the tables that it shares with the tool. Each field is wrong alone.
+TEST_F(ForkExchangeTest, WhatNobodyCanHaveNotedIsNoFork) {
+  Make(2);
+  const std::uint32_t first = exchange_->node(0).first_child;
+  const std::uint32_t second = exchange_->node(first).first_child;
+  EXPECT_EQ(exchange_->Noted(2).node, 0U) << "free";
+  Shared(2).state = static_cast<faults::SlotState>(7);
+  EXPECT_EQ(exchange_->Noted(2).node, ForkExchange::kNobody);
+  Fork(first, 2, kNoSlot);
+  const ForkExchange::Fork right = exchange_->Noted(2);
+  EXPECT_TRUE(exchange_->Fits(right, 2));
+  for (const std::uint32_t node : {header().nodes, 0xffffffffU}) {
+    Shared(2).node = node;
+    EXPECT_EQ(exchange_->Noted(2).node, ForkExchange::kNobody) << node;
   }
-  std::string Difference(const Ending& ending = {}) {
-    const Observation expected = program_.Read();
-    return Words(DifferenceFrom(expected.evidence(), copy_.Read(ending), kDeadlineMs));
-  }
-
-  TemporaryDir dir_;
-  JournalBuilder program_{dir_.File("program")};
-  JournalBuilder copy_{dir_.File("copy")};
-};
-
-TEST_F(ForkControlTest, ACopyThatDoesTheSameDoesNotDiffer) { EXPECT_EQ(Difference(), ""); }
-
-TEST_F(ForkControlTest, AnotherEndingIsADifference) {
-  EXPECT_EQ(Difference({3, 0, false}), "it exited with status 3");
-  EXPECT_EQ(Difference({0, 9, true}), "it did not finish within 10 ms");
+  EXPECT_FALSE(exchange_->Fits(right, 3)) << "it notes another slot";
+  Fork(first, 0, kNoSlot);
+  EXPECT_FALSE(exchange_->Fits(exchange_->Noted(0), 0)) << "a slot of processes that fork no further";
+  Fork(first, 2, 1);
+  EXPECT_FALSE(exchange_->Fits(exchange_->Noted(2), 2)) << "of a parent that forks no further";
+  exchange_->Follow(right);
+  EXPECT_FALSE(exchange_->Fits(right, 2)) << "a node forks once";
+  Fork(second, 0, 2);
+  EXPECT_TRUE(exchange_->Fits(exchange_->Noted(0), 0));
+  Fork(second, 0, kNoSlot);
+  EXPECT_FALSE(exchange_->Fits(exchange_->Noted(0), 0)) << "its parent is in slot 2";
 }
 
-TEST_F(ForkControlTest, AnotherCallIsADifferenceAndSoIsAnotherResult) {
-  copy_.Call(CallId::StreamQuery).result = CUDA_ERROR_NOT_READY;
-  EXPECT_EQ(Difference(), "call 3: only one run made it (2 calls, then 3)");
-  EXPECT_EQ(Difference({3, 0, false}), "call 3: only one run made it (2 calls, then 3); it exited with status 3");
-  program_.Call(CallId::StreamQuery);
-  EXPECT_EQ(Difference(), "call 3: cuStreamQuery answered another result");
+TEST_F(ForkExchangeTest, WhatIsOverwrittenIsNoEvidence) {
+  Make(2);
+  const std::uint32_t first = exchange_->node(0).first_child;
+  const std::uint32_t second = exchange_->node(first).first_child;
+  Trunk(0);
+  Fork(first, 2, kNoSlot);
+  exchange_->Follow(exchange_->Noted(2));
+  Fork(second, 0, 2);
+  exchange_->Follow(exchange_->Noted(0));
+  EXPECT_TRUE(exchange_->Whole(0));
+  EXPECT_TRUE(exchange_->Whole(second));
+  const auto overwritten = [&](auto* field, auto value) {
+    const auto before = value;
+    std::memcpy(static_cast<void*>(&value), static_cast<const void*>(field), sizeof(value));
+    std::memcpy(static_cast<void*>(field), static_cast<const void*>(&before), sizeof(value));
+    const bool noticed = !exchange_->Whole(second);
+    std::memcpy(static_cast<void*>(field), static_cast<const void*>(&value), sizeof(value));
+    return noticed && exchange_->Whole(second);
+  };
+  EXPECT_TRUE(overwritten(&Node(second).trial, 0x7fffffffU));
+  EXPECT_TRUE(overwritten(&Node(first).parent, 0x7fffffffU)) << "of its parent";
+  EXPECT_TRUE(overwritten(&Node(first).fault, faults::Fault()));
+  EXPECT_TRUE(overwritten(&Node(first).slot, 99U));
+  EXPECT_TRUE(overwritten(&Node(second).parent_slot, 99U));
+  EXPECT_TRUE(overwritten(&Node(second).parent_records, std::uint64_t{1} << 40));
+  EXPECT_TRUE(overwritten(&Node(second).pid, 1));
+  EXPECT_TRUE(overwritten(&Shared(0).node, first));
+  EXPECT_TRUE(overwritten(&Slot(0).record_capacity, std::uint64_t{1} << 40));
+  Node(first + 1).why = static_cast<faults::ForkRefusal>(faults::kForkRefusals);
+  EXPECT_FALSE(exchange_->Whole(0));
+  EXPECT_EQ(exchange_->Refusal(first + 1), faults::ForkRefusal::None);
+  Node(first + 1).why = faults::ForkRefusal::None;
+  Shared(3).pool = 9;
+  EXPECT_FALSE(exchange_->Whole(0));
+  Shared(3).pool = exchange_->slot(3).pool;
+  EXPECT_TRUE(exchange_->Whole(0));
 }
 
-TEST_F(ForkControlTest, WhatItDeclaresIsCompared) {
-  for (JournalBuilder* const one : {&program_, &copy_}) one->Mark(faults::MarkKind::Output, 1).argument[0] = 1;
-  program_.Mark(faults::MarkKind::Report, 1);
-  faults::Record& report = copy_.Mark(faults::MarkKind::Report, 1);
-  EXPECT_EQ(Difference(), "");
-  report.argument[0] = 2;
-  EXPECT_EQ(Difference(), "it declared something else");
+// What the parent recorded before the fork is the child's, whatever the parent writes over it later; and the counts of records are bounded.
+TEST_F(ForkExchangeTest, RecordsAreThoseFromBeforeTheFork) {
+  Make(1);
+  const std::uint32_t first = exchange_->node(0).first_child;
+  Trunk(0);
+  Fork(first, 2, kNoSlot);
+  exchange_->Follow(exchange_->Noted(2));
+  auto* const records = reinterpret_cast<Record*>(reinterpret_cast<char*>(&trunk_.header()) + trunk_.header().records_offset);
+  std::memset(static_cast<void*>(records), 0xa5, 3 * sizeof(Record));
+  Node(first).parent = 0x7fffffff;
+  Slot(2).next_record = ~std::uint64_t{0};
+  const Observation seen = exchange_->Collect(first, {});
+  ExpectWhole(seen, 3 + kRecords, kRecords);
+  EXPECT_EQ(seen.journal.records().front().call, static_cast<std::uint16_t>(CallId::StreamCreate));
 }
 
-TEST_F(ForkControlTest, WhatItLeavesOnTheHostIsComparedBothWays) {
-  const std::string of_host = "host_heap of malloc";
-  copy_.Host(faults::HostCall::Allocate, 0x1000, 64);
-  EXPECT_EQ(Difference(), "it left behind: " + of_host);
-  program_.Host(faults::HostCall::Allocate, 0x2000, 64);
-  EXPECT_EQ(Difference(), "") << "addresses are each run's own";
-  program_.Host(faults::HostCall::Allocate, 0x3000, 64);
-  EXPECT_EQ(Difference(), "it did not leave behind: " + of_host);
-}
-
-TEST_F(ForkControlTest, AJournalThatLostRecordsProvesNothing) {
-  copy_.header().flags.fetch_or(faults::kRecordsDropped);
-  EXPECT_THAT(Difference(), HasSubstr("the journal overflowed"));
-}
-
-TEST_F(ForkControlTest, CopiesAreForkedAtAFewCallsTheFirstAndTheLastAmongThem) {
-  EXPECT_EQ(ControlPoints(program_.Read().evidence()).size(), 2U);
-  for (int i = 0; i < 97; ++i) program_.Call(CallId::MemAlloc_v2);
-  program_.Call(CallId::StreamQuery);
-  const std::vector<faults::Fault> points = ControlPoints(program_.Read().evidence());
-  ASSERT_EQ(points.size(), 5U);
-  EXPECT_EQ(points.front().base, driver::BaseId::Init);
-  EXPECT_EQ(points[2].base, driver::BaseId::MemAlloc);
-  EXPECT_EQ(points[2].occurrence, 48U);
-  EXPECT_EQ(points.back().base, driver::BaseId::StreamQuery);
-  EXPECT_THAT(ControlPoints(JournalBuilder(dir_.File("empty")).Read().evidence()), IsEmpty());
-}
-
-TEST_F(ForkControlTest, OnlyACopyThatWasSeenToDoTheSameAllowsForks) {
-  const Observation rehearsal = program_.Read();
-  const std::vector<ForkRefusal> refusals = {ForkRefusal::Threads, ForkRefusal::None};
-  ForkControl none(rehearsal);
-  EXPECT_EQ(Words(none.WhyNot(refusals)), "the program has other threads there");
-  ForkControl same(rehearsal);
-  same.TakeCopy(1, copy_.Read(), kDeadlineMs);
-  same.TakeTrunk(copy_.Read(), kDeadlineMs);
-  EXPECT_EQ(Words(same.WhyNot(refusals)), "");
-  ForkControl other(rehearsal);
-  other.TakeCopy(0, copy_.Read(), kDeadlineMs);
-  other.TakeCopy(1, copy_.Read({7, 0, false}), kDeadlineMs);
-  EXPECT_EQ(Words(other.WhyNot(refusals)),
-            "without a fault a copy forked at cuStreamCreate#1 is not what the program is: it exited with status 7");
-  ForkControl trunk(rehearsal);
-  trunk.TakeCopy(1, copy_.Read(), kDeadlineMs);
-  trunk.TakeTrunk(copy_.Read({7, 0, false}), kDeadlineMs);
-  EXPECT_THAT(Words(trunk.WhyNot(refusals)), HasSubstr("without a fault a run that forks is not what the program is"));
+TEST_F(ForkExchangeTest, AFileThatIsCutIsNoEvidence) {
+  Make(1);
+  const std::uint32_t first = exchange_->node(0).first_child;
+  Fork(first, 2, kNoSlot);
+  exchange_->Follow(exchange_->Noted(2));
+  ASSERT_EQ(truncate(dir_.File("trunk").c_str(), 0), 0);
+  EXPECT_FALSE(exchange_->Whole(first));
+  EXPECT_EQ(exchange_->Collect(first, {}).journal.records().size(), 0U);
+  ASSERT_EQ(truncate(dir_.File("forks").c_str(), 0), 0);
+  EXPECT_FALSE(exchange_->Whole(first));
+  EXPECT_EQ(exchange_->Noted(2).node, 0U);
 }
 
 // What whoever has the journal counts in its header.

@@ -45,6 +45,25 @@ static void unmap(void *begin, size_t bytes) { munmap(begin, bytes); }
 /* The first pages have what leads to all others; writing all of a large sparse file would fill the disk. */
 static void scribble(void *begin, size_t bytes) { memset(begin, 0xa5, bytes < 65536 ? bytes : 65536); }
 
+/* The file by which cuaudit and the copies that it forks tell each other of forks: a header, a tree, slots, a page each. Nothing where
+   none are forked. page 0: the file is cut to nothing. byte kHeld: each slot is taken by nobody. */
+enum { kHeld = 256 };
+static void change_forks(int page, int byte) {
+  uintptr_t begin = 0, end = 0;
+  char line[4096], path[4096];
+  int slot = 0;
+  FILE *maps = fopen("/proc/self/maps", "re");
+  if (maps == NULL) return;
+  while (begin == 0 && fgets(line, sizeof(line), maps) != NULL) {
+    if (strstr(line, ".forks") == NULL || sscanf(line, "%lx-%lx %*s %*s %*s %*s %4095s", &begin, &end, path) != 3) begin = 0;
+  }
+  fclose(maps);
+  if (begin == 0) return;
+  if (page == 0 && truncate(path, 0) != 0) _exit(9);
+  if (page != 0 && byte != kHeld) memset((char *)begin + page * 4096L, byte, 4096);
+  for (; byte == kHeld && slot < 4096 / (int)sizeof(int); slot += 4) ((volatile int *)(begin + page * 4096UL))[slot] = 1;
+}
+
 static int take_address_space(void) {
   unsigned long pages = 0;
   struct rlimit value;
@@ -69,13 +88,17 @@ static int many_objects(long count) {
 }
 
 int main(int argc, char **argv) {
-  int status = 0;
+  int status = 0, page = 0;
+  unsigned byte = 0;
   read_arguments(argc, argv);
   if (strncmp(mode, "objects_", 8) == 0) return many_objects(atol(mode + 8));
   if (hold() != 0) return 1;
   if (is("protects")) change_shared_memory(&protect);
   if (is("unmaps")) change_shared_memory(&unmap);
   if (is("scribbles")) change_shared_memory(&scribble);
+  if (sscanf(mode, "forks_%d_%x", &page, &byte) == 2) change_forks(page, (int)byte);
+  if (is("forks_held")) change_forks(2, kHeld);
+  if (is("forks_cut")) change_forks(0, 0);
   if (is("no_more")) status = take_address_space();
   if (status == 0) status = make_event();
   if (status != 0 && is("scribbles_later")) change_shared_memory(&scribble);
