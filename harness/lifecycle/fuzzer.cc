@@ -41,7 +41,8 @@ std::vector<Candidate> CandidatesOf(const faults::JournalView& journal, const Tr
   std::unordered_map<std::size_t, std::uint32_t> occurrences;
   const CycleTrace& cycle = trace.cycle[0];
   std::size_t hit = 0;
-  for (const Record& record : journal.Part(cycle.first_record, cycle.end_record - cycle.first_record).records()) {
+  const faults::JournalView part = journal.Part(cycle.first_record, cycle.end_record - cycle.first_record);
+  for (const Record& record : part.records()) {
     if (!IsProgramCall(record)) continue;
     const BaseId base = BaseOf(record);
     const std::uint32_t occurrence = ++occurrences[driver::Index(base)];

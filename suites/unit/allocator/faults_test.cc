@@ -62,7 +62,8 @@ class Trial {
       // Of a page that could not be mapped, whose number nothing keeps from becoming another's.
       kept_[driver::Kind::PhysicalMemory] += text.rfind("cuMemRelease#", 0) == 0 && faults[0].rfind("cuMemMap#", 0) == 0;
     }
-    if (record) EXPECT_EQ(journal_.Open({.record_capacity = 1 << 10}, false), nullptr);
+    const char* const wrong = record ? journal_.Open({.record_capacity = 1 << 10}, false) : nullptr;
+    EXPECT_STREQ(wrong, nullptr);
     gate_ = std::make_unique<faults::Gate>();
     gate_->Arm(below_, record ? journal_.journal() : nullptr, nullptr, plan, faults::Scope::Process);
   }
@@ -107,7 +108,8 @@ class Trial {
     constexpr std::size_t kNext = 2;
     std::vector<std::string> places;
     std::vector<int> count(driver::kCallCount, 0);
-    for (const faults::Record& record : journal_.View().records()) {
+    const faults::JournalView journal = journal_.View();
+    for (const faults::Record& record : journal.records()) {
       if (record.kind != faults::RecordKind::Call) continue;
       const driver::BaseId base = driver::BaseOf(static_cast<driver::CallId>(record.call));
       const std::string name(driver::Name(base));

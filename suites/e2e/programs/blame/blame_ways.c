@@ -44,8 +44,8 @@ static int walk(void) {
   int numbers[1] = {1}, bad;
   CUevent event;
   found = NULL;
-  bsearch(numbers, numbers, 1, sizeof(numbers[0]), &find);
-  if (found == NULL) return 1;
+  const void *const seen = bsearch(numbers, numbers, 1, sizeof(numbers[0]), &find);
+  if (seen == NULL || found == NULL) return 1;
   if (failed(cuEventCreate(&event, 0))) {
     if (!wrong) cuStreamDestroy(found);
     return 1;
