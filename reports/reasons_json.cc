@@ -323,7 +323,7 @@ std::optional<Sequence> SequenceFromJson(const ordered_json& json, std::size_t d
     const std::vector<std::uint32_t> texts = read.Indices(read.Part(row, 2), faults.size());
     for (const ordered_json& place : read.List(read.Part(row, 3))) trial.then.push_back(read.IndexOrNone(place, places));
     trial.defects = read.Indices(read.Part(row, 4), defects);
-    if (row.size() > 5) trial.at = read.Index(row[5], places);
+    if (row.is_array() && row.size() > 5) trial.at = read.Index(read.Part(row, 5), places);
     if (!read.ok()) return std::nullopt;
     trial.verdict = verdicts[verdict];
     for (const std::uint32_t text : texts) trial.faults.push_back(faults[text]);

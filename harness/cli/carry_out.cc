@@ -35,7 +35,7 @@ Settings SharedSettings(const Session& session) {
   const std::filesystem::path directory = session.subject().directory.empty() ? "." : session.subject().directory;
   settings.emplace("the working directory", TomlString(std::filesystem::canonical(directory, error).string()));
   const Result<std::vector<std::string>> inherited = CurrentEnvironment();
-  if (inherited.ok()) AddSurroundings(session.options().inputs, *inherited, &settings);  // a session is only opened with one
+  if (inherited.ok()) AddVariables(*inherited, &settings);  // a session is only opened with one
   return settings;
 }
 

@@ -80,7 +80,7 @@ class CaseRuns {
     CarriedOut carried;
     bool started = InSession(options, carry_out, &carried, &part);
     if (started && begun && carried.status.exit() == Exit::Usage && carried.progressed.signal == 0) {
-      Say("warning: " + case_.name + ": the program has changed since the sweep was begun, so it begins anew");
+      Say("warning: " + case_.name + ": the sweep begins anew: " + carried.status.message());
       std::filesystem::remove_all(options.work_dir, error);
       started = InSession(options, carry_out, &carried, &part);
     }

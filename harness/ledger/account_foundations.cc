@@ -121,7 +121,8 @@ void Account::TakeOver(std::uint64_t descriptor, const faults::Record& record) {
   if (entry->top >= 0) {
     Close(index, State::Released, SiteOf(record));
   } else if (books_->object(index).released.begin < record.begin) {
-    return;  // closed before; the number means something else now
+    if (AnswerOf(record) == Answer::After) books_->object(index).told_alive = true;  // the program owes a close of the number all the same
+    return;                                                                          // closed before; the number means something else now
   }
   Object& object = books_->object(index);
   object.released = SiteOf(record);  // the driver may have closed it inside the call

@@ -103,7 +103,8 @@ Settings SettingsOf(const Options& options) {
   for (const OptionRow& row : Rows()) {
     const bool counts = row.IsKey() && (row.commands & kSweep) != 0;
     if (counts && std::find(std::begin(kNoSettings), std::end(kNoSettings), row.Key()) == std::end(kNoSettings))
-      settings.emplace(row.flag, ShowValue(row, options));
+      settings.emplace(row.flag,
+                       row.list == &Options::environment ? "#" + Hex(HashText(ShowValue(row, options))) : ShowValue(row, options));
   }
   return settings;
 }

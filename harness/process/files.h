@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // files.h: maps or reads whole files, and writes files so that a reader sees all of the content or none.
 //
-//   Owns      SparseFile and SharedFile unmap their mappings, and while a SharedFile is open, SIGBUS has a handler; FileDescriptor closes its descriptor.
+//   Owns      SparseFile and SharedFile unmap their mappings, FileDescriptor closes its descriptor. While a SharedFile is open, SIGBUS has a
+//             handler.
 //   Errors    Status with the path and the system's message. No half-written file ever has the final name.
 #pragma once
 

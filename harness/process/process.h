@@ -2,7 +2,7 @@
 // process.h: starts processes, each with a deadline, and waits for the one that ends first.
 //
 //   Owns      the processes it started. The destructor kills and reaps those that still run.
-//   Threads   one thread. While a pool lives, it takes SIGINT, SIGTERM, SIGHUP and SIGCHLD (SignalsTaken).
+//   Threads   one thread. While a pool lives, it takes the signals of SignalsTaken.
 //   Units     milliseconds of CLOCK_MONOTONIC; 0 means no deadline.
 //   Errors    Status: cannot fork, the file cannot be executed. A process that misses its deadline is killed and ends as timed_out. One
 //             whose journal says that it can is first asked where its threads are (faults/journal/record.h).

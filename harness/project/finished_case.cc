@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Variables of a terminal or a login, which differ from one to the next, and the one that fixes the date in the header of reports.
+// Variables of a terminal, a login or a job, which differ from one to the next, and the one that fixes the date in the header of reports.
 constexpr std::string_view kNeverMatter[] = {"PWD",
                                              "OLDPWD",
                                              "SHLVL",
@@ -26,15 +26,34 @@ constexpr std::string_view kNeverMatter[] = {"PWD",
                                              "TERM",
                                              "COLUMNS",
                                              "LINES",
-                                             "SSH_CLIENT",
-                                             "SSH_CONNECTION",
-                                             "SSH_TTY",
-                                             "SSH_AUTH_SOCK",
                                              "WINDOWID",
                                              "TMUX_PANE",
                                              "TMUX",
-                                             "XDG_SESSION_ID",
+                                             "STY",
+                                             "WINDOW",
+                                             "KRB5CCNAME",
+                                             "INVOCATION_ID",
+                                             "JOURNAL_STREAM",
+                                             "SYSTEMD_EXEC_PID",
+                                             "WSL_INTEROP",
+                                             "DBUS_SESSION_BUS_ADDRESS",
+                                             "XDG_RUNTIME_DIR",
                                              "SOURCE_DATE_EPOCH"};
+// Which GPU CTest has reserved this time is no setting either.
+constexpr std::string_view kNeverMatterWith[] = {"CUAUDIT_",
+                                                 "CTEST_RESOURCE_GROUP_",
+                                                 "SSH_",
+                                                 "XDG_SESSION_",
+                                                 "TERM_",
+                                                 "ITERM_",
+                                                 "GNOME_TERMINAL_",
+                                                 "KONSOLE_",
+                                                 "VSCODE_",
+                                                 "GITHUB_",
+                                                 "RUNNER_",
+                                                 "CI_JOB_",
+                                                 "CI_PIPELINE_",
+                                                 "SLURM_JOB"};
 
 FinishedCase FromJson(const Json& json) {
   FinishedCase finished;
@@ -91,18 +110,17 @@ std::uint64_t InputsContent(const std::vector<std::string>& inputs) {
 std::vector<std::string> ThatMatter(std::vector<std::string> environment) {
   std::erase_if(environment, [](const std::string& line) {
     const std::string name = line.substr(0, line.find('='));
-    // Which GPU CTest has reserved this time is no setting.
-    return name.starts_with("CUAUDIT_") || name.starts_with("CTEST_RESOURCE_GROUP_") ||
-           std::find(std::begin(kNeverMatter), std::end(kNeverMatter), name) != std::end(kNeverMatter);
+    return std::find(std::begin(kNeverMatter), std::end(kNeverMatter), name) != std::end(kNeverMatter) ||
+           std::any_of(std::begin(kNeverMatterWith), std::end(kNeverMatterWith),
+                       [&](std::string_view with) { return name.starts_with(with); });
   });
   std::sort(environment.begin(), environment.end());
   return environment;
 }
 
-void AddSurroundings(const std::vector<std::string>& inputs, std::vector<std::string> inherited, Settings* settings) {
+void AddVariables(std::vector<std::string> inherited, Settings* settings) {
   for (const std::string& line : ThatMatter(std::move(inherited)))
     (*settings)["the variable " + TomlString(line.substr(0, line.find('=')))] += "#" + Hex(HashText(line));
-  if (!inputs.empty()) settings->emplace("the content of inputs", "#" + Hex(InputsContent(inputs)));
 }
 
 std::string ConfigDigest(const ProjectCase& one, const std::string& surroundings, std::span<const std::string> inherited) {

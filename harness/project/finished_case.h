@@ -33,10 +33,10 @@ struct FinishedCase {
   Exit exit = Exit::Clean;
 };
 
-// Adds what a program gets from outside, as digests: each of the `inherited` variables that matters, and the content of its inputs.
-void AddSurroundings(const std::vector<std::string>& inputs, std::vector<std::string> inherited, Settings* settings);
+// Adds a digest of each of the `inherited` variables that matters.
+void AddVariables(std::vector<std::string> inherited, Settings* settings);
 
-// Without the variables that differ from one terminal or login to the next, SOURCE_DATE_EPOCH, and those of cuaudit.
+// Without the variables that differ from one terminal, login or job to the next, SOURCE_DATE_EPOCH, and those of cuaudit.
 std::vector<std::string> ThatMatter(std::vector<std::string> environment);
 
 // Covers every setting that can change a report, the program's file, the files that its arguments name and its inputs. Not the number of

@@ -53,11 +53,13 @@ TrialFinding AtCall(Rule rule, const faults::JournalView& journal, const Record&
 
 bool IsOfHost(const Record* record) { return record->kind == RecordKind::Host; }
 
-// `failed` holds what the driver itself answered, too: the code of any call that failed is right.
+// `failed` holds what the driver itself answered, too: the code of any call that failed until the step's end is right.
 void JudgeCode(const CycleSteps& steps, std::size_t at, std::span<const Record* const> refused, std::span<const Record* const> failed,
                const faults::JournalView& journal, bool any_code, Reporting* reporting) {
   const StepTrace& step = steps.step[at];
   const auto answered = [&](const Record* record) {
+    const std::size_t in = StepAt(steps, record->begin);
+    if (in != kSteps && steps.step[in].begin > step.begin) return false;
     return (IsOfHost(record) ? CUDA_ERROR_OUT_OF_MEMORY : static_cast<CUresult>(record->result)) == step.code;
   };
   const bool known = std::any_of(refused.begin(), refused.end(), answered) || std::any_of(failed.begin(), failed.end(), answered);

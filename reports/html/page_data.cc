@@ -79,7 +79,8 @@ Json MetersOf(const Meters& meters) {
                         {"windows", row.windows}});
   }
   Json absent = Json::array();
-  for (const auto& [name, why] : meters.absent) absent.push_back(Json::array({name, words::Words(why)}));
+  for (const auto& [name, why] : meters.absent)
+    absent.push_back(Json::array({name == kAllMeters ? "memory meters" : name, words::Words(why)}));
   return Json{{"rows", std::move(rows)}, {"absent", std::move(absent)}};
 }
 

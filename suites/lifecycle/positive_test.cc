@@ -358,5 +358,22 @@ TEST(WrongCode, TheAnswerToASecondTryIsTheDrivers) {
   EXPECT_EQ(audit.fired, audit.trials);
 }
 
+// Answers what only a call of its teardown is answered.
+struct AsksInTheEnd {
+  CUevent event = nullptr;
+  CUresult Init(DriverRef) { return CUDA_SUCCESS; }
+  CUresult Work(DriverRef driver) { return driver.EventCreate(&event, 0) == CUDA_SUCCESS ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE; }
+  CUresult Teardown(DriverRef driver) {
+    CUdevice none = 0;
+    (void)driver.DeviceGet(&none, 99);
+    return event == nullptr ? CUDA_SUCCESS : driver.EventDestroy(event);
+  }
+};
+
+TEST(WrongCode, WhatALaterStepIsAnsweredIsNoExcuse) {
+  const Audit audit = Replay(Lifecycle::Of<AsksInTheEnd>("asks_in_the_end").WithCurrentContext(), {"cuEventCreate#1=OUT_OF_MEMORY,refuse"});
+  EXPECT_THAT(audit.Text(), ::testing::HasSubstr("wrong_code"));
+}
+
 }  // namespace
 }  // namespace cuaudit::testing::positive_test
