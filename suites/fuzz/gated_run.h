@@ -63,10 +63,6 @@ class Run {
 // or by devices.
 bool HasHandle(driver::Kind kind);
 
-// True for releases of textures, surfaces and mappings (questions texture.destroy_twice, vmm.unmap_unmapped): the driver answers success
-// even when there is nothing to release, so only the ledger sees the violation.
-bool IsForgiven(driver::BaseId base);
-
 // Requires that the same objects are alive in both, with the same length, and that dead objects died in the same way.
 void CompareObjects(const Run& run, const harness::Ledger& ledger);
 

@@ -204,12 +204,11 @@ class Comparison {
     return IsHeld(*last);
   }
 
-  // A driver forgives that; the ledger has said that it was dead already.
+  // Released too late: the ledger has said that it was dead already.
   bool IsToldDead(const Object& object) const {
-    return IsForgiven(CallOf(object.released)) &&
-           std::any_of(ledger_.violations.begin(), ledger_.violations.end(), [&](const harness::Violation& violation) {
-             return violation.rule == harness::Rule::UseAfterRelease && violation.where.begin == object.released.begin;
-           });
+    return std::any_of(ledger_.violations.begin(), ledger_.violations.end(), [&](const harness::Violation& violation) {
+      return violation.rule == harness::Rule::UseAfterRelease && violation.where.begin == object.released.begin;
+    });
   }
 
   // User objects end with graphs.
@@ -253,8 +252,6 @@ class Comparison {
 };
 
 }  // namespace
-
-bool IsForgiven(BaseId base) { return base == BaseId::TexObjectDestroy || base == BaseId::SurfObjectDestroy || base == BaseId::MemUnmap; }
 
 bool HasHandle(Kind kind) {
   switch (driver::FamilyOf(kind)) {
