@@ -12,6 +12,7 @@ a header and the source file of the same name are one.
 """
 import argparse
 import fnmatch
+import functools
 import json
 import os
 import posixpath
@@ -38,6 +39,18 @@ THIRD_PARTY = {
 GENERATED = re.compile(r"^(driver|cudart)_\w+\.inc$")
 LIMIT = 400
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+(?:"([^"]+)"|<([^>]+)>)', re.M)
+TEST = re.compile(r"\bTEST(?:_[FP])?\((\w+),\s*(\w+)\)")
+
+
+# Answers are kept: a test checks many trees that are the same but for a few files.
+@functools.cache
+def found(pattern, text):
+    return pattern.findall(text)
+
+
+@functools.cache
+def resolved(path):
+    return os.path.realpath(path)
 
 
 def read_rows(path):
@@ -60,10 +73,10 @@ def compiled(commands):
     """The files that a build compiles, those included: a unity build compiles lists of them."""
     files = set()
     for row in json.loads(commands.read_text()):
-        path = Path(row["directory"], row["file"]).resolve()
+        path = resolved(os.path.join(row["directory"], row["file"]))
         files.add(path)
-        if path.parent.name == "Unity" and path.is_file():
-            files.update(Path(own).resolve() for own, _ in INCLUDE.findall(path.read_text()))
+        if os.path.basename(os.path.dirname(path)) == "Unity" and os.path.isfile(path):
+            files.update(resolved(own) for own, _ in found(INCLUDE, Path(path).read_text()))
     return files
 
 
@@ -83,8 +96,8 @@ def stem_of(name):
 
 
 class Tree:
-    """What the files of the tree include: edges[folder] is a set of (file, included file of another folder), pairs[stem] the stems of all that a header
-    and its source file include."""
+    """The tests of the tree, and what its files include: edges[folder] is a set of (file, included file of another folder), pairs[stem] the stems of
+    all that a header and its source file include."""
 
     def __init__(self, root):
         files = {os.path.relpath(os.path.join(folder, name), root) for top in TOPS for folder, _, names in os.walk(root / top) for name in names}
@@ -92,12 +105,13 @@ class Tree:
         self.edges = {}
         self.pairs = {}
         self.foreign = []
+        self.tests = set()
         self.problems = []
         for name in self.sources:
             folder = folder_of(name)
             edges = self.edges.setdefault(folder, set())
             text = (root / name).read_text(errors="replace")
-            for own, foreign in INCLUDE.findall(text):
+            for own, foreign in found(INCLUDE, text):
                 target = target_of(files, folder, own, foreign)
                 if target is None and own and "/" in own:
                     self.problems.append(f"{name}: includes {own}, which is not there")
@@ -107,6 +121,8 @@ class Tree:
                     self.pairs.setdefault(stem_of(name), set()).add(stem_of(target))
                     if folder_of(target) != folder:
                         edges.add((name, target))
+            if name.startswith("suites/"):
+                self.tests.update(".".join(names) for names in found(TEST, text))
             lines = text.count("\n")
             if lines > LIMIT and not name.endswith(".def"):
                 self.problems.append(f"{name}: {lines} lines, at most {LIMIT}")
@@ -144,11 +160,12 @@ def circles(starts, seen_by):
     """Each start that reaches itself, with the shortest way round, once for each circle."""
     problems = []
     told = set()
+    seen = functools.cache(lambda place: sorted(seen_by(place)))
     for start in sorted(starts):
         ways = [[start]]
         reached = set()
         for way in ways:
-            for after in sorted(seen_by(way[-1])):
+            for after in seen(way[-1]):
                 if after == start and start not in told:
                     told.update(way)
                     problems.append(f"circle: {' -> '.join([*way, start])}")
@@ -158,13 +175,16 @@ def circles(starts, seen_by):
     return problems
 
 
+@functools.cache
+def third_party(header):
+    return [] if GENERATED.match(header) else [(pattern, places) for pattern, places in THIRD_PARTY.items() if re.match(pattern, header)]
+
+
 def check_foreign(tree):
     problems = []
     used = set()
     for name, header in tree.foreign:
-        for pattern, places in THIRD_PARTY.items():
-            if not re.match(pattern, header) or GENERATED.match(header):
-                continue
+        for pattern, places in third_party(header):
             covering = [place for place in places if inside(name, place)]
             used.update((pattern, place) for place in covering)
             if not covering:
@@ -210,32 +230,31 @@ def check_readmes(root):
     return problems
 
 
-def check_named_tests(root):
+def check_named_tests(root, tests):
     """docs/ALLOCATOR.md proves its arguments by tests: each that it names, `Suite.Name` with `*` for what is left open, is there."""
-    pattern = re.compile(r"\bTEST(?:_[FP])?\((\w+),\s*(\w+)\)")
-    tests = {".".join(found) for path in (root / "suites").rglob("*.cc") for found in pattern.findall(path.read_text())}
     page = root / "docs/ALLOCATOR.md"
     named_tests = re.findall(r"`(?:All/)?([A-Z]\w*\.(?:[A-Z]\w*\*?|\*))(?:/[\w*]+)?`", page.read_text())
-    return [f"{page.relative_to(root)}: names the test `{name}`, which is not there" for name in sorted(set(named_tests)) if not fnmatch.filter(tests, name)]
+    return [f"{page.relative_to(root)}: names the test `{name}`, which is not there"
+            for name in sorted(set(named_tests)) if name not in tests and ("*" not in name or not fnmatch.filter(tests, name))]
 
 
 def check(root, commands):
     tree = Tree(root)
     problems = (tree.problems + check_rows(tree, read_rows(root / "scripts/layers.txt")) + circles(tree.edges, tree.seen_by)
-                + circles(tree.pairs, tree.included_by) + check_foreign(tree) + check_readmes(root) + check_named_tests(root))
+                + circles(tree.pairs, tree.included_by) + check_foreign(tree) + check_readmes(root) + check_named_tests(root, tree.tests))
     if commands:
         built = compiled(commands)
         problems += [f"{name}: in no target, so never compiled"
-                     for name in tree.sources if name.endswith((".cc", ".c")) and (root / name).resolve() not in built]
+                     for name in tree.sources if name.endswith((".cc", ".c")) and resolved(os.path.join(root, name)) not in built]
     return problems
 
 
-def main():
+def main(arguments=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--root", type=Path, required=True)
     parser.add_argument("--compile-commands", type=Path)
     parser.add_argument("--rows", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.rows:
         tree = Tree(options.root)
         print("\n".join(f"{folder}: {' '.join(sorted(tree.seen_by(folder)))}".rstrip() for folder in sorted(tree.edges)))

@@ -85,6 +85,7 @@ const char* Forker::Open(const char* path, const char* journal) noexcept {
   close(file);
   if (!sized) return "the fork file is not one made by this cuaudit";
   if (memory == MAP_FAILED) return "cannot map the fork file";
+  madvise(memory, static_cast<std::size_t>(facts.st_size), MADV_RANDOM);  // as for the journal
   if (const char* const wrong = CheckForkFile(memory, static_cast<std::size_t>(facts.st_size), sizeof(JournalHeader), sizeof(Record))) {
     munmap(memory, static_cast<std::size_t>(facts.st_size));
     return wrong;

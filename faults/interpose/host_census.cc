@@ -28,10 +28,12 @@ class DescriptorSet {
  public:
   // Returns true when the set has changed.
   bool Add(int descriptor) noexcept {
-    return (Word(descriptor).fetch_or(Bit(descriptor), std::memory_order_relaxed) & Bit(descriptor)) == 0;
+    for (int some = Groups(); some <= descriptor / 64 && !some_.compare_exchange_weak(some, descriptor / 64 + 1);) {
+    }
+    return (word_[descriptor / 64].fetch_or(Bit(descriptor), std::memory_order_relaxed) & Bit(descriptor)) == 0;
   }
   bool Remove(int descriptor) noexcept {
-    return (Word(descriptor).fetch_and(~Bit(descriptor), std::memory_order_relaxed) & Bit(descriptor)) != 0;
+    return (word_[descriptor / 64].fetch_and(~Bit(descriptor), std::memory_order_relaxed) & Bit(descriptor)) != 0;
   }
   bool Has(int descriptor) const noexcept { return (word_[descriptor / 64].load(std::memory_order_relaxed) & Bit(descriptor)) != 0; }
   uint64_t Group(int index) const noexcept { return word_[index].load(std::memory_order_relaxed); }
@@ -40,14 +42,14 @@ class DescriptorSet {
     if (Group(index) != bits) word_[index].store(bits, std::memory_order_relaxed);
   }
   void Clear() noexcept {
-    for (int index = 0; index < kGroups; ++index) SetGroup(index, 0);
+    for (int index = 0; index < Groups(); ++index) SetGroup(index, 0);
   }
-  static constexpr int kGroups = kMostDescriptors / 64;
+  static int Groups() noexcept { return some_.load(std::memory_order_relaxed); }
 
  private:
   static uint64_t Bit(int descriptor) noexcept { return uint64_t{1} << (descriptor % 64); }
-  std::atomic<uint64_t>& Word(int descriptor) noexcept { return word_[descriptor / 64]; }
-  std::atomic<uint64_t> word_[kGroups] = {};
+  static inline constinit std::atomic<int> some_{0};  // groups from this one on are empty in every set
+  std::atomic<uint64_t> word_[kMostDescriptors / 64] = {};
 };
 
 constinit DescriptorSet known;
@@ -155,7 +157,7 @@ bool NumberAgrees() noexcept {
 // Puts the difference of the two sides into `differs`; with `again` keeps only what was in it already. True when there is a difference.
 bool Compare(bool again) noexcept {
   uint64_t any = 0;
-  for (int group = 0; group < DescriptorSet::kGroups; ++group) {
+  for (int group = 0; group < DescriptorSet::Groups(); ++group) {
     const uint64_t now = known.Group(group) ^ seen.Group(group);
     const uint64_t bits = again ? now & differs.Group(group) : now;
     differs.SetGroup(group, bits);
@@ -361,14 +363,14 @@ void ClosingFrom(unsigned first, unsigned last) noexcept {
 
 void RememberOpenDescriptors() noexcept {
   RememberReplaceable();
-  for (int group = 0; group < DescriptorSet::kGroups; ++group) {
+  for (int group = 0; group < DescriptorSet::Groups(); ++group) {
     for (uint64_t left = inherited.Group(group); left != 0; left &= left - 1) Know(group * 64 + __builtin_ctzll(left));
   }
 }
 
 void RememberReplaceable() noexcept {
   if (!Look()) return;
-  for (int group = 0; group < DescriptorSet::kGroups; ++group) inherited.SetGroup(group, seen.Group(group));
+  for (int group = 0; group < DescriptorSet::Groups(); ++group) inherited.SetGroup(group, seen.Group(group));
 }
 
 void TakeCensus(bool at_the_end) noexcept {
@@ -376,7 +378,7 @@ void TakeCensus(bool at_the_end) noexcept {
   if (counting.test_and_set(std::memory_order_acquire)) return;  // another thread takes a census now
   const bool certain = ListUntilCertain();
   uint64_t untold = 0;
-  for (int group = 0; group < DescriptorSet::kGroups; ++group) {
+  for (int group = 0; group < DescriptorSet::Groups(); ++group) {
     const uint64_t bits = differs.Group(group);
     const uint64_t told = certain ? bits : bits & disputed.Group(group);
     disputed.SetGroup(group, bits & ~told);

@@ -21,8 +21,9 @@
 namespace cuaudit::faults {
 namespace {
 
-// Storage is allocated ahead of use, because a store to a page that the disk cannot hold would raise SIGBUS in the audited program.
-constexpr std::uint64_t kChunkRecords = 2048;
+// Storage is allocated ahead of use, because a store to a page that the disk cannot hold would raise SIGBUS in the audited program. Not far
+// ahead: every trial has a journal of its own, and most need a few pages.
+constexpr std::uint64_t kChunkRecords = 256;
 constexpr std::uint64_t kAhead = kChunkRecords;
 
 // Most slots of a ring that are passed over because a call is still under way there.
@@ -45,6 +46,8 @@ const char* Journal::Open(const char* path) noexcept {
   void* memory = mmap(nullptr, header_copy.file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   close(file);
   if (memory == MAP_FAILED) return "cannot map the journal";
+  // Most of the file is a hole of which single pages are used, and on a disk each page would bring 32 others of zeros.
+  madvise(memory, header_copy.file_bytes, MADV_RANDOM);
   Adopt(memory);
   return nullptr;
 }

@@ -54,7 +54,7 @@ struct ChildPlan {
   const sigset_t* mask;
 };
 
-// Runs between fork and exec, so only async-signal-safe calls are allowed.
+// Runs between vfork and exec, in the tool's memory: only async-signal-safe calls are allowed.
 [[noreturn]] void Become(const ChildPlan& plan) {
   if (plan.own_group) {
     setpgid(0, 0);
@@ -194,7 +194,7 @@ Status ProcessPool::Start(std::size_t tag, const Launch& launch) {
   const char* const directory = launch.directory.empty() ? nullptr : launch.directory.c_str();
   const ChildPlan plan{launch.path.c_str(), arguments.data(), environment.data(), directory, input.get(),
                        output.get(),        failure.get(),    !launch.foreground, getpid(),  &mask_before};
-  const pid_t pid = fork();
+  const pid_t pid = vfork();  // a fork would copy the tool's page tables, and then each page that the tool writes to
   if (pid < 0) return {Exit::Failure, std::string("cannot start a process: ") + std::strerror(errno)};
   if (pid == 0) Become(plan);
   if (!launch.foreground) setpgid(pid, pid);

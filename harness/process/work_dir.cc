@@ -23,7 +23,7 @@ namespace cuaudit::harness {
 
 namespace {
 
-// On a disk every touched page of a sparse journal goes through the page cache. In memory trials are three times faster.
+// On a disk every touched page of a sparse journal goes through the page cache, and the kernel may write it out.
 constexpr const char* kMemory = "/dev/shm";
 constexpr std::uintmax_t kSpareBytes = std::uintmax_t{1} << 30U;
 constexpr std::string_view kPrefix = "cuaudit-";

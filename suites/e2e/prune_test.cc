@@ -113,8 +113,13 @@ Audit SweepFrames(const std::string& mode, std::vector<std::string> more = {}) {
   return RunAudit(std::move(more), {Program("frames"), mode, "24"});
 }
 
+const Audit& SoundFrames() {
+  static const Audit audit = SweepFrames("sound");
+  return audit;
+}
+
 TEST(EqualUnwindings, StandForEachOtherAndThatIsSaid) {
-  const Audit audit = SweepFrames("sound");
+  const Audit& audit = SoundFrames();
   EXPECT_EQ(audit.outcome.exit, 0) << audit.findings();
   EXPECT_GT(Unwindings(audit), 100U);
   EXPECT_THAT(Message(audit), EndsWith(" planned faults, " + std::to_string(Pruned(audit)) + " pruned as equal (--no-prune tries them)"));
@@ -126,7 +131,7 @@ TEST(EqualUnwindings, StandForEachOtherAndThatIsSaid) {
 
 // Frames of the first half release the same objects by the same calls and lose nothing.
 TEST(EqualUnwindings, OneThatFindsSomethingOfItsOwnHasAllOfThemTried) {
-  const Audit sound = SweepFrames("sound");
+  const Audit& sound = SoundFrames();
   const Audit audit = SweepFrames("later");
   EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
   ASSERT_THAT(audit.report["defects"], SizeIs(1)) << audit.findings();

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <unordered_map>
@@ -19,7 +18,7 @@ constexpr std::string_view kInterpreters[] = {
     "libperl", "lua",       "liblua", "luajit",       "libluajit",   "julia",      "php",  "libjulia", "libphp", "mono",    "dotnet",
     "guile",   "tclsh",     "libtcl", "liboctinterp", "libmonosgen", "libcoreclr", "libR", "libguile", "Rscript"};
 
-enum class Owner : std::uint8_t { Unknown, Driver, Interpreter, PythonFunction, Program };
+enum class Owner : std::uint8_t { NotLookedAt, Unknown, Driver, Interpreter, PythonFunction, Program };
 
 std::string_view BaseName(std::string_view path) {
   const std::size_t slash = path.rfind('/');
@@ -60,8 +59,8 @@ class Owners {
   static Owner OfNoModule(std::uint64_t module) { return module == faults::kPython ? Owner::PythonFunction : Owner::Program; }
   // Unknown: a library that allocates on behalf of its caller.
   Owner OfModule(std::uint64_t module) {
-    std::optional<Owner>& known = of_module_[module];
-    if (known.has_value()) return *known;
+    Owner& known = of_module_[module];
+    if (known != Owner::NotLookedAt) return known;
     const std::string_view path = journal_->ModulePath(module);
     if (IsLanguageRuntime(BaseName(path))) {
       known = Owner::Unknown;
@@ -70,11 +69,11 @@ class Owners {
     } else {
       known = IsInterpreter(path) ? Owner::Interpreter : Owner::Program;
     }
-    return *known;
+    return known;
   }
 
   const faults::JournalView* journal_;
-  std::vector<std::optional<Owner>> of_module_;
+  std::vector<Owner> of_module_;  // bytes: a journal has thousands of rows, and each trial makes these
   std::unordered_map<std::uint32_t, Owner> of_stack_;
 };
 

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Scripts of the house: the checks of the picture of the rooms and of includes name each planted mistake, and nothing else; mutants chosen by
 chance. The argument is the class to run."""
+import contextlib
 import importlib.util
+import io
 import json
 import shutil
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -13,7 +14,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "scripts"))
-import random_mutants  # noqa: E402  (its folder is known only here)
+import check_layering  # noqa: E402  (its folder is known only here)
+import random_mutants  # noqa: E402
 
 spec = importlib.util.spec_from_file_location("check_includes", ROOT / "scripts/check_includes.py")
 check_includes = importlib.util.module_from_spec(spec)
@@ -64,18 +66,18 @@ class Layering(unittest.TestCase):
         for path, text in plants.items():
             (self.root / path).parent.mkdir(exist_ok=True)
             (self.root / path).write_text(text)
-        done = subprocess.run([sys.executable, ROOT / "scripts/check_layering.py", "--root", self.root, "--compile-commands", self.root / "compile_commands.json"],
-                              capture_output=True, text=True)
+        with contextlib.redirect_stdout(io.StringIO()) as said, self.assertRaises(SystemExit) as ended:
+            check_layering.main(["--root", str(self.root), "--compile-commands", str(self.root / "compile_commands.json")])
         for path, text in before.items():
             if text is None:
                 (self.root / path).unlink()
             else:
                 (self.root / path).write_text(text)
         with self.subTest(expected):
-            self.assertEqual(done.returncode, 1 if expected else 0, done.stdout + done.stderr)
-            lines = done.stdout.splitlines() if expected else ()
+            self.assertEqual(ended.exception.code, 1 if expected else 0, said.getvalue())
+            lines = said.getvalue().splitlines() if expected else ()
             for text in expected:
-                self.assertTrue(any(text in line for line in lines), done.stdout)
+                self.assertTrue(any(text in line for line in lines), said.getvalue())
             for line in lines:
                 self.assertTrue(any(text in line for text in expected), line)
 
