@@ -299,11 +299,21 @@ TEST(TextWriter, WhatNobodyJudgedOfTheHostStandsBesideTheWordClean) {
   for (const bool all : {true, false}) {
     if (!all) run.message.chosen = Part{1, 44};
     const std::string text = Written(run);
-    EXPECT_TRUE(Holds(text, ": clean" + words + "\n")) << text;
+    EXPECT_TRUE(Holds(text, (all ? ": clean" : ": clean for 1 of 44 planned faults") + words + "\n")) << text;
     EXPECT_EQ(CountOf(text, "judged with --host"), 1U) << text;
-    EXPECT_EQ(CountOf(text, "  clean for 1 of 44 planned faults\n"), all ? 0U : 1U) << text;
+    EXPECT_EQ(CountOf(text, "clean"), 1U) << text;
     EXPECT_TRUE(Holds(text, "    1 thread, after 4 faults")) << text;
   }
+}
+
+// What --limit and --call left out nobody tried: a reader of one line has to see that. Another fault stands for what was pruned.
+TEST(TextWriter, OnlyWhenAllFaultsAreAccountedForTheHeadlineSaysCleanAlone) {
+  report::Run run = suites::CleanSweep();
+  run.message.chosen = Part{1, 44};
+  run.totals.pruned = {{{Reason::SecondAsFirst}, 42}};
+  EXPECT_TRUE(Holds(Written(run), ": clean for 1 of 44 planned faults\n  clean for 1 of 44 planned faults, 42 pruned as equal"));
+  run.totals.pruned = {{{Reason::SecondAsFirst}, 43}};
+  EXPECT_TRUE(Holds(Written(run), ": clean\n  clean for 1 of 44 planned faults, 43 pruned as equal"));
 }
 
 TEST(TextWriter, OfManyPlacesARunLeftObjectsAtTenAreListed) {
