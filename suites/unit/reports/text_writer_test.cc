@@ -95,6 +95,22 @@ Run One(Rule rule, const Acquired& acquired, const Acquired& where, const Acquir
 
 Acquired Call(const char* call, const char* function, int line) { return {call, {{"prog", function, "prog.c", line, 1}}}; }
 
+// Who mends only what the first line names has half of it still to do.
+TEST(TextWriter, WhatElseLosesAThingThatIsLostWithAnotherIsNamed) {
+  report::Run run = One(Rule::Leak, Call("cuUserObjectCreate", "make", 2), {}, {});
+  run.findings.push_back(run.findings[0]);
+  run.findings[1].kind = "host_heap";
+  run.findings.push_back(run.findings[1]);
+  run.findings[2].fault->text = "cuUserObjectCreate#1=INVALID_VALUE,refuse";
+  run.findings[2].fault->stack = Call("", "make", 2).stack;
+  run.defects[0].members.push_back({{1, 2}, 1, 64});
+  EXPECT_TRUE(Holds(Written(run),
+                    "     with it 1 host_heap, 64 bytes, acquired by cuUserObjectCreate < make prog.c:2\n"
+                    "       also lost when cuUserObjectCreate#1=INVALID_VALUE,refuse failed at make prog.c:2\n"))
+      << Written(run);
+  EXPECT_EQ(CountOf(Written(run), "lost when"), 2U) << "the fault of the first thing is named once";
+}
+
 TEST(TextWriter, TheReleaseThatCameFirstIsNamed) {
   report::Run run =
       One(Rule::DoubleRelease, Call("cuStreamCreate", "open", 1), Call("cuStreamDestroy", "close", 9), Call("cuStreamDestroy", "fail", 5));
