@@ -228,5 +228,15 @@ CUAUDIT_CASE(ContextStack, DestroyedAfterADeniedCallPutTheFormerBack) {
   EXPECT_THAT(Left(t.Fold()), IsEmpty());
 }
 
+// The runtime asks for the current context before it frees. When that is refused, the program cannot free: its release was refused.
+CUAUDIT_CASE(Orphaned, ARuntimeThatIsCutShortBeforeItFrees) {
+  for (const std::size_t blocks : {1U, 2U}) {
+    const CaseRow row(blocks == 1 ? "one block" : "two blocks");
+    const Judgement judgement = JudgeProgram([blocks](Run run) { return FreesByTheRuntime(run, blocks); }, true);
+    EXPECT_THAT(judgement.findings, IsEmpty());
+    EXPECT_EQ(judgement.verdict, harness::Verdict::ReleaseRefused);
+  }
+}
+
 }  // namespace
 }  // namespace cuaudit::testing::put_back_test
