@@ -98,6 +98,12 @@ std::string Owed(Rule rule, const Defect& defect) {
   return {};
 }
 
+// True when the call that failed is the one that takes the object over in the fault-free run. Nobody knows what releases it otherwise.
+bool HandsOver(const Finding& root, const std::string& release) {
+  const bool may_be = root.kind == "user_object" || root.kind == "file_descriptor";
+  return may_be && root.fault && root.fault->call == release;
+}
+
 // True for a rule about something that was left as it was not found. A function that pops too much made a wrong call instead.
 bool OwesSomething(const Finding& root) {
   if (words::SortOf(root.rule) == words::RuleSort::Entry) return !root.acquired.call.empty();
@@ -119,7 +125,8 @@ std::string BlameOf(const Run& run, const Defect& defect) {
   }
   switch (defect.blame->because) {
     case BlamedBecause::HeldIt:
-      return release.empty() ? function + " held it, saw the failure and returned" : function + " returned without " + release;
+      return release.empty() || HandsOver(root, release) ? function + " held it, saw the failure and returned"
+                                                         : function + " returned without " + release;
     case BlamedBecause::BeganRelease:
       return function + " was entered to release it, and returned before " + release;
     case BlamedBecause::NeverReached:

@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "reports/audit.h"
 #include "reports/defect_words.h"
 #include "reports/frames.h"
 #include "reports/text_page.h"
@@ -49,13 +52,18 @@ std::string NeverFiredText(const NeverFired& never) {
   return HowMany({trials, never.planned}, "planned faults never fired: ") + Joined(reasons, ", ");
 }
 
-std::string CleanFor(const Run& run) {
-  if (!run.message.chosen) return {};
-  std::string text = "clean for " + HowMany(*run.message.chosen, "planned faults");
+std::uint64_t PrunedOf(const Run& run) {
   std::uint64_t pruned = 0;
   for (const auto& [reason, count] : run.totals.pruned) pruned += count;
-  if (pruned != 0) text += ", " + std::to_string(pruned) + " pruned as equal (--no-prune tries them)";
-  return text;
+  return pruned;
+}
+
+std::string CleanFor(const Part& chosen) { return "clean for " + HowMany(chosen, "planned faults"); }
+
+std::string CleanFor(const Run& run) {
+  if (!run.message.chosen) return {};
+  const std::uint64_t pruned = PrunedOf(run);
+  return CleanFor(*run.message.chosen) + (pruned == 0 ? "" : ", " + std::to_string(pruned) + " pruned as equal (--no-prune tries them)");
 }
 
 // "5 stream acquired by cuStreamCreate < load src/load.c:14; 1 event acquired by …"
@@ -117,6 +125,11 @@ std::string Explanation(const Run& run) {
   if (run.outcome == Outcome::Left) return LeftText(run);
   if (run.interrupted) return InterruptedText(*run.interrupted, MakesTrials(run));
   return WhyInPart(run.message);
+}
+
+std::string CleanInWords(const Run& run) {
+  const std::optional<Part>& chosen = run.message.chosen;
+  return chosen && Plus(chosen->some, PrunedOf(run)) < chosen->all ? CleanFor(*chosen) : "clean";
 }
 
 std::string MessageLine(const Run& run) {

@@ -24,7 +24,11 @@ inline constexpr char kUntried[] = "the budget was spent before each place was t
 // Why the outcome is not clean; for a clean one what of the plan it is for. Empty when there is nothing to add.
 std::string Explanation(const Run& run);
 
-// The same as a line that stands alone: "not exercised: no fault fired, ...", "clean; 1 host place left, judged with --host".
+// How a headline says that the outcome is clean: "clean", or "clean for 1 of 44 planned faults" when --call or --limit left out faults that
+// no other one stands for.
+std::string CleanInWords(const Run& run);
+
+// The explanation as a line that stands alone: "not exercised: no fault fired, ...", "clean; 1 host place left, judged with --host".
 std::string MessageLine(const Run& run);
 
 // Number by text; equal texts are added up.

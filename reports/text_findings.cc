@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -293,19 +294,29 @@ void AppendBlame(const Run& run, const Defect& defect, Page* page) {
   page->Line("     without the fault: {}", Place(defect.released.call, defect.released.stack));
 }
 
+std::string FaultsOf(const Finding& finding) {
+  std::string text = finding.fault ? finding.fault->text : "";
+  for (const Fault& fault : finding.then) text += " " + fault.text;
+  return text;
+}
+
+void AppendOtherCall(const Finding& finding, std::string_view indent, Page* page) {
+  std::string line = "also " + Failing(finding, *page);
+  if (!finding.fault->stack.empty()) line += " at " + ForTerminal(DescribeOrigin(finding.fault->stack));
+  page->Line("{}{}", indent, line);
+}
+
 void AppendOtherCalls(const Run& run, const Member& member, Page* page) {
   const std::size_t end = std::min(member.findings.size(), kMoreCalls + 1);
   for (std::size_t i = 1; i < end; ++i) {
-    const Finding& finding = run.findings[member.findings[i]];
-    if (!finding.fault) continue;
-    std::string line = "also " + Failing(finding, *page);
-    if (!finding.fault->stack.empty()) line += " at " + ForTerminal(DescribeOrigin(finding.fault->stack));
-    page->Line("     {}", line);
+    if (run.findings[member.findings[i]].fault) AppendOtherCall(run.findings[member.findings[i]], "     ", page);
   }
   if (end < member.findings.size()) page->Line("     … and {} more failing calls, listed by --findings", member.findings.size() - end);
 }
 
 void AppendMembers(const Run& run, const Defect& defect, Page* page) {
+  std::set<std::string> named;  // calls whose failure the reader knows of by now
+  for (const std::size_t finding : defect.members.front().findings) named.insert(FaultsOf(run.findings[finding]));
   const std::size_t end = std::min(defect.members.size(), kMoreMembers + 1);
   for (std::size_t i = 1; i < end; ++i) {
     const Member& member = defect.members[i];
@@ -318,6 +329,11 @@ void AppendMembers(const Run& run, const Defect& defect, Page* page) {
     if (!place.empty()) line += (seen ? ", seen at " : ", acquired by ") + place;
     if (!finding.detail.empty()) line += ": " + ForTerminal(finding.detail);
     page->Line("     {}", line);
+    std::size_t more = 0;
+    for (const std::size_t index : member.findings) {
+      const Finding& one = run.findings[index];
+      if (one.fault && named.insert(FaultsOf(one)).second && ++more <= kMoreCalls) AppendOtherCall(one, "       ", page);
+    }
   }
   if (end < defect.members.size()) page->Line("     … and {} more places, listed by --findings", defect.members.size() - end);
 }

@@ -65,8 +65,8 @@ Painted OutcomeOf(const Run& run) {
     if (orphaned != 0) text += ", " + Plural(orphaned, "object") + " orphaned";
     if (left != 0 || orphaned != 0) return {text + host, kYellow};
     if (const std::uint64_t trials = TrialsAbandoned(run))
-      return {"clean, " + Plural(trials, "trial") + " abandoned at exit" + notes, kYellow};
-    return {"clean" + host, kGreen};
+      return {CleanInWords(run) + ", " + Plural(trials, "trial") + " abandoned at exit" + notes, kYellow};
+    return {CleanInWords(run) + host, kGreen};
   }
   Painted outcome{std::string(OutcomeName(run)), kYellow};
   std::replace(outcome.text.begin(), outcome.text.end(), '_', ' ');
@@ -90,8 +90,9 @@ void AppendHeadline(const Run& run, Page* page) {
   const Painted outcome = OutcomeOf(run);
   const std::string on = run.driver.kind == DriverKind::None ? "" : fmt::format(" on the {} driver", DriverInWords(run.driver.kind));
   page->Line("cuaudit {}{}: {}", Name(run.mode), on, page->Paint(outcome.paint, ForTerminal(outcome.text)));
-  const std::string why = run.outcome == Outcome::Interrupted ? std::string() : Explanation(run);  // stands in the headline
-  if (!why.empty()) page->Line("  {}", ForTerminal(why));
+  const std::string why = Explanation(run);
+  const bool in_headline = run.outcome == Outcome::Interrupted || why == CleanInWords(run);
+  if (!why.empty() && !in_headline) page->Line("  {}", ForTerminal(why));
   if (!run.command.empty()) page->Line("  command  {}", ForTerminal(ForShell(run.command)));
   for (const Replayed& fault : run.faults) {
     page->Line("  fault    {}{}", ForTerminal(fault.text),

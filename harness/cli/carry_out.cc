@@ -18,6 +18,7 @@
 #include "harness/sweep/run/rehearsal.h"
 #include "reports/defect_words.h"
 #include "reports/message.h"
+#include "reports/text_page.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -187,12 +188,12 @@ void SaySweepWarnings(const report::Run& run) {
   }
   const auto unmodelled = totals.skipped.find({Reason::Unmodelled});
   if (unmodelled == totals.skipped.end()) return;
-  Say("warning: " + std::to_string(unmodelled->second) + " calls are unknown to the simulated driver and answered NOT_SUPPORTED");
+  Say("warning: " + report::Plural(unmodelled->second, "call") + " answered NOT_SUPPORTED, unknown to the simulated driver");
 }
 
 void SaySweepTotals(const report::Run& run) {
   const std::string shown = report::HostNotes(run);
-  Say(std::to_string(run.totals.trials) + " trials, " + std::to_string(run.totals.fired) + " fired, " + report::DefectCount(run) +
+  Say(report::Plural(run.totals.trials, "trial") + ", " + std::to_string(run.totals.fired) + " fired, " + report::DefectCount(run) +
       (run.coverage->pruned == 0 ? "" : ", " + std::to_string(run.coverage->pruned) + " pruned as equal (--no-prune tries them)") +
       (shown.empty() ? "" : ", " + shown));
 }

@@ -14,6 +14,7 @@
 #include "harness/cli/progress.h"
 #include "harness/cli/recording_report.h"
 #include "harness/cli/session.h"
+#include "harness/ledger/host_deed.h"
 #include "harness/ledger/rules.h"
 #include "harness/sweep/run/observation.h"
 #include "harness/sweep/run/site_text.h"
@@ -200,6 +201,17 @@ std::string MisuseLine(const faults::Record& record) {
   return line;
 }
 
+// host_calls.def says what the arguments are. A descriptor is recorded as its number plus one.
+std::string HostLine(const faults::Record& record) {
+  const auto call = static_cast<faults::HostCall>(record.call);
+  if (call == faults::HostCall::Looking) return "host probes are loaded";
+  if (call == faults::HostCall::Reading) return "host meters are read";
+  const HostDeed deed = DeedOf(call);
+  const bool descriptor = deed.acquires == driver::Kind::FileDescriptor || deed.releases == driver::Kind::FileDescriptor;
+  if (descriptor) return fmt::format("{}: descriptor {}", CallName(SiteOf(record)), record.argument[0] - 1);
+  return fmt::format("{}({:#x}, {})", CallName(SiteOf(record)), record.argument[0], record.argument[1]);
+}
+
 std::string RecordLine(const faults::Record& record) {
   switch (record.kind) {
     case faults::RecordKind::Call:
@@ -237,7 +249,7 @@ std::string RecordLine(const faults::Record& record) {
     case faults::RecordKind::Process:
       return fmt::format("{} (parent {})", ProcessName(record.call), record.argument[0]);
     case faults::RecordKind::Host:
-      return fmt::format("{}({:#x}, {})", CallName(SiteOf(record)), record.argument[0], record.argument[1]);
+      return HostLine(record);
     case faults::RecordKind::Misuse:
       return MisuseLine(record);
     case faults::RecordKind::Stop:

@@ -113,8 +113,10 @@ std::optional<Blame> BlameForLoss(const LossEvidence& evidence) {
   const bool deeper = !parting || depth(parting->in_b, entered) > (held ? depth(parting->in_a, holder) : 0);
   if (began && deeper && (parting || !held)) return Blame{released[entered], BlamedBecause::BeganRelease};
   if (held) return Blame{failed[holder], BlamedBecause::HeldIt};
-  const std::size_t never = Program(released, 0);
-  if (never < released.size()) return Blame{released[never], BlamedBecause::NeverReached};
+  const std::size_t releaser = Program(released, 0);
+  // It was running when the call failed, and another thread acquired the object.
+  if (parting && parting->in_b == releaser) return Blame{failed[parting->in_a], BlamedBecause::HeldIt};
+  if (releaser < released.size()) return Blame{released[releaser], BlamedBecause::NeverReached};
   return BlameForCall(evidence.acquired);
 }
 

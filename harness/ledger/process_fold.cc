@@ -241,6 +241,7 @@ void ProcessFold::Carry(const faults::Record& record, const Graphs::Addresses& a
   if (launched) graphs_.Launched(record);
   if (answer == Answer::After && row.effect == Effect::RetainsPrimary) contexts_.DenyPrimary(record);
   if (answer == Answer::After && row.effect == Effect::PushesContext) contexts_.DenyPush(record);
+  if (answer == Answer::After && row.effect == Effect::SetsContext) contexts_.DenySet(record);
   if (answer == Answer::Refused && (row.effect == Effect::PushesContext || row.effect == Effect::SetsContext)) contexts_.TryPutBack(record);
   if (answer == Answer::After) AcquireUnowned(record, row);
   if (answer == Answer::After && row.effect == Effect::AddsNode) graphs_.DenyNode(record);

@@ -5,6 +5,8 @@
 
 #include "faults/driver/effects.h"
 #include "faults/driver/result.h"
+#include "harness/ledger/arguments.h"
+#include "harness/verdict/evidence/site_keys.h"
 
 namespace cuaudit::harness {
 
@@ -54,6 +56,16 @@ Site KeptFromDestruction(const Evidence& trial) {
     if (MakesUnownedHolder(trial.record(index))) return SiteOf(trial.record(index));
   }
   return {};
+}
+
+CutShort CutShortIn(const Evidence& trial) {
+  CutShort calls;
+  for (const std::uint32_t index : trial.own_calls()) {
+    const faults::Record& call = trial.record(index);
+    if (AnswerOf(call) != Answer::Refused || driver::IsRelease(driver::EffectOf(BaseOf(call)).effect)) continue;
+    if (const std::uint64_t key = RuntimeCallKey(*trial.journal, SiteOf(call))) calls.emplace(key, SiteOf(call));
+  }
+  return calls;
 }
 
 }  // namespace cuaudit::harness

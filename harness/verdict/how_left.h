@@ -2,6 +2,9 @@
 // how_left.h: what is known of an object that is left: how it stayed, how its release answered, and what kept its destructor from running.
 #pragma once
 
+#include <cstdint>
+#include <map>
+
 #include "harness/verdict/evidence/evidence.h"
 
 namespace cuaudit::harness {
@@ -22,5 +25,11 @@ namespace cuaudit::harness {
 // The call that keeps a graph or user object alive: its release, which was refused, or one that MakesUnownedHolder. The destructors of user
 // objects that it holds then never run. Empty when there is none.
 [[nodiscard]] Site KeptFromDestruction(const Evidence& trial);
+
+// Calls of the shared CUDA runtime, by RuntimeCallKey, that came no further than a driver call that the plan refused and that is no
+// release: the current context is asked for first, for example. What such a call was to release stays. One call may stand there several
+// times.
+using CutShort = std::multimap<std::uint64_t, Site>;
+[[nodiscard]] CutShort CutShortIn(const Evidence& trial);
 
 }  // namespace cuaudit::harness

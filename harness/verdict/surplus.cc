@@ -190,13 +190,25 @@ class LeftObjects {
     return true;
   }
 
-  // A destructor that never ran would have released it, or a context whose destruction was refused would have taken it along.
+  // A destructor that never ran would have released it, or a context whose destruction was refused would have taken it along, or the CUDA
+  // runtime, which was asked to release it, came no further than a call that it makes first.
   bool IsRefused(const Left& left) {
     const bool by_destructor = IsHost(*left.object) && Take(&undestroyed_[{left.object->kind, left.key}]);
     const Site* const by_context = options_.own_orphans_count ? nullptr : undestroyed_contexts_.EndOf(*left.object);
-    if (!by_destructor && by_context == nullptr) return false;
-    refused_.Add(Refused(left, by_destructor ? kept_alive_by_ : *by_context));
+    const auto in_runtime = by_destructor || by_context != nullptr ? CutShort::node_type() : TakeCutShort(left);
+    if (!by_destructor && by_context == nullptr && in_runtime.empty()) return false;
+    refused_.Add(Refused(left, by_destructor ? kept_alive_by_ : by_context != nullptr ? *by_context : in_runtime.mapped()));
     return true;
+  }
+
+  CutShort::node_type TakeCutShort(const Left& left) {
+    if (rehearsal_ == nullptr) return {};
+    const auto release = rehearsal_->releases().find({left.object->kind, left.key});
+    if (release == rehearsal_->releases().end()) return {};
+    const std::uint64_t key = RuntimeCallKey(*rehearsal_->run().journal, release->second);
+    if (key == 0) return {};
+    if (!cut_short_) cut_short_ = CutShortIn(trial_);
+    return cut_short_->extract(key);
   }
 
   // The driver holds the descriptor open for a context that the process keeps.
@@ -273,8 +285,9 @@ class LeftObjects {
   Site kept_alive_by_;
   Remainder<PlaceCounts> undestroyed_;
   UndestroyedContexts undestroyed_contexts_;
-  std::vector<Left> unmatched_;    // more than the rehearsal leaves in that state
-  std::vector<Left> of_vanished_;  // of processes without an end
+  std::optional<CutShort> cut_short_;  // made when it is first asked for
+  std::vector<Left> unmatched_;        // more than the rehearsal leaves in that state
+  std::vector<Left> of_vanished_;      // of processes without an end
   Groups leaks_;
   Groups relied_;
   Groups refused_;

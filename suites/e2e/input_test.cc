@@ -256,6 +256,7 @@ TEST(Explain, AWholeJournalIsPrinted) {
   EXPECT_EQ(run.exit, 0) << run.err;
   EXPECT_EQ(run.err, "");
   EXPECT_THAT(run.out, HasSubstr("cuMemcpyDtoH_v2("));
+  EXPECT_THAT(run.out, HasSubstr(" host probes are loaded\n"));
   EXPECT_THAT(run.out, HasSubstr("alive at the end:\nnothing\n"));
   EXPECT_THAT(run.out, HasSubstr("violations:\nnone\n"));
 }

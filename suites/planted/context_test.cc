@@ -240,6 +240,17 @@ CUAUDIT_CASE(ContextStack, PushedAndNeverPopped) {
   EXPECT_THAT(Left(ledger), ElementsAre("context_stack_entry 1"));
 }
 
+// A destruction takes the entry off only where its context is the topmost one.
+CUAUDIT_CASE(ContextStack, PushedAndNeverPoppedAfterADeniedCall) {
+  Trace t;
+  t.Call(CallId::CtxCreate_v2).Out(0, 0xc).Context(0);
+  t.Pop(0xc).Context(0xc);
+  t.Push(0xa).Context(0);
+  t.Call(CallId::CtxSetCurrent).In(0, 0xb).Context(0xa).After();
+  t.Call(CallId::CtxDestroy_v2).In(0, 0xc).Context(0xb);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("context_stack_unbalanced context_stack_entry"));
+}
+
 CUAUDIT_CASE(ContextStack, PoppedOnceTooFewByADestructor) {
   Trace t;
   t.Push(0xa);

@@ -208,5 +208,16 @@ CUAUDIT_CASE(ContextStack, ACyclePutsItBackTwice) {
   EXPECT_THAT(Wrong(t.Fold()), ElementsAre("context_stack_unbalanced context_stack_entry"));
 }
 
+// A refused call of the runtime excuses the one block that it was to free: neither the next one nor a block that another call frees.
+CUAUDIT_CASE(Orphaned, WhatARuntimeThatIsCutShortWasNotToFree) {
+  for (const std::size_t blocks : {1U, 2U}) {
+    const CaseRow row(blocks == 1 ? "cut short elsewhere" : "the next block");
+    const Judgement judgement = JudgeProgram([blocks](Run run) { return FreesByTheRuntime(run, blocks); }, false);
+    ASSERT_EQ(judgement.findings.size(), 1U);
+    EXPECT_EQ(judgement.findings[0].rule, Rule::Orphaned);
+    EXPECT_EQ(judgement.findings[0].count, 1U);
+  }
+}
+
 }  // namespace
 }  // namespace cuaudit::testing::put_back_test

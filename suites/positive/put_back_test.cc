@@ -206,5 +206,37 @@ CUAUDIT_CASE(ContextStack, ACycleMayNotPutItBack) {
   }
 }
 
+// The driver made the context current and the program was told that it had not. The destruction takes off the entry where it then stands.
+CUAUDIT_CASE(ContextStack, DestroyedWhereADeniedCallPutIt) {
+  Trace t;
+  t.Push(0xa).Context(0);
+  t.Call(CallId::CtxSetCurrent).In(0, 0xb).Context(0xa).After();
+  t.Call(CallId::CtxDestroy_v2).In(0, 0xb).Context(0xb);
+  t.Pop(0).Context(0).Fails(CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+  EXPECT_THAT(Left(t.Fold()), IsEmpty());
+}
+
+CUAUDIT_CASE(ContextStack, DestroyedAfterADeniedCallPutTheFormerBack) {
+  Trace t;
+  t.Push(0xa).Context(0);
+  t.Call(CallId::CtxSetCurrent).In(0, 0xb).Context(0xa);
+  t.Call(CallId::CtxSetCurrent).In(0, 0xa).Context(0xb).After();
+  t.Call(CallId::CtxDestroy_v2).In(0, 0xb).Context(0xa);
+  t.Pop(0xa).Context(0xa);
+  EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+  EXPECT_THAT(Left(t.Fold()), IsEmpty());
+}
+
+// The runtime asks for the current context before it frees. When that is refused, the program cannot free: its release was refused.
+CUAUDIT_CASE(Orphaned, ARuntimeThatIsCutShortBeforeItFrees) {
+  for (const std::size_t blocks : {1U, 2U}) {
+    const CaseRow row(blocks == 1 ? "one block" : "two blocks");
+    const Judgement judgement = JudgeProgram([blocks](Run run) { return FreesByTheRuntime(run, blocks); }, true);
+    EXPECT_THAT(judgement.findings, IsEmpty());
+    EXPECT_EQ(judgement.verdict, harness::Verdict::ReleaseRefused);
+  }
+}
+
 }  // namespace
 }  // namespace cuaudit::testing::put_back_test

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "faults/driver/call_id.h"
+#include "faults/driver/foreign_runtime.h"
 #include "faults/journal/journal_file.h"
 #include "faults/journal/stack_key.h"
 
@@ -60,6 +61,16 @@ std::uint64_t SiteKeys::Of(const Site& site) {
 std::uint64_t CallerKey(const faults::JournalView& journal, const Site& site) {
   const std::span<const std::uint64_t> frames = journal.Stack(site.stack);
   return Key(journal, site, frames.first(frames.empty() ? 0 : 1));
+}
+
+std::uint64_t RuntimeCallKey(const faults::JournalView& journal, const Site& site) {
+  const std::span<const std::uint64_t> frames = journal.Stack(site.stack);
+  const auto of_program = std::find_if_not(frames.begin(), frames.end(), [&journal](std::uint64_t frame) {
+    const std::uint64_t module = faults::FrameModule(frame);
+    return module < journal.modules().size() && driver::RuntimeFileOf(journal.ModulePath(module)).shared;
+  });
+  if (of_program == frames.begin() || of_program == frames.end()) return 0;
+  return faults::MixStack(kSeed, {of_program, frames.end()}, journal.tables());
 }
 
 std::size_t CallerDistance(const faults::JournalView& journal, std::uint32_t from, std::uint32_t to) {

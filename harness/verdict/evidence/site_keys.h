@@ -18,6 +18,9 @@ namespace cuaudit::harness {
 // Identifies only the call instruction, whatever the callers are.
 [[nodiscard]] std::uint64_t CallerKey(const faults::JournalView& journal, const Site& site);
 
+// Identifies the call of the shared CUDA runtime by which the program made the driver call; 0 when it made it without the runtime.
+[[nodiscard]] std::uint64_t RuntimeCallKey(const faults::JournalView& journal, const Site& site);
+
 // SiteKey with a table: each pair of call and stack of a journal is computed once, by one thread. Owns the table and borrows the journal.
 // No site has the key 0.
 class SiteKeys {

@@ -2,7 +2,7 @@
 // deficits.h: trials in which a program gives back what it did not take, and their repaired twins (`right`).
 //
 // Stack 105 is instruction 5 called from 1; stack 205 is the same instruction with another caller. InHelper and Deeper name deeper stacks.
-// Stack 401 is in the driver.
+// Stack 401 is in the driver, 402 and 403 are one call of the CUDA runtime, 404 is another one.
 #pragma once
 
 #include "faults/driver/effects.h"
@@ -16,14 +16,21 @@ enum class Run { FaultFree, Wrong, Right };
 
 // The function whose own calls have the stacks 101 to 120 calls another one at its instruction `at`, which calls a third one at `inner`.
 inline constexpr std::uint32_t kInDriver = 401;
+inline constexpr std::uint32_t kRuntimeLooks = 402;
+inline constexpr std::uint32_t kRuntimeFrees = 403;
+inline constexpr std::uint32_t kRuntimeWrites = 404;
 inline constexpr std::uint32_t kMostCalls = 5;
 constexpr std::uint32_t InHelper(std::uint32_t at, std::uint32_t place) { return 1000 * at + place; }
 constexpr std::uint32_t Deeper(std::uint32_t at, std::uint32_t inner, std::uint32_t place) { return InHelper(at, place) + 100 * inner; }
 
 inline harness::Judgement JudgeRuns(const Trace& fault_free, const Trace& trial) {
   const auto with_stacks = [](JournalImage* image) {
-    image->Module("program").Module("/usr/lib/x86_64-linux-gnu/libcuda.so.1");
+    image->Module("program").Module("/usr/lib/x86_64-linux-gnu/libcuda.so.1").Module("/usr/lib/libcudart.so.13");
     image->Stack(kInDriver, {JournalImage::Frame(1, 0x10), JournalImage::Frame(0, 0x1000)});
+    for (const std::uint32_t stack : {kRuntimeLooks, kRuntimeFrees, kRuntimeWrites}) {
+      const std::uint64_t caller = stack == kRuntimeWrites ? 0x20 : 0x10;
+      image->Stack(stack, {JournalImage::Frame(2, stack), JournalImage::Frame(0, caller), JournalImage::Frame(0, 0x1000)});
+    }
     for (std::uint32_t caller = 1; caller <= 3; ++caller) {
       for (std::uint32_t place = 1; place <= 20; ++place) {
         image->Stack(caller * 100 + place, {JournalImage::Frame(0, place * 16), JournalImage::Frame(0, 0x1000 * caller)});

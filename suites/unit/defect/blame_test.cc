@@ -156,6 +156,10 @@ TEST(Blame, OfAnotherThreadTheReleaseThatWasNotReached) {
   EXPECT_EQ(Blamed("worker:3 < thread:1", "work:7 < main:11", "join:20 < main:12", {}, 2), "join");
   EXPECT_EQ(BlameForLoss({S("worker:3 < thread:1"), S("work:7 < main:11"), S("join:20 < main:12"), 2, {}})->because,
             BlamedBecause::NeverReached);
+  // It was running when the call failed.
+  const Stack acquired = S("make:3 < main:10"), failed = S("wait:2 < consume:7 < thread:1");
+  EXPECT_EQ(BlameForLoss({acquired, failed, S("consume:9 < thread:1"), 3, {}})->because, BlamedBecause::HeldIt);
+  EXPECT_EQ(BlameForLoss({acquired, failed, S("drop:20 < consume:9 < thread:1"), 3, {}})->because, BlamedBecause::NeverReached);
 }
 
 TEST(Blame, WithoutAnyOtherSignWhoAcquiredIt) {

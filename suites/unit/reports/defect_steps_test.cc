@@ -78,6 +78,15 @@ TEST(DefectSteps, AReleaseThatTheDriverRefusedWasNotForgotten) {
   EXPECT_EQ(BlameOf(run, run.defects[0]), "main called cuStreamDestroy, and the driver refused it");
 }
 
+// cuGraphRetainUserObject and cuImportExternalMemory take over what they are given. A function that called them did not leave them out.
+TEST(DefectSteps, WhatTheFailingCallWasToTakeOverWasHeld) {
+  report::Run run = Lost();
+  run.defects[0].released.call = "cuEventCreate";
+  EXPECT_THAT(BlameOf(run, run.defects[0]), testing::EndsWith(" returned without cuEventCreate"));
+  run.findings[0].kind = "user_object";
+  EXPECT_THAT(BlameOf(run, run.defects[0]), testing::EndsWith(" held it, saw the failure and returned"));
+}
+
 TEST(DefectSteps, AWayBackFromOtherFaultsIsLeftOut) {
   report::Run run = Lost();
   run.defects[0].unwinding->faults = {"cuEventCreate#2=OUT_OF_MEMORY,refuse"};

@@ -95,6 +95,22 @@ Run One(Rule rule, const Acquired& acquired, const Acquired& where, const Acquir
 
 Acquired Call(const char* call, const char* function, int line) { return {call, {{"prog", function, "prog.c", line, 1}}}; }
 
+// Who mends only what the first line names has half of it still to do.
+TEST(TextWriter, WhatElseLosesAThingThatIsLostWithAnotherIsNamed) {
+  report::Run run = One(Rule::Leak, Call("cuUserObjectCreate", "make", 2), {}, {});
+  run.findings.push_back(run.findings[0]);
+  run.findings[1].kind = "host_heap";
+  run.findings.push_back(run.findings[1]);
+  run.findings[2].fault->text = "cuUserObjectCreate#1=INVALID_VALUE,refuse";
+  run.findings[2].fault->stack = Call("", "make", 2).stack;
+  run.defects[0].members.push_back({{1, 2}, 1, 64});
+  EXPECT_TRUE(Holds(Written(run),
+                    "     with it 1 host_heap, 64 bytes, acquired by cuUserObjectCreate < make prog.c:2\n"
+                    "       also lost when cuUserObjectCreate#1=INVALID_VALUE,refuse failed at make prog.c:2\n"))
+      << Written(run);
+  EXPECT_EQ(CountOf(Written(run), "lost when"), 2U) << "the fault of the first thing is named once";
+}
+
 TEST(TextWriter, TheReleaseThatCameFirstIsNamed) {
   report::Run run =
       One(Rule::DoubleRelease, Call("cuStreamCreate", "open", 1), Call("cuStreamDestroy", "close", 9), Call("cuStreamDestroy", "fail", 5));
@@ -299,11 +315,21 @@ TEST(TextWriter, WhatNobodyJudgedOfTheHostStandsBesideTheWordClean) {
   for (const bool all : {true, false}) {
     if (!all) run.message.chosen = Part{1, 44};
     const std::string text = Written(run);
-    EXPECT_TRUE(Holds(text, ": clean" + words + "\n")) << text;
+    EXPECT_TRUE(Holds(text, (all ? ": clean" : ": clean for 1 of 44 planned faults") + words + "\n")) << text;
     EXPECT_EQ(CountOf(text, "judged with --host"), 1U) << text;
-    EXPECT_EQ(CountOf(text, "  clean for 1 of 44 planned faults\n"), all ? 0U : 1U) << text;
+    EXPECT_EQ(CountOf(text, "clean"), 1U) << text;
     EXPECT_TRUE(Holds(text, "    1 thread, after 4 faults")) << text;
   }
+}
+
+// What --limit and --call left out nobody tried: a reader of one line has to see that. Another fault stands for what was pruned.
+TEST(TextWriter, OnlyWhenAllFaultsAreAccountedForTheHeadlineSaysCleanAlone) {
+  report::Run run = suites::CleanSweep();
+  run.message.chosen = Part{1, 44};
+  run.totals.pruned = {{{Reason::SecondAsFirst}, 42}};
+  EXPECT_TRUE(Holds(Written(run), ": clean for 1 of 44 planned faults\n  clean for 1 of 44 planned faults, 42 pruned as equal"));
+  run.totals.pruned = {{{Reason::SecondAsFirst}, 43}};
+  EXPECT_TRUE(Holds(Written(run), ": clean\n  clean for 1 of 44 planned faults, 43 pruned as equal"));
 }
 
 TEST(TextWriter, OfManyPlacesARunLeftObjectsAtTenAreListed) {
