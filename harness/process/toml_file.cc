@@ -102,6 +102,23 @@ std::string Describe(const TomlValue& value) {
   return Describe(value.sort);
 }
 
+std::string TomlString(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      quoted += std::string("\\") + c;
+    } else if (byte < 0x20 || byte == 0x7f) {
+      char escape[8];
+      std::snprintf(escape, sizeof(escape), "\\u%04X", static_cast<unsigned>(byte));
+      quoted += escape;
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "\"";
+}
+
 std::string PlaceOf(const std::string& file, std::uint32_t line, std::uint32_t column) {
   return file + ":" + std::to_string(line) + ":" + std::to_string(column);
 }
