@@ -139,9 +139,14 @@ bool SharedFile::Resized() const {
   return fstat(file_.get(), &facts) != 0 || facts.st_size != static_cast<off_t>(bytes_.size());
 }
 
-Result<std::string> ReadFile(const std::string& path) {
-  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.valid()) return Failed(Exit::Usage, path, "open");
+Result<std::string> ReadFile(const std::string& path, std::uint64_t most_mib) {
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  struct stat facts = {};
+  if (!file.valid() || fstat(file.get(), &facts) != 0) return Failed(Exit::Usage, path, "open");
+  if (!S_ISREG(facts.st_mode)) return Status(Exit::Usage, path + ": expected a regular file");
+  if (most_mib != 0 && static_cast<std::uint64_t>(facts.st_size) > most_mib << 20U) {
+    return Status(Exit::Usage, path + ": expected at most " + std::to_string(most_mib) + " MiB");
+  }
   std::string bytes;
   char block[1 << 16];
   for (;;) {

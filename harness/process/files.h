@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -67,7 +68,8 @@ class SharedFile {
   std::span<char> bytes_;
 };
 
-Result<std::string> ReadFile(const std::string& path);
+// A regular file: a pipe or a device could block for ever, or have no end. `most_mib`: larger files are refused; 0: none is.
+Result<std::string> ReadFile(const std::string& path, std::uint64_t most_mib = 0);
 
 inline constexpr std::size_t kQuotedLines = 10;  // lines of a program's output that an error message quotes
 

@@ -17,8 +17,6 @@
 namespace cuaudit::harness {
 namespace {
 
-constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 20U;
-
 using Sort = TomlValue::Sort;
 
 TomlValue Convert(const toml::node& node);
@@ -125,12 +123,9 @@ std::string PlaceOf(const std::string& file, std::uint32_t line, std::uint32_t c
 
 Result<TomlValue> ReadToml(const std::string& path) {
   std::error_code error;
-  // A device or a pipe could block for ever.
   if (!std::filesystem::exists(path, error)) return Status(Exit::Usage, path + ": no such file");
-  if (!std::filesystem::is_regular_file(path, error)) return Status(Exit::Usage, path + ": expected a regular file");
-  if (std::filesystem::file_size(path, error) > kMostBytes) return Status(Exit::Usage, path + ": expected at most 1 MiB");
-  const Result<std::string> text = ReadFile(path);
-  if (!text.ok()) return Status(Exit::Usage, text.status().message());
+  const Result<std::string> text = ReadFile(path, kMostTomlMib);
+  if (!text.ok()) return text.status();
   return ParseToml(*text, path);
 }
 

@@ -44,6 +44,17 @@ TEST(Files, HonoursTheUmask) {
   EXPECT_EQ(facts.st_mode & 0777U, 0640U);
 }
 
+TEST(Files, ReadsNothingThatCouldBlockOrHasNoEnd) {
+  const TemporaryDir dir;
+  ASSERT_EQ(mkfifo(dir.File("pipe").c_str(), 0600), 0);
+  for (const std::string& path : {dir.File("pipe"), dir.path(), std::string("/dev/zero")}) {
+    EXPECT_EQ(ReadFile(path).status().message(), path + ": expected a regular file");
+  }
+  ASSERT_TRUE(WriteFile(dir.File("large"), std::string((1U << 20U) + 1, 'x'), Exit::Usage).ok());
+  EXPECT_EQ(ReadFile(dir.File("large"), 1).status().message(), dir.File("large") + ": expected at most 1 MiB");
+  EXPECT_TRUE(ReadFile(dir.File("large")).ok());
+}
+
 TEST(Files, AnswersTheGivenExitForAnUnwritablePlace) {
   const TemporaryDir dir;
   EXPECT_EQ(WriteFile(dir.File("none/a"), "x", Exit::Usage).exit(), Exit::Usage);
