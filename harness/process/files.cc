@@ -184,7 +184,7 @@ Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
   return {};
 }
 
-Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failure) {
+Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failure, mode_t mode) {
   struct stat facts = {};
   const bool exists = stat(path.c_str(), &facts) == 0;
   if (exists && S_ISDIR(facts.st_mode)) return {on_failure, path + ": cannot write: it is a directory"};
@@ -209,7 +209,7 @@ Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failur
   const mode_t mask = umask(0);
   umask(mask);
   Status status = WriteAll(file.get(), bytes, path);
-  if (status.ok() && fchmod(file.get(), exists ? facts.st_mode & 0777 : 0666 & ~mask) != 0) status = Failed(on_failure, path, "write");
+  if (status.ok() && fchmod(file.get(), exists ? facts.st_mode & 0777 : mode & ~mask) != 0) status = Failed(on_failure, path, "write");
   if (status.ok() && rename(temporary.c_str(), target.c_str()) != 0) status = Failed(on_failure, path, "write");
   if (!status.ok()) unlink(temporary.c_str());
   return status;

@@ -6,6 +6,8 @@
 //   Errors    Status with the path and the system's message. No half-written file ever has the final name.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -76,8 +78,9 @@ inline constexpr std::size_t kQuotedLines = 10;  // lines of a program's output 
 // At most `count` last lines of a text file, each with its line feed, unchanged; empty when there is nothing to read.
 std::string LastLines(const std::string& path, std::size_t count);
 
-// Writes to a temporary file in the same directory and renames it. `on_failure` is the exit code when the place is not writable.
-Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failure);
+// Writes to a temporary file in the same directory and renames it. `on_failure` is the exit code when the place is not writable. A new file
+// gets `mode` without the bits of the umask; one that is there keeps its own.
+Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failure, mode_t mode = 0666);
 
 // The system's message for an error number. For a file above the size limit the message names the limit.
 std::string SystemWords(int error);

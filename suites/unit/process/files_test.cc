@@ -38,10 +38,13 @@ TEST(Files, HonoursTheUmask) {
   const TemporaryDir dir;
   const mode_t before = umask(027);
   ASSERT_TRUE(WriteFile(dir.File("a"), "", Exit::Usage).ok());
+  ASSERT_TRUE(WriteFile(dir.File("b"), "", Exit::Usage, 0600).ok());
   umask(before);
   struct stat facts = {};
   ASSERT_EQ(stat(dir.File("a").c_str(), &facts), 0);
   EXPECT_EQ(facts.st_mode & 0777U, 0640U);
+  ASSERT_EQ(stat(dir.File("b").c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777U, 0600U);
 }
 
 TEST(Files, ReadsNothingThatCouldBlockOrHasNoEnd) {
