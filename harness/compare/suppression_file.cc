@@ -2,7 +2,6 @@
 // suppressions.toml: entries as a file has them.
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -204,23 +203,6 @@ Result<std::vector<Entry>> EntriesOf(const TomlValue& root, const std::string& n
   return entries;
 }
 
-std::string Quoted(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      quoted += {'\\', c};
-    } else if (byte < 0x20 || byte == 0x7f) {
-      char escaped[8];
-      std::snprintf(escaped, sizeof(escaped), "\\u%04X", static_cast<unsigned>(byte));
-      quoted += escaped;
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "\"";
-}
-
 // A comment ends with its line.
 std::string OnOneLine(std::string_view text) {
   std::string line(text);
@@ -256,11 +238,11 @@ std::string EntryText(const Entry& entry, std::string_view comment) {
   std::string text;
   if (!comment.empty()) text += "# " + OnOneLine(comment) + "\n";
   text += "[[suppression]]\n";
-  if (!entry.fingerprint.empty()) text += "fingerprint = " + Quoted(entry.fingerprint) + "\n";
+  if (!entry.fingerprint.empty()) text += "fingerprint = " + TomlString(entry.fingerprint) + "\n";
   for (const Key& key : kPatterns) {
-    if (!(entry.*key.member).empty()) text += std::string(key.name) + " = " + Quoted(entry.*key.member) + "\n";
+    if (!(entry.*key.member).empty()) text += std::string(key.name) + " = " + TomlString(entry.*key.member) + "\n";
   }
-  for (const Key& key : kTexts) text += std::string(key.name) + " = " + Quoted(entry.*key.member) + "\n";
+  for (const Key& key : kTexts) text += std::string(key.name) + " = " + TomlString(entry.*key.member) + "\n";
   return text + "until = " + entry.until + "\n";
 }
 

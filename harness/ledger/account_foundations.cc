@@ -109,7 +109,10 @@ void Account::CheckRegistered(std::uint64_t address, std::uint64_t bytes, const 
 
 void Account::TakeOver(std::uint64_t descriptor, const faults::Record& record) {
   const HandleEntry* entry = Find(Family::FileDescriptor, descriptor);
-  if (entry == nullptr) {  // nobody saw it opened: a graphics driver or a system call made it
+  const Object* const before = entry == nullptr || entry->top >= 0 || entry->last < 0 ? nullptr : &books_->object(entry->last);
+  const bool taken_before =
+      before != nullptr && before->released.record_kind == faults::RecordKind::Call && before->released.begin < record.begin;
+  if (entry == nullptr || taken_before) {  // nobody saw it opened: a graphics driver or a system call made it
     Object unseen;
     unseen.kind = Kind::FileDescriptor;
     unseen.handle = descriptor;
@@ -121,8 +124,7 @@ void Account::TakeOver(std::uint64_t descriptor, const faults::Record& record) {
   if (entry->top >= 0) {
     Close(index, State::Released, SiteOf(record));
   } else if (books_->object(index).released.begin < record.begin) {
-    if (AnswerOf(record) == Answer::After) books_->object(index).told_alive = true;  // the program owes a close of the number all the same
-    return;                                                                          // closed before; the number means something else now
+    return;  // the program closed it before; the number means something else now
   }
   Object& object = books_->object(index);
   object.released = SiteOf(record);  // the driver may have closed it inside the call

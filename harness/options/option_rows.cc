@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdio>
 #include <iterator>
+
+#include "harness/process/toml_file.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -114,23 +115,6 @@ void CopyOption(const OptionRow& row, const Options& from, Options* to) {
   if (row.number != nullptr) to->*row.number = from.*row.number;
   if (row.flagged != nullptr) to->*row.flagged = from.*row.flagged;
   if (row.list != nullptr) to->*row.list = from.*row.list;
-}
-
-std::string TomlString(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      quoted += std::string("\\") + c;
-    } else if (byte < 0x20 || byte == 0x7f) {
-      char escape[8];
-      std::snprintf(escape, sizeof(escape), "\\u%04X", static_cast<unsigned>(byte));
-      quoted += escape;
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "\"";
 }
 
 std::vector<std::string> SplitCommas(std::string_view list) {

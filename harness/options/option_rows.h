@@ -56,7 +56,4 @@ Settings SettingsOf(const Options& options);
 // Copies one option.
 void CopyOption(const OptionRow& row, const Options& from, Options* to);
 
-// A text as a string of TOML: in quotes, with escapes for what TOML does not take as it is.
-std::string TomlString(std::string_view text);
-
 }  // namespace cuaudit::harness

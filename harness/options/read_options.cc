@@ -12,6 +12,7 @@
 #include "harness/options/option_rows.h"
 #include "harness/options/options.h"
 #include "harness/process/files.h"
+#include "harness/process/toml_file.h"
 #include "reports/words/words.h"
 
 namespace cuaudit::harness {
@@ -208,14 +209,11 @@ std::string OneLine(std::string text) {
 
 }  // namespace
 
-// A device or a pipe could block for ever, and an error about a binary file would quote much of it.
+// CLI11 reads the file itself, without an end, and its error about a binary file would quote much of it.
 std::string WhyNoConfig(const std::string& path) {
-  constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 20U;
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return {};  // the reader of the file reports this
-  if (!std::filesystem::is_regular_file(path, error)) return path + ": expected a regular file";
-  if (std::filesystem::file_size(path, error) > kMostBytes) return path + ": expected at most 1 MiB";
-  const Result<std::string> text = ReadFile(path);
+  const Result<std::string> text = ReadFile(path, kMostTomlMib);
   if (!text.ok()) return text.status().message();
   const auto strange = [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7f; };
   const auto found = std::find_if(text->begin(), text->end(), strange);
@@ -280,19 +278,19 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
   // CLI11 takes its arguments last first.
   std::vector<std::string> ours(arguments.begin(), dashes);
-  // CLI11 would take the next argument for the value. An empty variable of a CI job leads here.
-  const auto lacks_value = [](const std::string& word) { return word.starts_with("--") && word.find('=') == word.size() - 1; };
+  // An empty variable of a CI job leads here. CLI11 would take the next argument for the value behind '=', and an empty word for none.
+  const auto lacks_value = [&ours](const std::string& word) {
+    return word.empty() ? &word != &ours.front() : word.starts_with("--") && word.find('=') == word.size() - 1;
+  };
   if (const auto empty = std::find_if(ours.begin(), ours.end(), lacks_value); empty != ours.end())
-    return Status(Exit::Usage, *empty + ": expected a value behind '='");
+    return Status(Exit::Usage, empty->empty() ? *(empty - 1) + ": expected a value, not ''" : *empty + ": expected a value behind '='");
   const bool configured = std::any_of(ours.begin(), ours.end(), [](const std::string& word) { return word.starts_with("--config"); });
   for (std::size_t i = 0; i < std::size(kCommands); ++i) {
     if (configured || std::find(ours.begin(), ours.end(), kCommands[i].name) != ours.end()) parts_->AddOptionsOf(i);
   }
   std::reverse(ours.begin(), ours.end());
   if (dashes != arguments.end()) options.program.assign(dashes + 1, arguments.end());
-  CLI::App& app = parts_->app;
-  std::vector<Options>& copies = parts_->copies;
-  const std::vector<std::pair<Command, CLI::App*>>& commands = parts_->commands;
+  auto& [app, commands, copies, complete] = *parts_;
   std::fill(copies.begin(), copies.end(), Options());
   try {
     app.parse(std::move(ours));
@@ -309,7 +307,11 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
   } catch (const CLI::ConfigError& error) {
     return Status(Exit::Usage, OptionFlag{"--config"}, "expected a file of options in TOML: " + OneLine(error.what()));
   } catch (const CLI::ParseError& error) {
-    if (app.get_subcommands().empty()) return Status(Exit::Usage, "expected a command: " + words::NamesInWords(kCommands));
+    if (app.get_subcommands().empty()) {
+      std::string instead;
+      for (const std::string& word : app.remaining()) instead = word.starts_with('-') ? instead : ", not '" + word + "'";
+      return Status(Exit::Usage, "expected a command: " + words::NamesInWords(kCommands) + instead);
+    }
     if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr)
       return Status(Exit::Usage, "list: expected a table: " + CLI::detail::join(kListNames, ", "));
     return Status(Exit::Usage, OneLine(error.what()));

@@ -139,9 +139,14 @@ bool SharedFile::Resized() const {
   return fstat(file_.get(), &facts) != 0 || facts.st_size != static_cast<off_t>(bytes_.size());
 }
 
-Result<std::string> ReadFile(const std::string& path) {
-  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.valid()) return Failed(Exit::Usage, path, "open");
+Result<std::string> ReadFile(const std::string& path, std::uint64_t most_mib) {
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  struct stat facts = {};
+  if (!file.valid() || fstat(file.get(), &facts) != 0) return Failed(Exit::Usage, path, "open");
+  if (!S_ISREG(facts.st_mode)) return Status(Exit::Usage, path + ": expected a regular file");
+  if (most_mib != 0 && static_cast<std::uint64_t>(facts.st_size) > most_mib << 20U) {
+    return Status(Exit::Usage, path + ": expected at most " + std::to_string(most_mib) + " MiB");
+  }
   std::string bytes;
   char block[1 << 16];
   for (;;) {
@@ -179,7 +184,7 @@ Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
   return {};
 }
 
-Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failure) {
+Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failure, mode_t mode) {
   struct stat facts = {};
   const bool exists = stat(path.c_str(), &facts) == 0;
   if (exists && S_ISDIR(facts.st_mode)) return {on_failure, path + ": cannot write: it is a directory"};
@@ -204,7 +209,7 @@ Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failur
   const mode_t mask = umask(0);
   umask(mask);
   Status status = WriteAll(file.get(), bytes, path);
-  if (status.ok() && fchmod(file.get(), exists ? facts.st_mode & 0777 : 0666 & ~mask) != 0) status = Failed(on_failure, path, "write");
+  if (status.ok() && fchmod(file.get(), exists ? facts.st_mode & 0777 : mode & ~mask) != 0) status = Failed(on_failure, path, "write");
   if (status.ok() && rename(temporary.c_str(), target.c_str()) != 0) status = Failed(on_failure, path, "write");
   if (!status.ok()) unlink(temporary.c_str());
   return status;

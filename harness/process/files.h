@@ -6,7 +6,10 @@
 //   Errors    Status with the path and the system's message. No half-written file ever has the final name.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -67,15 +70,17 @@ class SharedFile {
   std::span<char> bytes_;
 };
 
-Result<std::string> ReadFile(const std::string& path);
+// A regular file: a pipe or a device could block for ever, or have no end. `most_mib`: larger files are refused; 0: none is.
+Result<std::string> ReadFile(const std::string& path, std::uint64_t most_mib = 0);
 
 inline constexpr std::size_t kQuotedLines = 10;  // lines of a program's output that an error message quotes
 
 // At most `count` last lines of a text file, each with its line feed, unchanged; empty when there is nothing to read.
 std::string LastLines(const std::string& path, std::size_t count);
 
-// Writes to a temporary file in the same directory and renames it. `on_failure` is the exit code when the place is not writable.
-Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failure);
+// Writes to a temporary file in the same directory and renames it. `on_failure` is the exit code when the place is not writable. A new file
+// gets `mode` without the bits of the umask; one that is there keeps its own.
+Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failure, mode_t mode = 0666);
 
 // The system's message for an error number. For a file above the size limit the message names the limit.
 std::string SystemWords(int error);

@@ -177,8 +177,10 @@ Status ProcessPool::Start(std::size_t tag, const Launch& launch) {
   FileDescriptor output;
   if (!launch.foreground) {
     input = FileDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC));
-    output = FileDescriptor(open(launch.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666));
+    // A program may have put a pipe in the place of the file, which would wait for a reader without O_NONBLOCK.
+    output = FileDescriptor(open(launch.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0666));
     if (!input.valid() || !output.valid()) return {Exit::Failure, launch.output + ": cannot open: " + std::strerror(errno)};
+    fcntl(output.get(), F_SETFL, O_APPEND);
   }
   if (launch.foreground && launch.stdout_is_ours) {
     output = FileDescriptor(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));

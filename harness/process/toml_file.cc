@@ -17,8 +17,6 @@
 namespace cuaudit::harness {
 namespace {
 
-constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 20U;
-
 using Sort = TomlValue::Sort;
 
 TomlValue Convert(const toml::node& node);
@@ -102,18 +100,32 @@ std::string Describe(const TomlValue& value) {
   return Describe(value.sort);
 }
 
+std::string TomlString(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      quoted += std::string("\\") + c;
+    } else if (byte < 0x20 || byte == 0x7f) {
+      char escape[8];
+      std::snprintf(escape, sizeof(escape), "\\u%04X", static_cast<unsigned>(byte));
+      quoted += escape;
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "\"";
+}
+
 std::string PlaceOf(const std::string& file, std::uint32_t line, std::uint32_t column) {
   return file + ":" + std::to_string(line) + ":" + std::to_string(column);
 }
 
 Result<TomlValue> ReadToml(const std::string& path) {
   std::error_code error;
-  // A device or a pipe could block for ever.
   if (!std::filesystem::exists(path, error)) return Status(Exit::Usage, path + ": no such file");
-  if (!std::filesystem::is_regular_file(path, error)) return Status(Exit::Usage, path + ": expected a regular file");
-  if (std::filesystem::file_size(path, error) > kMostBytes) return Status(Exit::Usage, path + ": expected at most 1 MiB");
-  const Result<std::string> text = ReadFile(path);
-  if (!text.ok()) return Status(Exit::Usage, text.status().message());
+  const Result<std::string> text = ReadFile(path, kMostTomlMib);
+  if (!text.ok()) return text.status();
   return ParseToml(*text, path);
 }
 

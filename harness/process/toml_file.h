@@ -48,6 +48,11 @@ std::string Describe(const TomlValue& value);
 // "a.toml:3:7"
 std::string PlaceOf(const std::string& file, std::uint32_t line, std::uint32_t column);
 
+// A text as a string of TOML: in quotes, with escapes for what TOML does not take as it is.
+std::string TomlString(std::string_view text);
+
+inline constexpr std::uint64_t kMostTomlMib = 1;
+
 // The table that is the whole file.
 Result<TomlValue> ReadToml(const std::string& path);
 

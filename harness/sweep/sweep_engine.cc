@@ -143,7 +143,7 @@ Status SweepEngine::LoadOrWritePlan(PlannedFaults first, std::uint64_t subject, 
       // Threads may have taken turns in another order this time. The faults keep the places that earlier trials were held to.
       plan.sites = before->sites;
     } else {
-      Status written = WriteFile(path, FormatPlan(plan), Exit::Usage);
+      Status written = WriteFile(path, FormatPlan(plan), Exit::Usage, 0600);  // a short secret can be guessed from its digest
       if (!written.ok()) return written;
     }
     Result<TrialLog> log = TrialLog::Open(dir_->File("trials.jsonl"));

@@ -44,7 +44,7 @@ Result<TrialLog> TrialLog::Open(const std::string& path) {
   log.file_ = FileDescriptor(open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
   if (!log.file_.valid()) return Status(Exit::Usage, path + ": cannot open: " + SystemWords(errno));
   struct stat facts = {};
-  if (fstat(log.file_.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return Status(Exit::Usage, path + ": expected a regular file");
+  if (fstat(log.file_.get(), &facts) != 0) return Status(Exit::Usage, path + ": cannot open: " + SystemWords(errno));
   if (facts.st_size > kLargestLog) return Status(Exit::Usage, path + ": expected at most 16 GiB of finished trials");
   const Result<std::string> text = ReadFile(path);
   if (!text.ok()) return text.status();

@@ -201,6 +201,22 @@ CUAUDIT_CASE(ClosedAfterImport, OfADescriptorThatTheDriverMade) {
   EXPECT_THAT(Wrong(t.Fold()), ElementsAre("closed_after_import file_descriptor"));
 }
 
+// Nobody saw the files opened. That the first import was said to have failed excuses no close after the second one.
+CUAUDIT_CASE(ClosedAfterImport, OfTheSecondImportOfANumber) {
+  for (const bool told : {true, false}) {
+    Trace t = Watched();
+    Step first = Import(t, CallId::ImportExternalMemory, kFd);
+    if (told) first.After();
+    if (told) t.Host(HostCall::DescriptorClose, kFd);
+    Import(t, CallId::ImportExternalSemaphore, kFd);
+    t.Host(HostCall::DescriptorClose, kFd);
+    const harness::Ledger ledger = t.Fold();
+    EXPECT_THAT(Wrong(ledger), ElementsAre("closed_after_import file_descriptor"));
+    ASSERT_THAT(ledger.violations, SizeIs(1));
+    EXPECT_EQ(ledger.violations[0].other.call, static_cast<std::uint16_t>(CallId::ImportExternalSemaphore));
+  }
+}
+
 // The simulated driver closes it inside of the call; the number may be another file's by the time of the second close.
 CUAUDIT_CASE(ClosedAfterImport, OfADescriptorThatTheDriverHasClosed) {
   Trace t = Watched();

@@ -234,5 +234,15 @@ CUAUDIT_CASE(ClosedAfterImport, TheProgramIsToldThatTheImportFailed) {
   }
 }
 
+// The driver closed the number of the first import, and nobody saw the second file get it.
+CUAUDIT_CASE(ClosedAfterImport, TheProgramIsToldThatTheSecondImportOfTheNumberFailed) {
+  Trace t = Watched();
+  Import(t, CallId::ImportExternalMemory, kFd);
+  Import(t, CallId::ImportExternalSemaphore, kFd).After();
+  t.Host(HostCall::DescriptorClose, kFd);
+  t.Call(CallId::DestroyExternalMemory).In(0, kImported);
+  ExpectSilent(t);
+}
+
 }  // namespace
 }  // namespace cuaudit::testing::block_test

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
+#include <cstdint>
 #include <iterator>
 #include <map>
-#include <system_error>
 #include <utility>
 
 #include "faults/driver/kinds.h"
@@ -20,7 +19,6 @@ constexpr std::string_view kHead =
     "# What the program keeps until it ends, on purpose: cuaudit run --lifetime. At most so many, of a kind, acquired there.\n";
 
 constexpr std::uint64_t kMostInARow = 1'000'000'000;  // in one row, so that no sum of rows overflows
-constexpr std::uintmax_t kLargestTable = std::uintmax_t{16} << 20U;
 
 bool IsLeftAtExit(const report::Finding& finding) { return finding.rule == report::Rule::LeftAtExit; }
 
@@ -59,14 +57,8 @@ std::map<KindAtPlace, std::uint64_t> CountLeft(const report::Run& run) {
 }  // namespace
 
 Result<Lifetimes> Lifetimes::Read(const std::string& file) {
-  // A device has no end, and a table of this size was written by nobody.
-  namespace fs = std::filesystem;
-  std::error_code error;
-  const bool regular = fs::is_regular_file(file, error);
-  if (!regular && fs::exists(file, error)) return Status(Exit::Usage, OptionFlag{"--lifetime"}, file + ": expected a regular file");
-  if (regular && fs::file_size(file, error) > kLargestTable)
-    return Status(Exit::Usage, OptionFlag{"--lifetime"}, file + ": expected at most 16 MiB");
-  const Result<std::string> text = ReadFile(file);
+  constexpr std::uint64_t kMostMib = 16;  // a larger table was written by nobody
+  const Result<std::string> text = ReadFile(file, kMostMib);
   if (!text.ok()) return Status(Exit::Usage, OptionFlag{"--lifetime"}, text.status().message());
   return Parse(file, *text);
 }

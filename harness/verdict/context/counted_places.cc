@@ -8,6 +8,7 @@
 
 #include "harness/ledger/arguments.h"
 #include "harness/verdict/context/popped_contexts.h"
+#include "harness/verdict/context/put_back_calls.h"
 #include "harness/verdict/evidence/site_keys.h"
 
 namespace cuaudit::harness {
@@ -17,8 +18,6 @@ using driver::Effect;
 using driver::Kind;
 using faults::Record;
 using faults::RecordKind;
-
-Effect EffectOf(const Record& record) { return driver::EffectOf(BaseOf(record)).effect; }
 
 bool IsPeerAccess(const Record& record) { return driver::EffectOf(BaseOf(record)).kind == Kind::PeerAccess; }
 
@@ -51,7 +50,7 @@ CountedPlaces::Steps CountedPlaces::StepsOf(const Evidence& run) {
   std::set<std::uint32_t> popped_on;  // threads
   for (const std::uint32_t index : run.facts().calls) {
     const Record& record = run.record(index);
-    const Effect effect = EffectOf(record);
+    const Effect effect = EffectOfCall(record);
     popped.Take(record, all.steps.size());
     const Answer answer = AnswerOf(record);
     if (effect == Effect::PopsContext) popped_on.insert(record.tid);
@@ -236,7 +235,7 @@ bool GivesMoreThanItTakes(const Evidence& run) {
   std::int64_t access = 0;
   for (const std::uint32_t index : run.facts().calls) {
     const Record& record = run.record(index);
-    const Effect effect = EffectOf(record);
+    const Effect effect = EffectOfCall(record);
     const Answer answer = AnswerOf(record);
     const bool took = answer == Answer::Succeeded;
     const bool gave = Releases(answer) || Declined(record, answer);

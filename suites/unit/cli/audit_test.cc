@@ -192,6 +192,8 @@ TEST(Sweep, TrialsOfAnotherEnvironmentAreNotTaken) {
     return Tool({"sweep", "--format=json", "--work-dir", dir.File(work), option}, {"loses_when_told"}, environment);
   };
   ASSERT_EQ(sweep("work", sound).status, 0);
+  constexpr auto kOfTheUser = std::filesystem::perms::owner_read | std::filesystem::perms::owner_write;
+  EXPECT_EQ(std::filesystem::status(dir.File("work/plan.txt")).permissions(), kOfTheUser) << "it tells of the environment";
   EXPECT_EQ(sweep("work", sound, {"SHLVL=7", "OLDPWD=/", "TERM=dumb"}).status, 0) << "what differs from shell to shell";
   const Said elsewhere = sweep("work", "--directory=" + dir.File("loses"));
   EXPECT_EQ(elsewhere.status, 2) << elsewhere.out;

@@ -13,7 +13,9 @@
 namespace cuaudit::harness::options_test {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -48,7 +50,9 @@ TEST(CommandLine, KnowsItsDefaults) {
 
 TEST(CommandLine, RefusesWhatIsNoCommandLine) {
   EXPECT_THAT(WhyNot({}), HasSubstr("expected a command"));
-  EXPECT_THAT(WhyNot({"dance"}), HasSubstr("expected a command: doctor, run, "));
+  EXPECT_THAT(WhyNot({"--seed", "dance"}), AllOf(HasSubstr("expected a command: doctor, run, "), EndsWith("or reduce, not 'dance'")));
+  EXPECT_EQ(WhyNot({"sweep", "--work-dir", "", "--", "prog"}), "--work-dir: expected a value, not ''");
+  EXPECT_THAT(WhyNot({""}), EndsWith("or reduce, not ''"));
   EXPECT_THAT(WhyNot({"env", "cargo", "test"}), HasSubstr("stand behind --"));
   EXPECT_THAT(WhyNot({"sweep"}), HasSubstr("expected -- and a program"));
   EXPECT_THAT(WhyNot({"sweep", "--"}), HasSubstr("expected -- and a program"));

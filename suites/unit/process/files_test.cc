@@ -38,10 +38,24 @@ TEST(Files, HonoursTheUmask) {
   const TemporaryDir dir;
   const mode_t before = umask(027);
   ASSERT_TRUE(WriteFile(dir.File("a"), "", Exit::Usage).ok());
+  ASSERT_TRUE(WriteFile(dir.File("b"), "", Exit::Usage, 0600).ok());
   umask(before);
   struct stat facts = {};
   ASSERT_EQ(stat(dir.File("a").c_str(), &facts), 0);
   EXPECT_EQ(facts.st_mode & 0777U, 0640U);
+  ASSERT_EQ(stat(dir.File("b").c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777U, 0600U);
+}
+
+TEST(Files, ReadsNothingThatCouldBlockOrHasNoEnd) {
+  const TemporaryDir dir;
+  ASSERT_EQ(mkfifo(dir.File("pipe").c_str(), 0600), 0);
+  for (const std::string& path : {dir.File("pipe"), dir.path(), std::string("/dev/zero")}) {
+    EXPECT_EQ(ReadFile(path).status().message(), path + ": expected a regular file");
+  }
+  ASSERT_TRUE(WriteFile(dir.File("large"), std::string((1U << 20U) + 1, 'x'), Exit::Usage).ok());
+  EXPECT_EQ(ReadFile(dir.File("large"), 1).status().message(), dir.File("large") + ": expected at most 1 MiB");
+  EXPECT_TRUE(ReadFile(dir.File("large")).ok());
 }
 
 TEST(Files, AnswersTheGivenExitForAnUnwritablePlace) {

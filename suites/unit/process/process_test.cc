@@ -165,6 +165,9 @@ TEST(Process, GivesEnvironmentAndOutputAndNoInput) {
   const Result<std::string> log = ReadFile(launch.output);
   ASSERT_TRUE(log.ok());
   EXPECT_EQ(*log, "from the environment\nerror\nno input\n");
+  launch.output = dir.File("pipe");
+  ASSERT_EQ(mkfifo(launch.output.c_str(), 0600), 0);
+  EXPECT_THAT(ProcessPool().Start(1, launch).message(), HasSubstr("/pipe: cannot open: ")) << "nobody waits for a reader";
 }
 
 TEST(Process, LeavesNoSignalBlockedInTheProgram) {
