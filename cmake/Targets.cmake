@@ -88,7 +88,8 @@ function(cuaudit_group_for_unity target)
 endfunction()
 
 # cuaudit_add_library(name [NO_RUNTIME] [COLD] SOURCES ... [LINK ...])
-# COLD libraries spend no time that anybody waits for: in an optimised build they are compiled with -O1, in three quarters of the time.
+# COLD libraries spend no time that anybody waits for: in an optimised build GCC compiles them with -Og, in six tenths of the time of -O2, and
+# clang, whose -Og is the same, with -O1.
 # NO_RUNTIME libraries exist twice: `name` for the tool and the tests, instrumented as the preset says, and `name_dropin`, never
 # instrumented, for the libraries that enter other programs.
 function(cuaudit_add_library name)
@@ -97,7 +98,7 @@ function(cuaudit_add_library name)
   cuaudit_group_for_unity(${name})
   target_link_libraries(${name} PUBLIC cuaudit_options ${arg_LINK} PRIVATE cuaudit_warnings cuaudit_instrument cuaudit_debug_build)
   if(arg_COLD)
-    target_compile_options(${name} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O1>)
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-Og>)
   endif()
   if(NOT arg_NO_RUNTIME)
     if(TARGET cuaudit_library_headers)
