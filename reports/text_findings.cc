@@ -334,6 +334,7 @@ void AppendMembers(const Run& run, const Defect& defect, Page* page) {
       const Finding& one = run.findings[index];
       if (one.fault && named.insert(FaultsOf(one)).second && ++more <= kMoreCalls) AppendOtherCall(one, "       ", page);
     }
+    if (more > kMoreCalls) page->Line("       … and {} more failing calls, listed by --findings", more - kMoreCalls);
   }
   if (end < defect.members.size()) page->Line("     … and {} more places, listed by --findings", defect.members.size() - end);
 }

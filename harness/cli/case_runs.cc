@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "harness/cli/case_runs.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -76,7 +78,7 @@ class CaseRuns {
       return CarryOutSweep(session, *sweep, turn_.spend, progress_);
     };
     std::error_code error;
-    const bool begun = std::filesystem::exists(options.work_dir + "/plan.txt", error);
+    const bool begun = access((options.work_dir + "/plan.txt").c_str(), R_OK) == 0;  // another user's, which cannot be read, is not removed
     CarriedOut carried;
     bool started = InSession(options, carry_out, &carried, &part);
     if (started && begun && carried.status.exit() == Exit::Usage && carried.progressed.signal == 0) {

@@ -208,7 +208,13 @@ std::string HostLine(const faults::Record& record) {
   if (call == faults::HostCall::Reading) return "host meters are read";
   const HostDeed deed = DeedOf(call);
   const bool descriptor = deed.acquires == driver::Kind::FileDescriptor || deed.releases == driver::Kind::FileDescriptor;
-  if (descriptor) return fmt::format("{}: descriptor {}", CallName(SiteOf(record)), record.argument[0] - 1);
+  if (descriptor) {
+    std::string line = CallName(SiteOf(record)) + ": ";
+    line += record.argument[0] == 0 ? "no descriptor" : fmt::format("descriptor {}", record.argument[0] - 1);
+    if (record.argument[1] == faults::kNotOpen || record.argument[1] == faults::kClosedAgain) line += ", which was not open";
+    if (record.argument[1] == faults::kOpenAtBegin) line += ", open at the begin";
+    return line;
+  }
   return fmt::format("{}({:#x}, {})", CallName(SiteOf(record)), record.argument[0], record.argument[1]);
 }
 

@@ -51,10 +51,11 @@ class Contexts {
   void Push(const faults::Record& record);
   // The program does not know of this entry. A pop that finds no other one takes it.
   void DenyPush(const faults::Record& record) { ++StackOf(record).denied; }
-  // The driver exchanged the context of the topmost entry. The program believes that the former one is still there.
+  // The driver exchanged the context of the topmost entry. The program believes that the former one is still there. A denied push lies
+  // above those in `entries`.
   void DenySet(const faults::Record& record) {
     Stack& stack = StackOf(record);
-    if (record.argument[0] != 0 && !stack.entries.empty()) stack.entries.back().context = record.argument[0];
+    if (record.argument[0] != 0 && stack.denied == 0 && !stack.entries.empty()) stack.entries.back().context = record.argument[0];
   }
   // The plan refused a call that was to make a context current, perhaps one that the cycle had popped.
   void TryPutBack(const faults::Record& record);

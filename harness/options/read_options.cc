@@ -308,8 +308,9 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
     return Status(Exit::Usage, OptionFlag{"--config"}, "expected a file of options in TOML: " + OneLine(error.what()));
   } catch (const CLI::ParseError& error) {
     if (app.get_subcommands().empty()) {
-      std::string instead;
-      for (const std::string& word : app.remaining()) instead = word.starts_with('-') ? instead : ", not '" + word + "'";
+      const std::vector<std::string> rest = app.remaining();
+      const std::string word = rest.empty() ? "" : rest.front().starts_with('-') ? rest.back() : rest.front();
+      const std::string instead = word.empty() || word.starts_with('-') ? "" : ", not '" + word + "'";
       return Status(Exit::Usage, "expected a command: " + words::NamesInWords(kCommands) + instead);
     }
     if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr)
@@ -328,8 +329,7 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
   }
   Status usable = CheckOptions(options);
   if (usable.ok()) usable = ReadOutputs(&options);
-  if (!usable.ok()) return usable;
-  return options;
+  return usable.ok() ? Result<Options>(std::move(options)) : usable;
 }
 
 namespace {

@@ -21,6 +21,14 @@
 #include "faults/plan/fork_file.h"
 #include "harness/process/left_behind.h"
 
+#if defined(__SANITIZE_ADDRESS__)  // GCC
+#define CUAUDIT_HAS_ASAN 1
+#elif defined(__has_feature)
+#define CUAUDIT_HAS_ASAN __has_feature(address_sanitizer)
+#else
+#define CUAUDIT_HAS_ASAN 0
+#endif
+
 namespace cuaudit::harness {
 namespace {
 
@@ -196,7 +204,11 @@ Status ProcessPool::Start(std::size_t tag, const Launch& launch) {
   const char* const directory = launch.directory.empty() ? nullptr : launch.directory.c_str();
   const ChildPlan plan{launch.path.c_str(), arguments.data(), environment.data(), directory, input.get(),
                        output.get(),        failure.get(),    !launch.foreground, getpid(),  &mask_before};
+#if CUAUDIT_HAS_ASAN
+  const pid_t pid = fork();  // AddressSanitizer takes the redzones off the stack of a function that does not return, here the tool's own
+#else
   const pid_t pid = vfork();  // a fork would copy the tool's page tables, and then each page that the tool writes to
+#endif
   if (pid < 0) return {Exit::Failure, std::string("cannot start a process: ") + std::strerror(errno)};
   if (pid == 0) Become(plan);
   if (!launch.foreground) setpgid(pid, pid);

@@ -62,7 +62,8 @@ CutShort CutShortIn(const Evidence& trial) {
   CutShort calls;
   for (const std::uint32_t index : trial.own_calls()) {
     const faults::Record& call = trial.record(index);
-    if (AnswerOf(call) != Answer::Refused || driver::IsRelease(driver::EffectOf(BaseOf(call)).effect)) continue;
+    const Answer answer = AnswerOf(call);
+    if ((answer != Answer::Refused && answer != Answer::After) || driver::IsRelease(driver::EffectOf(BaseOf(call)).effect)) continue;
     if (const std::uint64_t key = RuntimeCallKey(*trial.journal, SiteOf(call))) calls.emplace(key, SiteOf(call));
   }
   return calls;

@@ -26,9 +26,9 @@ namespace cuaudit::harness {
 // objects that it holds then never run. Empty when there is none.
 [[nodiscard]] Site KeptFromDestruction(const Evidence& trial);
 
-// Calls of the shared CUDA runtime, by RuntimeCallKey, that came no further than a driver call that the plan refused and that is no
-// release: the current context is asked for first, for example. What such a call was to release stays. One call may stand there several
-// times.
+// Calls of the shared CUDA runtime, by RuntimeCallKey, that came no further than a driver call that the plan refused or denied and that
+// is no release: the current context is asked for first, for example. What such a call was to release stays. One call may stand there
+// several times.
 using CutShort = std::multimap<std::uint64_t, Site>;
 [[nodiscard]] CutShort CutShortIn(const Evidence& trial);
 

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace cuaudit::testing::put_back_test {
 namespace {
@@ -230,9 +231,10 @@ CUAUDIT_CASE(ContextStack, DestroyedAfterADeniedCallPutTheFormerBack) {
 
 // The runtime asks for the current context before it frees. When that is refused, the program cannot free: its release was refused.
 CUAUDIT_CASE(Orphaned, ARuntimeThatIsCutShortBeforeItFrees) {
-  for (const std::size_t blocks : {1U, 2U}) {
-    const CaseRow row(blocks == 1 ? "one block" : "two blocks");
-    const Judgement judgement = JudgeProgram([blocks](Run run) { return FreesByTheRuntime(run, blocks); }, true);
+  for (const auto& [blocks, denied] : {std::pair{1U, false}, {2U, false}, {1U, true}}) {
+    const CaseRow row(denied ? "denied" : blocks == 1 ? "one block" : "two blocks");
+    const Judgement judgement =
+        JudgeProgram([blocks = blocks, denied = denied](Run run) { return FreesByTheRuntime(run, blocks, denied); }, true);
     EXPECT_THAT(judgement.findings, IsEmpty());
     EXPECT_EQ(judgement.verdict, harness::Verdict::ReleaseRefused);
   }

@@ -375,15 +375,15 @@ Trace GivesBackTheCallers(Run run) {
   return t;
 }
 
-// Blocks are freed by the CUDA runtime, which asks for the current context first. The plan refuses that once, and the program goes on.
+// Blocks are freed by the CUDA runtime, which asks for the current context first. That fails once, and the program goes on.
 // Wrong: it frees no other block; of a single block, the runtime was to write there and not to free.
-inline Trace FreesByTheRuntime(Run run, std::size_t blocks) {
+inline Trace FreesByTheRuntime(Run run, std::size_t blocks, bool denied = false) {
   const bool writes = run == Run::Wrong && blocks == 1;
   Trace t;
   t.Retain().Stack(101);
   for (std::size_t i = 1; i <= blocks; ++i) t.Alloc(i << 16U).Stack(102);
   Step look = t.Call(driver::CallId::CtxGetCurrent).Stack(writes || run == Run::FaultFree ? kRuntimeWrites : kRuntimeLooks);
-  if (run != Run::FaultFree) look.Refused(CUDA_ERROR_NOT_INITIALIZED);
+  if (run != Run::FaultFree) denied ? look.After(CUDA_ERROR_NOT_INITIALIZED) : look.Refused(CUDA_ERROR_NOT_INITIALIZED);
   const std::size_t freed = run == Run::FaultFree ? blocks : run == Run::Right ? blocks - 1 : 0;
   for (std::size_t i = 1; i <= freed; ++i) t.Free(i << 16U).Stack(kRuntimeFrees);
   t.ReleasePrimary().Stack(105);

@@ -193,6 +193,7 @@ TEST(Suppressions, SaysThePlaceAndWhatWasExpected) {
   EXPECT_EQ(Expected("\n[suppressions]\n"), "s.toml:2:2: suppressions: no such key, expected [[suppression]], did you mean suppression?");
   EXPECT_TRUE(Expected("a = \n").starts_with("s.toml:1:")) << Expected("a = \n");
   EXPECT_NE(Expected("a = \n").find(": expected TOML: "), std::string::npos);
+  EXPECT_NE(Expected("[{").find(": expected TOML: "), std::string::npos);
 }
 
 // Such an entry would be taken for one that holds, and accept nothing.

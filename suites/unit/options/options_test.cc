@@ -50,6 +50,7 @@ TEST(CommandLine, KnowsItsDefaults) {
 
 TEST(CommandLine, RefusesWhatIsNoCommandLine) {
   EXPECT_THAT(WhyNot({}), HasSubstr("expected a command"));
+  EXPECT_THAT(WhyNot({"swep", "--seed", "5"}), EndsWith("or reduce, not 'swep'"));
   EXPECT_THAT(WhyNot({"--seed", "dance"}), AllOf(HasSubstr("expected a command: doctor, run, "), EndsWith("or reduce, not 'dance'")));
   EXPECT_EQ(WhyNot({"sweep", "--work-dir", "", "--", "prog"}), "--work-dir: expected a value, not ''");
   EXPECT_THAT(WhyNot({""}), EndsWith("or reduce, not ''"));
