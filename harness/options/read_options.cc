@@ -280,7 +280,8 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
   std::vector<std::string> ours(arguments.begin(), dashes);
   // An empty variable of a CI job leads here. CLI11 would take the next argument for the value behind '=', and an empty word for none.
   const auto lacks_value = [&ours](const std::string& word) {
-    return word.empty() ? &word != &ours.front() : word.starts_with("--") && word.find('=') == word.size() - 1;
+    return word.empty() ? &word != &ours.front() && (&word)[-1].starts_with("--") && (&word)[-1] != "--fault"
+                        : word.starts_with("--") && word.find('=') == word.size() - 1;
   };
   if (const auto empty = std::find_if(ours.begin(), ours.end(), lacks_value); empty != ours.end())
     return Status(Exit::Usage, empty->empty() ? *(empty - 1) + ": expected a value, not ''" : *empty + ": expected a value behind '='");
@@ -310,7 +311,7 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
     if (app.get_subcommands().empty()) {
       const std::vector<std::string> rest = app.remaining();
       const std::string word = rest.empty() ? "" : rest.front().starts_with('-') ? rest.back() : rest.front();
-      const std::string instead = word.empty() || word.starts_with('-') ? "" : ", not '" + word + "'";
+      const std::string instead = rest.empty() || word.starts_with('-') ? "" : ", not '" + word + "'";
       return Status(Exit::Usage, "expected a command: " + words::NamesInWords(kCommands) + instead);
     }
     if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr)
