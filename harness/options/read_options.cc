@@ -276,7 +276,6 @@ Result<Options> ParseOptions(std::span<const std::string> arguments) { return Op
 Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
   Options options;
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
-  // CLI11 takes its arguments last first.
   std::vector<std::string> ours(arguments.begin(), dashes);
   // An empty variable of a CI job leads here. CLI11 would take the next argument for the value behind '=', and an empty word for none.
   const auto lacks_value = [&ours](const std::string& word) {
@@ -289,7 +288,7 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
   for (std::size_t i = 0; i < std::size(kCommands); ++i) {
     if (configured || std::find(ours.begin(), ours.end(), kCommands[i].name) != ours.end()) parts_->AddOptionsOf(i);
   }
-  std::reverse(ours.begin(), ours.end());
+  std::reverse(ours.begin(), ours.end());  // as CLI11 takes them
   if (dashes != arguments.end()) options.program.assign(dashes + 1, arguments.end());
   auto& [app, commands, copies, complete] = *parts_;
   std::fill(copies.begin(), copies.end(), Options());
