@@ -95,6 +95,7 @@ std::string Owed(Rule rule, const Defect& defect) {
   if (rule == Rule::CaptureLeftActive) return "cuStreamEndCapture";
   if (rule == Rule::ContextStack) return "cuCtxPopCurrent";
   if (rule == Rule::ContextNotRestored) return "making the former context current again";
+  if (rule == Rule::SettingNotRestored) return "putting the setting back";
   return {};
 }
 

@@ -124,7 +124,8 @@ struct Record {
   std::uint32_t cycle = 0;       // counted from 1 by the program's marks; 0: no marks
   std::uint32_t occurrence = 0;  // n-th call of this base entry point by the program, counted from 1; 0: a nested call
   // Arguments as passed. An output parameter (Shape::output) has the value that was written when the call succeeded, otherwise 0.
-  // Parameters past the ninth are not recorded.
+  // Parameters past the ninth are not recorded. Behind the last parameter of a call of a setting stands the value that a pointer of it
+  // points to, where that is no such output (faults/driver/settings.def); a recording in production leaves it out.
   std::uint64_t argument[9] = {};
 };
 

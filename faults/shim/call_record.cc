@@ -45,6 +45,15 @@ void FillOutputs(const Passage& passage) noexcept {
   }
 }
 
+void ReadSetting(const Passage& passage) noexcept {
+  const driver::BaseId base = driver::BaseOf(passage.id);
+  std::uint64_t* const behind = passage.record->argument + driver::ShapeOf(passage.id).count;
+  if (base == driver::BaseId::ThreadExchangeStreamCaptureMode) *behind = passage.given;
+  if (base != driver::BaseId::MemPoolSetAttribute && base != driver::BaseId::MemPoolGetAttribute) return;
+  const bool is_int = passage.value[1] <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES;
+  memcpy(behind, reinterpret_cast<const void*>(passage.value[2]), is_int ? sizeof(int) : sizeof(cuuint64_t));
+}
+
 void WriteGarbage(const Passage& passage) noexcept {
   const driver::Shape& shape = driver::ShapeOf(passage.id);
   for (std::size_t i = 0; i < shape.count; ++i) {

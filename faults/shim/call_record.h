@@ -27,7 +27,7 @@ namespace cuaudit::faults {
 struct Passage {
   driver::CallId id{};
   std::uint64_t value[driver::kMaxParameters] = {};
-  std::uint64_t child = 0;       // the graph that a node is made of, as given: the driver writes the copy's handle over it
+  std::uint64_t given = 0;       // what the driver writes its answer over (GivenTo)
   std::uint32_t occurrence = 0;  // how many of its name there were by then; 0: nested, or no journal
   std::uint64_t stream = 0;      // where the work is queued, if that is `captured`
   Record* record = nullptr;
@@ -68,6 +68,10 @@ void FillArguments(const Passage& passage, bool nested, driver::DriverRef next, 
 
 // What a call that succeeded has written to its outputs.
 void FillOutputs(const Passage& passage) noexcept;
+
+// The value that a setting was changed to, or that a query of it answered, behind a pointer whose type does not tell its size
+// (faults/driver/settings.def).
+void ReadSetting(const Passage& passage) noexcept;
 
 // What the plan lets a refused call write to its outputs.
 void WriteGarbage(const Passage& passage) noexcept;

@@ -113,7 +113,7 @@ void Gate::Enter(Passage* passage) noexcept {
   thread_state.begin = record != nullptr ? record->begin : 0;
   if (record != nullptr) {
     FillArguments(*passage, nested, next_, journal_);
-    passage->child = ChildOf(*passage);
+    passage->given = GivenTo(*passage);
   }
   const void* const within = thread_state.own != nullptr ? thread_state.own : __builtin_frame_address(0);
   const std::size_t callers = thread_state.own != nullptr ? 0 : 1;  // the function that Run is inlined into
@@ -200,6 +200,7 @@ void Gate::TellObjects(const Passage& passage) noexcept {
   if (on_descriptor_ != nullptr && descriptors.made >= 0) on_descriptor_(descriptors.made, false);
   if (on_descriptor_ != nullptr && descriptors.taken >= 0) on_descriptor_(descriptors.taken, true);
   RecordToldObjects(journal_, passage, descriptors);
+  if (!journal_->recording()) ReadSetting(passage);
   textures_.After(passage);
 }
 

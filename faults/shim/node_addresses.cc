@@ -232,7 +232,7 @@ void Collect(const driver::DriverRef& next, const Passage& passage, Addresses* a
     AddKernelNode(next, node->kernel.func, node->kernel.kern, {node->kernel.kernelParams, node->kernel.extra}, addresses);
   if (node->type == CU_GRAPH_NODE_TYPE_GRAPH) {
     addresses->flags = base == driver::BaseId::GraphAddNode && IsMoved(node->graph) ? kMovedGraph : kCopiedGraph;
-    addresses->Add(passage.child);
+    addresses->Add(passage.given);
   }
   if (base == driver::BaseId::GraphAddNode && node->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
     addresses->flags = kMemoryNode;
@@ -250,8 +250,13 @@ void Collect(const driver::DriverRef& next, const Passage& passage, Addresses* a
 
 }  // namespace
 
-std::uint64_t ChildOf(const Passage& passage) noexcept {
-  if (!TakesGenericNode(driver::BaseOf(passage.id))) return 0;
+std::uint64_t GivenTo(const Passage& passage) noexcept {
+  const driver::BaseId base = driver::BaseOf(passage.id);
+  if (base == driver::BaseId::ThreadExchangeStreamCaptureMode) {
+    const auto* const mode = Behind<const CUstreamCaptureMode>(passage.value[0]);
+    return mode == nullptr ? 0 : static_cast<std::uint64_t>(*mode);
+  }
+  if (!TakesGenericNode(base)) return 0;
   const CUgraphNodeParams* const node = GenericNode(passage);
   return node == nullptr || node->type != CU_GRAPH_NODE_TYPE_GRAPH ? 0 : reinterpret_cast<std::uintptr_t>(node->graph.graph);
 }

@@ -24,7 +24,7 @@
 
 namespace cuaudit::faults {
 
-// True for a call that the functions below handle.
+// True for a call that the functions below handle, or ReadSetting.
 constexpr bool TellsOfObjects(driver::BaseId base) noexcept {
   using driver::BaseId;
   switch (base) {
@@ -53,6 +53,9 @@ constexpr bool TellsOfObjects(driver::BaseId base) noexcept {
     case BaseId::GraphAddNode:
     case BaseId::GraphNodeSetParams:
     case BaseId::GraphExecNodeSetParams:
+    case BaseId::MemPoolGetAttribute:
+    case BaseId::MemPoolSetAttribute:
+    case BaseId::ThreadExchangeStreamCaptureMode:
       return true;
     default:
       return false;
@@ -85,7 +88,8 @@ void RecordToldObjects(Journal* journal, const Passage& passage, const ToldDescr
 // Call it after a call that succeeded and has a record. `launches`: record also the arguments of a kernel launch (kLaunchWords).
 void RecordAddresses(driver::DriverRef next, Journal* journal, const Passage& passage, bool launches) noexcept;
 
-// The graph that the call is to make a node of, 0: it makes none of a graph.
-std::uint64_t ChildOf(const Passage& passage) noexcept;
+// What the call is given where the driver writes its answer: the graph that it is to make a node of, the capture mode that it exchanges; 0:
+// nothing.
+std::uint64_t GivenTo(const Passage& passage) noexcept;
 
 }  // namespace cuaudit::faults

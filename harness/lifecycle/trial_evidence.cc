@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "harness/verdict/context/put_back.h"
+#include "harness/verdict/context/restored_settings.h"
 #include "harness/verdict/death.h"
 #include "harness/verdict/deficit.h"
 #include "harness/verdict/recovery.h"
@@ -91,7 +92,7 @@ Balance BalanceOf(const faults::JournalView& journal, const TrialTrace& trace) {
   const faults::JournalView of_cycle = journal.Part(cycle.first_record, cycle.end_record - cycle.first_record);
   ledger.facts = FactsOf(of_cycle.records());
   const Evidence seen = {&ledger, &of_cycle, {}};
-  if (MayGiveTooMuch(seen) || MayLeaveChanged(seen)) return Balance::Upset;
+  if (MayGiveTooMuch(seen) || MayLeaveChanged(seen) || MayLeaveSettings(seen)) return Balance::Upset;
   const StepTrace& second = cycle.at(StepName::SecondTeardown);
   const std::uint64_t until = second.ran ? second.begin : cycle.end;  // releases by a second tear-down are left to the judge
   Balance balance = Balance::Spotless;

@@ -95,7 +95,7 @@ bool AllFired(const faults::JournalView& journal, std::size_t faults);
 //
 //   did each fault hit a call, and is none missing   the journal
 //   does the clean cycle prove that it works         RecoveryAfter (harness/verdict/recovery.h), CycleSteps::failed
-//   is anything left or wrong                        BalanceOf: the ledger, MayGiveTooMuch (deficit.h), MayLeaveChanged (put_back.h), IsOwed
+//   is anything left or wrong                        BalanceOf: the ledger, MayGiveTooMuch (deficit.h), MayLeaveChanged (put_back.h), MayLeaveSettings, IsOwed
 //   what did the steps say                           JudgeSteps (steps.h), as if no refused call were made good
 //   are the faults declared benign                   DeclaredOf (harness/sweep/findings/benign.h)
 //

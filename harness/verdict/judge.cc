@@ -9,6 +9,7 @@
 #include "faults/driver/effects.h"
 #include "harness/ledger/rules.h"
 #include "harness/verdict/context/put_back.h"
+#include "harness/verdict/context/restored_settings.h"
 #include "harness/verdict/death.h"
 #include "harness/verdict/deficit.h"
 #include "harness/verdict/evidence/site_keys.h"
@@ -154,6 +155,7 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
   if (faulted) AddDeficits(*rehearsal, trial, &violations);
   // The journal of a lifecycle goes on in the next cycle, which begins in the caller's context again.
   if (faulted && (trial.steps != nullptr || MayLeaveChanged(trial))) Append(&violations, rehearsal->put_back().Missing(trial));
+  if (faulted) Append(&violations, rehearsal->restored_settings().Missing(trial));
 
   Append(&shown, TakeShown(*trial.journal, &violations));
   if (!faulted) Append(&violations, SpuriousFailures(trial));

@@ -9,6 +9,7 @@
 #include "harness/verdict/context/counted_places.h"
 #include "harness/verdict/context/put_back.h"
 #include "harness/verdict/context/restored_entries.h"
+#include "harness/verdict/context/restored_settings.h"
 #include "harness/verdict/evidence/site_keys.h"
 #include "harness/verdict/host/closed_descriptors.h"
 #include "harness/verdict/host/driver_owned.h"
@@ -106,6 +107,11 @@ const std::vector<KeptContexts>& Rehearsed::contexts() const {
 const CountedPlaces& Rehearsed::counted() const {
   if (counted_ == nullptr) counted_ = std::make_shared<const CountedPlaces>(run_);
   return *counted_;
+}
+
+const RestoredSettings& Rehearsed::restored_settings() const {
+  if (restored_settings_ == nullptr) restored_settings_ = std::make_shared<const RestoredSettings>(run_);
+  return *restored_settings_;
 }
 
 const PutBack& Rehearsed::put_back() const {

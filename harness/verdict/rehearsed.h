@@ -44,6 +44,7 @@ struct RehearsedCycle {
 
 class CountedPlaces;
 class PutBack;
+class RestoredSettings;
 struct UsualCloses;
 
 class Rehearsed {
@@ -67,6 +68,7 @@ class Rehearsed {
   const CountedPlaces& counted() const;
   // What functions change for a while.
   const PutBack& put_back() const;
+  const RestoredSettings& restored_settings() const;
   // Callers (CallerKey) of the calls that release null.
   const std::set<std::uint64_t>& null_releases() const;
   // What it does with descriptors.
@@ -90,6 +92,7 @@ class Rehearsed {
   mutable std::map<std::uint32_t, RehearsedCycle> cycles_;
   mutable std::shared_ptr<const CountedPlaces> counted_;
   mutable std::shared_ptr<const PutBack> put_back_;
+  mutable std::shared_ptr<const RestoredSettings> restored_settings_;
   mutable std::optional<std::set<std::uint64_t>> null_releases_;
   mutable std::shared_ptr<const UsualCloses> closes_;
   mutable std::optional<std::set<std::uint64_t>> pushes_;

@@ -54,7 +54,7 @@ enum class RuleSort : std::uint8_t {
   Lost,     // a trial did not give back an object: it is held, or its context took it along
   Kept,     // a run without a fault did not
   Entry,    // a context stack has other entries: one too many is held like an object, one too few was taken by a wrong call
-  Changed,  // a thread or a stream was left otherwise than it was found
+  Changed,  // a thread, a stream or a setting was left otherwise than it was found
   Call,     // a driver call is wrong
   Program,  // what the program says, how it ends or goes on, its own memory and locks: driver calls alone do not show it
 };
@@ -274,6 +274,7 @@ inline constexpr OtherCall kOtherCalls[] = {
     {Rule::LentReleased, "lent by"},
     {Rule::CaptureLeftActive, "then used by"},
     {Rule::ContextNotRestored, "then used by"},
+    {Rule::SettingNotRestored, "then met by"},
 };
 constexpr OtherCall OtherCallOf(Rule rule) {
   for (const OtherCall& row : kOtherCalls) {

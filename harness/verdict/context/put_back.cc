@@ -321,24 +321,8 @@ std::vector<TrialFinding> PutBack::Missing(const Evidence& trial) const {
     if (!is_known && !IsWayBack(trial, change, outlived)) continue;
     if (is_context ? !IsInTheWay(trial, change, &outlived) : !IsUsed(trial, change, &outlived)) continue;
     if (is_context) away.emplace_back();
-    TrialFinding finding;
-    finding.rule = is_context ? Rule::ContextNotRestored : Rule::CaptureLeftActive;
-    finding.kind = change.kind;
-    finding.count = 1;
-    finding.where = SiteOf(*change.record);
-    finding.where_key = key;
-    if (outlived.call != nullptr) {
-      finding.other = SiteOf(*outlived.call);
-      finding.other_key = SiteKey(*trial.journal, finding.other);
-    }
-    const auto same = std::find_if(findings.begin(), findings.end(), [&](const TrialFinding& one) {
-      return one.rule == finding.rule && one.where_key == finding.where_key && one.other_key == finding.other_key;
-    });
-    if (same != findings.end()) {
-      ++same->count;
-    } else {
-      findings.push_back(finding);
-    }
+    AddChange(trial, is_context ? Rule::ContextNotRestored : Rule::CaptureLeftActive, change.kind, *change.record, outlived.call,
+              &findings);
   }
   return findings;
 }

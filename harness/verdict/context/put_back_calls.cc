@@ -6,6 +6,7 @@
 #include "driver_present.inc"
 #include "faults/driver/shape.h"
 #include "harness/ledger/arguments.h"
+#include "harness/verdict/evidence/site_keys.h"
 
 namespace cuaudit::harness {
 
@@ -129,6 +130,27 @@ bool IsGone(const Evidence& run, std::uint32_t pid, std::uint64_t context, std::
   }
   // Of a context that was made under `after` the ledger has no object.
   return (known && refused == 0) || IsGivenUp(run, pid, context, refused, when);
+}
+
+void AddChange(const Evidence& trial, Rule rule, Kind kind, const Record& change, const Record* met, std::vector<TrialFinding>* findings) {
+  TrialFinding finding;
+  finding.rule = rule;
+  finding.kind = kind;
+  finding.count = 1;
+  finding.where = SiteOf(change);
+  finding.where_key = SiteKey(*trial.journal, finding.where);
+  if (met != nullptr) {
+    finding.other = SiteOf(*met);
+    finding.other_key = SiteKey(*trial.journal, finding.other);
+  }
+  const auto same = std::find_if(findings->begin(), findings->end(), [&](const TrialFinding& one) {
+    return one.rule == finding.rule && one.where_key == finding.where_key && one.other_key == finding.other_key;
+  });
+  if (same != findings->end()) {
+    ++same->count;
+  } else {
+    findings->push_back(finding);
+  }
 }
 
 }  // namespace cuaudit::harness

@@ -117,7 +117,8 @@ TEST(Fixed, AProgramThatGivesUpShowsNoLoss) {
     long_one.sequence->more_trials = 9;
     EXPECT_EQ(Fate(base, AuditOf({long_one})), gave_up) << "one of those that are not listed may have";
   }
-  for (const report::Rule rule : {report::Rule::ContextStack, report::Rule::ContextNotRestored, report::Rule::CaptureLeftActive}) {
+  for (const report::Rule rule :
+       {report::Rule::ContextStack, report::Rule::ContextNotRestored, report::Rule::CaptureLeftActive, report::Rule::SettingNotRestored}) {
     report::Run changed = Sweep({Leak()});
     changed.findings[0].rule = rule;
     FindDefects(&changed);

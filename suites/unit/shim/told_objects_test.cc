@@ -347,5 +347,29 @@ TEST(TextureMemory, AHandleThatIsGivenAnewHasOneMemory) {
   EXPECT_TRUE(memory.any_gone());
 }
 
+// What no type tells is in the record behind the last parameter.
+TEST_F(Told, TheValueOfASettingBehindAPointer) {
+  const auto behind = [this](driver::BaseId base, std::size_t at) { return gated.Last(base).argument[at]; };
+  using driver::BaseId;
+  CUmemoryPool pool = nullptr;
+  ASSERT_EQ(d.DeviceGetDefaultMemPool(&pool, 0), CUDA_SUCCESS);
+  cuuint64_t threshold = cuuint64_t{1} << 33U;
+  ASSERT_EQ(d.MemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold), CUDA_SUCCESS);
+  EXPECT_EQ(behind(BaseId::MemPoolSetAttribute, 3), cuuint64_t{1} << 33U);
+  int flags[2] = {0, -1};
+  ASSERT_EQ(d.MemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, flags), CUDA_SUCCESS);
+  EXPECT_EQ(behind(BaseId::MemPoolSetAttribute, 3), 0U);
+  threshold = 1;
+  ASSERT_EQ(d.MemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold), CUDA_SUCCESS);
+  EXPECT_EQ(behind(BaseId::MemPoolGetAttribute, 3), cuuint64_t{1} << 33U);
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  ASSERT_EQ(d.ThreadExchangeStreamCaptureMode(&mode), CUDA_SUCCESS);
+  EXPECT_EQ(behind(BaseId::ThreadExchangeStreamCaptureMode, 0), static_cast<std::uint64_t>(CU_STREAM_CAPTURE_MODE_GLOBAL));
+  EXPECT_EQ(behind(BaseId::ThreadExchangeStreamCaptureMode, 1), static_cast<std::uint64_t>(CU_STREAM_CAPTURE_MODE_RELAXED));
+  EXPECT_NE(d.ThreadExchangeStreamCaptureMode(nullptr), CUDA_SUCCESS);
+  EXPECT_NE(d.MemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(behind(BaseId::MemPoolSetAttribute, 3), 0U) << "nothing was read";
+}
+
 }  // namespace
 }  // namespace cuaudit::faults::told_objects_test

@@ -57,7 +57,7 @@ TEST(Tables, WhatIsWrongUnderEachRule) {
       {RuleSort::Lost, {Rule::Leak, Rule::Orphaned}},
       {RuleSort::Kept, {Rule::Growth, Rule::LeftAtExit}},
       {RuleSort::Entry, {Rule::ContextStack}},
-      {RuleSort::Changed, {Rule::ContextNotRestored, Rule::CaptureLeftActive}},
+      {RuleSort::Changed, {Rule::ContextNotRestored, Rule::CaptureLeftActive, Rule::SettingNotRestored}},
       {RuleSort::Program,
        {Rule::MutexFreed, Rule::MutexLocked, Rule::Crash, Rule::Abort, Rule::Hang, Rule::NotRecovered, Rule::Swallowed, Rule::Spurious,
         Rule::WrongCode, Rule::OutputWritten, Rule::BenignFailed, Rule::BenignNeverFired, Rule::HandedOutTwice}},

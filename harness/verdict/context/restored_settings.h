@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// restored_settings.h: settings that a program changes for a while and puts back (faults/driver/settings.def).
+//
+//   Owns      what the fault-free run does at each place. Borrows the runs that it is given.
+//   Threads   one thread.
+//
+// The fault-free run shows which changes are undone: a later call gives the same object its former value. A trial that makes such a change
+// and does not undo it leaves it to whoever goes on. README.md, section "What a function puts back", says what is judged and what is not.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "harness/verdict/evidence/evidence.h"
+#include "harness/verdict/evidence/finding.h"
+
+namespace cuaudit::harness {
+
+class RestoredSettings {
+ public:
+  explicit RestoredSettings(const Evidence& fault_free);
+  // One finding for each place whose change the fault-free run undoes, and the trial does not.
+  std::vector<TrialFinding> Missing(const Evidence& trial) const;
+
+ private:
+  struct Undone {
+    bool always = true;          // whenever the fault-free run made the change
+    bool in_its_cycle = true;    // in the same marked cycle
+    bool outlives_run = true;    // what has the setting is there when the fault-free run ends
+    bool outlives_cycle = true;  // the same when the marked cycle of the change ends
+    std::size_t level = 0;       // frame of the change from which the function that undoes it was called; beyond the frames: unknown
+  };
+  std::map<std::uint64_t, Undone> undone_;  // by SiteKey of the change
+};
+
+// True when the run may leave a setting otherwise than it found it.
+[[nodiscard]] bool MayLeaveSettings(const Evidence& run);
+
+}  // namespace cuaudit::harness

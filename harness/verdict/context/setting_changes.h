@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// setting_changes.h: the changes of settings that a run makes, and which of them it undoes.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "faults/driver/settings.h"
+#include "faults/journal/record.h"
+#include "harness/verdict/context/away.h"
+#include "harness/verdict/evidence/evidence.h"
+
+namespace cuaudit::harness {
+
+// One setting of one object.
+struct Setting {
+  std::uint32_t pid = 0;
+  const driver::SettingRow* row = nullptr;
+  std::uint64_t object = 0;  // handle or number of what has it; of a thread its id
+  std::uint64_t key = 0;
+  auto operator<=>(const Setting&) const = default;
+};
+
+struct SettingChange {
+  Setting setting;
+  const faults::Record* record = nullptr;
+  std::size_t step = 0;          // which of the run's calls it is
+  std::uint64_t before = 0;      // the value that it had
+  std::uint64_t value = 0;       // the value that it was given
+  std::size_t undone = kNoCall;  // the call that gave it the former value again, or tried to
+  bool denied = false;           // the program was told that the change had failed
+};
+
+// A call that gave a setting a value, whatever it was before.
+struct SettingCall {
+  Setting setting;
+  std::size_t step = 0;
+  std::uint64_t value = 0;
+};
+
+struct SettingChanges {
+  std::vector<SettingChange> changes;  // to another value than a known one
+  std::vector<SettingCall> calls;
+  std::vector<std::uint64_t> current;  // of each call of the run: the context that was current; 0: unknown
+};
+
+[[nodiscard]] SettingChanges SettingChangesOf(const Evidence& run);
+
+// The first call after a change that ends what has the setting, or tries to; kNoCall: none does.
+[[nodiscard]] std::size_t EndOf(const Evidence& run, const SettingChange& change);
+
+// True for a call that works with what has the setting: something becomes of it that another value might change.
+[[nodiscard]] bool WorksWith(const Setting& setting, const faults::Record& record, std::uint64_t current);
+
+}  // namespace cuaudit::harness

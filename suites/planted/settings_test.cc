@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// Settings that a failing path changes and does not put back. The repaired twins are in suites/positive/settings_test.cc.
+#include "suites/support/cases/settings.h"
+
+#include "suites/support/cases/families.h"
+#include "suites/support/cases/setting_lifecycles.h"
+
+namespace cuaudit::testing::settings_test {
+namespace {
+
+using harness::Judgement;
+using harness::Rule;
+
+template <typename Program>
+void ExpectLeft(const Program& program, std::uint32_t change, std::uint32_t met, std::string_view label) {
+  const CaseRow row(label);
+  ExpectNotPutBack(program, Rule::SettingNotRestored, change, met);
+}
+
+CUAUDIT_CASE(SettingNotRestored, TheCallerGoesOn) {
+  ExpectLeft(ChangesASetting<Setting::Limit, Caller::GoesOn>, InHelper(1, 2), 103, "limit");
+  ExpectLeft(ChangesASetting<Setting::NewCacheConfig, Caller::GoesOn>, InHelper(1, 2), 103, "configuration that nobody asked for");
+  ExpectLeft(ChangesASetting<Setting::Flags, Caller::GoesOn>, InHelper(1, 2), 103, "flags");
+  ExpectLeft(ChangesASetting<Setting::CaptureMode, Caller::GoesOn>, InHelper(1, 2), 103, "capture mode");
+  ExpectLeft(ChangesASetting<Setting::Threshold, Caller::GoesOn>, InHelper(1, 2), 103, "threshold");
+  ExpectLeft(ChangesASetting<Setting::NewThreshold, Caller::GoesOn>, InHelper(1, 2), 103, "threshold that nobody asked for");
+  ExpectLeft(ChangesASetting<Setting::PoolOfDevice, Caller::GoesOn>, InHelper(1, 2), 103, "pool of a device");
+  ExpectLeft(ChangesASetting<Setting::FunctionAttribute, Caller::GoesOn>, InHelper(1, 2), 103, "attribute of a function");
+}
+CUAUDIT_CASE(SettingNotRestored, TheProgramEnds) {
+  ExpectLeft(ChangesASetting<Setting::Limit, Caller::Exits>, InHelper(1, 2), 0, "limit");
+  ExpectLeft(ChangesASetting<Setting::CaptureMode, Caller::Exits>, InHelper(1, 2), 0, "capture mode");
+  ExpectLeft(ChangesASetting<Setting::Threshold, Caller::Exits>, InHelper(1, 2), 0, "threshold");
+  ExpectLeft(ChangesASetting<Setting::PrimaryFlags, Caller::Exits>, InHelper(1, 2), 0, "flags of the primary context");
+}
+CUAUDIT_CASE(SettingNotRestored, AnotherFunctionPutsBackWhatItFound) {
+  ExpectLeft(ChangesASetting<Setting::Limit, Caller::CallsAnother>, InHelper(1, 2), 0, "limit");
+}
+CUAUDIT_CASE(SettingNotRestored, TheCycleEnds) { ExpectNotPutBack(ChangesASettingInACycle<false>, Rule::SettingNotRestored, 103, 0); }
+CUAUDIT_CASE(SettingNotRestored, AFunctionWithinAnother) {
+  ExpectLeft(ChangesASettingTwice<true>, Deeper(1, 1, 1), InHelper(1, 5), "the inner one alone");
+  ExpectLeft(ChangesASettingTwice<false>, InHelper(1, 2), 103, "both");
+}
+
+template <typename Program>
+void ExpectFound() {
+  const Audit audit = Noted(Sweep(Lifecycle::Of<Program>("wrong").WithCurrentContext()));
+  EXPECT_EQ(audit.outcome, AuditOutcome::Findings) << audit.Text();
+}
+
+CUAUDIT_CASE(SettingNotRestored, ALifecycleThatRaisesALimit) { ExpectFound<RaisesALimit<true>>(); }
+CUAUDIT_CASE(SettingNotRestored, ALifecycleThatRelaxesTheCaptureMode) { ExpectFound<RelaxesTheCaptureMode<true>>(); }
+CUAUDIT_CASE(SettingNotRestored, ALifecycleThatKeepsThePoolFull) { ExpectFound<KeepsThePoolFull<true>>(); }
+
+}  // namespace
+}  // namespace cuaudit::testing::settings_test

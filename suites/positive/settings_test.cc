@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// Programs that change settings and are right. The wrong twins are in suites/planted/settings_test.cc.
+#include "suites/support/cases/settings.h"
+
+#include "suites/support/cases/families.h"
+#include "suites/support/cases/setting_lifecycles.h"
+
+namespace cuaudit::testing::settings_test {
+namespace {
+
+using harness::Rule;
+using ::testing::IsEmpty;
+
+template <typename Program>
+void ExpectSilent(const Program& program, bool right, std::string_view label) {
+  const CaseRow row(label);
+  EXPECT_THAT(JudgeProgram(program, right).findings, IsEmpty());
+}
+
+CUAUDIT_CASE(SettingNotRestored, TheFunctionPutsItBack) {
+  ExpectSilent(ChangesASetting<Setting::Limit, Caller::GoesOn>, true, "limit");
+  ExpectSilent(ChangesASetting<Setting::NewCacheConfig, Caller::GoesOn>, true, "configuration that nobody asked for");
+  ExpectSilent(ChangesASetting<Setting::CaptureMode, Caller::GoesOn>, true, "capture mode");
+  ExpectSilent(ChangesASetting<Setting::Threshold, Caller::GoesOn>, true, "threshold");
+  ExpectSilent(ChangesASetting<Setting::PoolOfDevice, Caller::GoesOn>, true, "pool of a device");
+  ExpectSilent(ChangesASetting<Setting::PrimaryFlags, Caller::Exits>, true, "flags of the primary context");
+  ExpectSilent(ChangesASetting<Setting::FunctionAttribute, Caller::GoesOn>, true, "attribute of a function");
+  ExpectSilent(ChangesASettingInACycle<false>, true, "cycle");
+  ExpectSilent(ChangesASettingTwice<true>, true, "a function within another");
+}
+CUAUDIT_CASE(SettingNotRestored, NobodyMeetsWithIt) {
+  ExpectSilent(ChangesASetting<Setting::Limit, Caller::OnlyEnds>, false, "the context ends");
+  ExpectSilent(ChangesASetting<Setting::Threshold, Caller::OnlyEnds>, false, "the pool ends");
+  ExpectSilent(ChangesASetting<Setting::Limit, Caller::ChoosesItself>, false, "caller chooses itself");
+  ExpectSilent(ChangesASetting<Setting::Threshold, Caller::ChoosesItself>, false, "caller chooses a threshold itself");
+  ExpectSilent(ChangesASetting<Setting::Limit, Caller::PutsBackLater>, false, "caller puts it back later");
+  ExpectSilent(ChangesASettingInACycle<true>, false, "the context ends in its cycle");
+}
+CUAUDIT_CASE(SettingNotRestored, NobodyWasToPutItBack) {
+  ExpectSilent(ChangesASetting<Setting::Limit, Caller::GoesOn, Function::NeverPutsBack>, false, "no run puts it back");
+  ExpectSilent(ChangesASetting<Setting::NewThreshold, Caller::Exits, Function::NeverPutsBack>, false, "threshold for good");
+  ExpectSilent(ChangesASetting<Setting::Limit, Caller::Exits, Function::SetsTwice>, false, "two values for good");
+}
+CUAUDIT_CASE(SettingNotRestored, TheProgramCouldNotKnow) {
+  ExpectSilent(ChangesASetting<Setting::Limit, Caller::GoesOn, Function::IsRefusedThat>, false, "the call that puts it back fails");
+  ExpectSilent(ChangesASetting<Setting::Threshold, Caller::GoesOn, Function::IsRefusedThat>, false, "the same behind a pointer");
+  ExpectSilent(ChangesASetting<Setting::Limit, Caller::GoesOn, Function::IsDenied>, false, "told that nothing changed");
+  ExpectSilent(ChangesASetting<Setting::CaptureMode, Caller::GoesOn, Function::IsDenied>, false, "told that no mode changed");
+  ExpectSilent(ChangesASetting<Setting::Limit, Caller::GoesOn, Function::IsNotTold>, false, "not told the former value");
+  ExpectSilent(ChangesASetting<Setting::Limit, Caller::GoesOn, Function::IsRefusedIt>, false, "the change fails");
+}
+// The loss of the context says it.
+CUAUDIT_CASE(SettingNotRestored, WhatHasItIsLost) {
+  const Aside aside;
+  const harness::Judgement judgement = JudgeProgram(ChangesASetting<Setting::Limit, Caller::EndsItUsually>, false);
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].rule, Rule::Leak);
+}
+
+template <typename Program>
+void ExpectClean() {
+  SweepOptions options;
+  options.hows = {"refuse", "after", "persist", "burst:2"};
+  const Audit swept = Noted(Sweep(Lifecycle::Of<Program>("right").WithCurrentContext(), options));
+  EXPECT_EQ(swept.outcome, AuditOutcome::Clean) << swept.Text();
+  EXPECT_GT(swept.fired, 0U);
+}
+
+CUAUDIT_CASE(SettingNotRestored, ALifecycleThatRaisesALimit) { ExpectClean<RaisesALimit<false>>(); }
+CUAUDIT_CASE(SettingNotRestored, ALifecycleThatRelaxesTheCaptureMode) { ExpectClean<RelaxesTheCaptureMode<false>>(); }
+CUAUDIT_CASE(SettingNotRestored, ALifecycleThatKeepsThePoolFull) { ExpectClean<KeepsThePoolFull<false>>(); }
+CUAUDIT_CASE(SettingNotRestored, ALifecycleThatConfiguresItsContext) { ExpectClean<ConfiguresItsContext>(); }
+CUAUDIT_CASE(SettingNotRestored, ALifecycleThatRaisesTheLimitOfItsOwn) { ExpectClean<RaisesTheLimitOfItsOwn>(); }
+
+}  // namespace
+}  // namespace cuaudit::testing::settings_test

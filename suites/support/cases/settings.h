@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+// settings.h: traces of programs whose function changes a setting for a while and leaves it so when an allocation fails, and of their
+// repaired twins. setting_lifecycles.h has such programs for all of the harness.
+//
+// Stacks are those of deficits.h: main has 101 to 120, the functions that it calls at instructions 1 and 2 have InHelper(1, ...) and
+// InHelper(2, ...).
+#pragma once
+
+#include <cuda.h>
+
+#include "suites/support/cases/deficits.h"
+
+namespace cuaudit::testing {
+
+// Which setting, and what tells the former value: a question, or the value that a new object has (New...).
+enum class Setting { Limit, NewCacheConfig, Flags, CaptureMode, Threshold, NewThreshold, PoolOfDevice, PrimaryFlags, FunctionAttribute };
+
+inline constexpr std::uint64_t kFormerValue = 0;
+inline constexpr std::uint64_t kOtherValue = 0xffffffff;  // -1 in 32 bits
+inline constexpr std::uint64_t kPoolOfProgram = 0x9000;
+inline constexpr std::uint64_t kFunctionOfProgram = 0x8000;
+
+// Calls of one setting, and one that works with it.
+template <Setting setting>
+struct SettingCalls {
+  using CallId = driver::CallId;
+  Trace& t;
+  std::uint64_t former = kFormerValue;
+
+  Step Ask(std::uint64_t value, std::uint32_t stack) {
+    switch (setting) {
+      case Setting::Limit:
+        return t.Call(CallId::CtxGetLimit).In(1, CU_LIMIT_STACK_SIZE).Out(0, value).Stack(stack);
+      case Setting::Flags:
+        return t.Call(CallId::CtxGetFlags).Out(0, value).Stack(stack);
+      case Setting::Threshold:
+        return t.Call(CallId::MemPoolGetAttribute)
+            .In(0, kPoolOfProgram)
+            .In(1, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
+            .In(2, 0xbeef)
+            .Out(3, value)
+            .Stack(stack);
+      case Setting::PoolOfDevice:
+        return t.Call(CallId::DeviceGetMemPool).Out(0, value).Stack(stack);
+      case Setting::PrimaryFlags:
+        return t.Call(CallId::DevicePrimaryCtxGetState).Out(1, value).Stack(stack);
+      case Setting::FunctionAttribute:
+        return t.Call(CallId::FuncGetAttribute).Out(0, value).In(1, 8).In(2, kFunctionOfProgram).Stack(stack);
+      case Setting::NewCacheConfig:
+      case Setting::NewThreshold:
+      case Setting::CaptureMode:
+        break;
+    }
+    return t.Call(CallId::DeviceGetCount).Out(0, 1).Stack(stack);  // a question about something else
+  }
+
+  Step Give(std::uint64_t value, std::uint32_t stack) {
+    const std::uint64_t before = former;
+    former = value;
+    switch (setting) {
+      case Setting::Limit:
+        return t.Call(CallId::CtxSetLimit).In(0, CU_LIMIT_STACK_SIZE).In(1, value).Stack(stack);
+      case Setting::NewCacheConfig:
+        return t.Call(CallId::CtxSetCacheConfig).In(0, value).Stack(stack);
+      case Setting::Flags:
+        return t.Call(CallId::CtxSetFlags).In(0, value).Stack(stack);
+      case Setting::CaptureMode:
+        return t.Call(CallId::ThreadExchangeStreamCaptureMode).Out(0, before).In(1, value).Stack(stack);
+      case Setting::Threshold:
+      case Setting::NewThreshold:
+        return t.Call(CallId::MemPoolSetAttribute)
+            .In(0, kPoolOfProgram)
+            .In(1, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
+            .In(2, 0xbeef)
+            .In(3, value)
+            .Stack(stack);
+      case Setting::PoolOfDevice:
+        return t.Call(CallId::DeviceSetMemPool).In(1, value).Stack(stack);
+      case Setting::PrimaryFlags:
+        return t.Call(CallId::DevicePrimaryCtxSetFlags_v2).In(1, value).Stack(stack);
+      case Setting::FunctionAttribute:
+        break;
+    }
+    const std::uint64_t with_sign = value == kOtherValue ? ~std::uint64_t{0} : value;
+    return t.Call(CallId::FuncSetAttribute).In(0, kFunctionOfProgram).In(1, 8).In(2, with_sign).Stack(stack);
+  }
+
+  void Work(std::uint32_t stack) {
+    if (setting == Setting::FunctionAttribute) {
+      t.Call(CallId::LaunchKernel).In(0, kFunctionOfProgram).Stack(stack);
+      return;
+    }
+    Step alloc =
+        setting == Setting::PoolOfDevice ? t.Call(CallId::MemAllocAsync) : t.Call(CallId::MemAllocFromPoolAsync).In(2, kPoolOfProgram);
+    alloc.Out(0, 0x7000).In(1, 16).Context(kCallers).Stack(stack);
+    t.Call(CallId::MemFreeAsync).In(0, 0x7000).Context(kCallers).Stack(stack + 1);
+  }
+};
+
+// What a function's caller does once it has returned.
+enum class Caller {
+  GoesOn,         // works with what has the setting, and ends that
+  Exits,          // nothing, and keeps what has the setting
+  CallsAnother,   // calls a function that changes the same setting and puts back what it found
+  ChoosesItself,  // right: sets a value itself, and goes on
+  PutsBackLater,  // right: puts the former value back, and exits
+  OnlyEnds,       // right: only ends what has the setting
+  EndsItUsually,  // right: keeps what has the setting only when the function failed
+};
+
+// How the function treats the setting.
+enum class Function {
+  PutsBack,
+  NeverPutsBack,  // right: no run does
+  IsRefusedThat,  // right: the call that puts it back fails
+  IsDenied,       // right: it is told that the change had failed
+  IsNotTold,      // right: the question for the former value fails, and it works without
+  SetsTwice,      // right: sets one value early and another one for good
+  IsRefusedIt,    // right: the change fails, and it works without
+};
+template <Setting setting, Caller caller, Function function = Function::PutsBack>
+Trace ChangesASetting(Run run) {
+  const bool fails = run != Run::FaultFree;
+  Trace t;
+  SettingCalls<setting> calls{t};
+  t.Call(driver::CallId::CtxCreate_v2).Out(0, kCallers).Context(0).Stack(101);
+  t.Alloc(0x2000).Context(kCallers).Stack(105);
+  const bool is_denied = fails && function == Function::IsDenied;
+  const bool is_not_told = fails && function == Function::IsNotTold;
+  const bool is_refused = fails && function == Function::IsRefusedIt;
+  Step ask = calls.Ask(kFormerValue, InHelper(1, 1));
+  if (is_not_told) ask.Refused();
+  Step change = calls.Give(kOtherValue, InHelper(1, 2));
+  if (is_denied) change.After();
+  if (is_refused) {
+    change.Refused();
+    calls.former = kFormerValue;
+  }
+  Step alloc = t.Alloc(0x1000).Context(kCallers).Stack(InHelper(1, 3));
+  if (fails && !is_denied && !is_not_told && !is_refused && function != Function::IsRefusedThat) alloc.Refused();
+  else t.Free(0x1000).Context(kCallers).Stack(InHelper(1, 4));
+  if (function == Function::SetsTwice && !fails) calls.Give(1, InHelper(1, 5));
+  const bool puts_back =
+      function != Function::NeverPutsBack && function != Function::SetsTwice && !is_denied && !is_not_told && !is_refused;
+  if (puts_back && (run != Run::Wrong || function == Function::IsRefusedThat)) {
+    Step back = calls.Give(kFormerValue, InHelper(1, 6));
+    if (fails && function == Function::IsRefusedThat) back.Refused();
+  }
+  if (caller == Caller::ChoosesItself) calls.Give(7, 102);
+  if (caller == Caller::CallsAnother) {
+    const std::uint64_t found = calls.former;
+    calls.Ask(found, InHelper(2, 1));
+    calls.Give(9, InHelper(2, 2));
+    calls.Give(found, InHelper(2, 3));
+  }
+  if (caller == Caller::GoesOn || caller == Caller::ChoosesItself) calls.Work(103);
+  if (caller == Caller::PutsBackLater && calls.former != kFormerValue) calls.Give(kFormerValue, 106);
+  t.Free(0x2000).Context(kCallers).Stack(109);  // it cleans up: nobody gives up
+  const bool keeps = caller == Caller::Exits || caller == Caller::CallsAnother || caller == Caller::PutsBackLater;
+  if (!keeps && !(caller == Caller::EndsItUsually && fails)) {
+    t.Call(driver::CallId::MemPoolDestroy).In(0, kPoolOfProgram).Context(kCallers).Stack(107);
+    t.Call(driver::CallId::CtxDestroy_v2).In(0, kCallers).Context(kCallers).Stack(108);
+  }
+  t.Event(faults::ProcessEvent::Exit);
+  return t;
+}
+
+// A program marks its cycles and does the work itself: no function returns, but the cycle ends. `Ends`: the cycle makes and ends the
+// context.
+template <bool Ends>
+Trace ChangesASettingInACycle(Run run) {
+  const bool fails = run != Run::FaultFree;
+  Trace t;
+  SettingCalls<Setting::Limit> calls{t};
+  const auto make = [&] { return t.Call(driver::CallId::CtxCreate_v2).Out(0, kCallers).Context(0).Stack(101); };
+  if (!Ends) make();
+  t.Mark(faults::MarkKind::CycleBegin).Cycle(1);
+  if (Ends) make().Cycle(1);
+  calls.Ask(kFormerValue, 102).Cycle(1);
+  calls.Give(kOtherValue, 103).Cycle(1);
+  Step alloc = t.Alloc(0x1000).Context(kCallers).Stack(104).Cycle(1);
+  if (fails) alloc.Refused();
+  if (!fails) t.Free(0x1000).Context(kCallers).Stack(105).Cycle(1);
+  if (run != Run::Wrong) calls.Give(kFormerValue, 106).Cycle(1);
+  if (Ends) t.Call(driver::CallId::CtxDestroy_v2).In(0, kCallers).Context(kCallers).Stack(107).Cycle(1);
+  t.Mark(faults::MarkKind::CycleEnd).Cycle(1);
+  if (!Ends) t.Call(driver::CallId::CtxDestroy_v2).In(0, kCallers).Context(kCallers).Stack(107);
+  return t;
+}
+
+// A function changes a setting and calls another one that changes it again. Each puts back what it found, and `inner` alone may forget it.
+template <bool InnerAlone>
+Trace ChangesASettingTwice(Run run) {
+  const bool fails = run != Run::FaultFree;
+  Trace t;
+  SettingCalls<Setting::Limit> calls{t};
+  t.Call(driver::CallId::CtxCreate_v2).Out(0, kCallers).Context(0).Stack(101);
+  calls.Ask(kFormerValue, InHelper(1, 1));
+  calls.Give(kOtherValue, InHelper(1, 2));
+  calls.Give(9, Deeper(1, 1, 1));
+  Step alloc = t.Alloc(0x1000).Context(kCallers).Stack(Deeper(1, 1, 2));
+  if (fails) alloc.Refused();
+  if (!fails) t.Free(0x1000).Context(kCallers).Stack(Deeper(1, 1, 3));
+  if (run != Run::Wrong) calls.Give(kOtherValue, Deeper(1, 1, 4));
+  if (InnerAlone) calls.Work(InHelper(1, 5));
+  if (InnerAlone || run != Run::Wrong) calls.Give(kFormerValue, InHelper(1, 7));
+  calls.Work(103);
+  t.Call(driver::CallId::CtxDestroy_v2).In(0, kCallers).Context(kCallers).Stack(108);
+  t.Event(faults::ProcessEvent::Exit);
+  return t;
+}
+
+}  // namespace cuaudit::testing
