@@ -111,10 +111,7 @@ void Gate::Enter(Passage* passage) noexcept {
   passage->record = record;
   thread_state.asking = only_counted ? static_cast<std::uint16_t>(driver::Index(passage->id) + 1) : 0;
   thread_state.begin = record != nullptr ? record->begin : 0;
-  if (record != nullptr) {
-    FillArguments(*passage, nested, next_, journal_);
-    passage->given = GivenTo(*passage);
-  }
+  if (record != nullptr) FillArguments(*passage, nested, next_, journal_);
   const void* const within = thread_state.own != nullptr ? thread_state.own : __builtin_frame_address(0);
   const std::size_t callers = thread_state.own != nullptr ? 0 : 1;  // the function that Run is inlined into
   std::uint64_t site = 0;

@@ -48,6 +48,7 @@
 #include "faults/shim/pinned_contexts.h"
 #include "faults/shim/scope.h"
 #include "faults/shim/texture_memory.h"
+#include "faults/shim/told_objects.h"
 
 namespace cuaudit::faults {
 
@@ -106,6 +107,7 @@ class Gate {
     passage.id = id;
     std::size_t i = 0;
     ((passage.value[i++] = Word(arguments)), ...);
+    if constexpr (WritesOver(driver::BaseOf(id))) passage.given = GivenTo(passage);
     Enter(&passage);
     CUresult result = passage.injected;
     if (passage.forward) result = entry(next_.self, arguments...);

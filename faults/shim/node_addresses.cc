@@ -251,12 +251,10 @@ void Collect(const driver::DriverRef& next, const Passage& passage, Addresses* a
 }  // namespace
 
 std::uint64_t GivenTo(const Passage& passage) noexcept {
-  const driver::BaseId base = driver::BaseOf(passage.id);
-  if (base == driver::BaseId::ThreadExchangeStreamCaptureMode) {
+  if (passage.id == driver::CallId::ThreadExchangeStreamCaptureMode) {
     const auto* const mode = Behind<const CUstreamCaptureMode>(passage.value[0]);
     return mode == nullptr ? 0 : static_cast<std::uint64_t>(*mode);
   }
-  if (!TakesGenericNode(base)) return 0;
   const CUgraphNodeParams* const node = GenericNode(passage);
   return node == nullptr || node->type != CU_GRAPH_NODE_TYPE_GRAPH ? 0 : reinterpret_cast<std::uintptr_t>(node->graph.graph);
 }

@@ -88,8 +88,14 @@ void RecordToldObjects(Journal* journal, const Passage& passage, const ToldDescr
 // Call it after a call that succeeded and has a record. `launches`: record also the arguments of a kernel launch (kLaunchWords).
 void RecordAddresses(driver::DriverRef next, Journal* journal, const Passage& passage, bool launches) noexcept;
 
-// What the call is given where the driver writes its answer: the graph that it is to make a node of, the capture mode that it exchanges; 0:
-// nothing.
+// True for a call that may be given something where the driver writes its answer.
+constexpr bool WritesOver(driver::BaseId base) noexcept {
+  using driver::BaseId;
+  return base == BaseId::GraphAddNode || base == BaseId::GraphNodeSetParams || base == BaseId::GraphExecNodeSetParams ||
+         base == BaseId::ThreadExchangeStreamCaptureMode;
+}
+
+// Of such a call: the graph that it is to make a node of, or the capture mode that it exchanges; 0: nothing.
 std::uint64_t GivenTo(const Passage& passage) noexcept;
 
 }  // namespace cuaudit::faults
