@@ -16,7 +16,7 @@ namespace cuaudit::testing {
 enum class Setting { Limit, NewCacheConfig, Flags, CaptureMode, Threshold, NewThreshold, PoolOfDevice, PrimaryFlags, FunctionAttribute };
 
 inline constexpr std::uint64_t kFormerValue = 0;
-inline constexpr std::uint64_t kOtherValue = 0xffffffff;  // -1 in 32 bits
+inline constexpr std::uint64_t kOtherValue = 5;
 inline constexpr std::uint64_t kPoolOfProgram = 0x9000;
 inline constexpr std::uint64_t kFunctionOfProgram = 0x8000;
 
@@ -45,7 +45,11 @@ struct SettingCalls {
       case Setting::PrimaryFlags:
         return t.Call(CallId::DevicePrimaryCtxGetState).Out(1, value).Stack(stack);
       case Setting::FunctionAttribute:
-        return t.Call(CallId::FuncGetAttribute).Out(0, value).In(1, 8).In(2, kFunctionOfProgram).Stack(stack);
+        return t.Call(CallId::FuncGetAttribute)
+            .Out(0, value == kFormerValue ? 0xffffffff : value)
+            .In(1, 8)
+            .In(2, kFunctionOfProgram)
+            .Stack(stack);
       case Setting::NewCacheConfig:
       case Setting::NewThreshold:
       case Setting::CaptureMode:
@@ -81,7 +85,7 @@ struct SettingCalls {
       case Setting::FunctionAttribute:
         break;
     }
-    const std::uint64_t with_sign = value == kOtherValue ? ~std::uint64_t{0} : value;
+    const std::uint64_t with_sign = value == kFormerValue ? ~std::uint64_t{0} : value;  // -1 is the default of a carveout
     return t.Call(CallId::FuncSetAttribute).In(0, kFunctionOfProgram).In(1, 8).In(2, with_sign).Stack(stack);
   }
 
@@ -128,6 +132,7 @@ Trace ChangesASetting(Run run) {
   const bool is_denied = fails && function == Function::IsDenied;
   const bool is_not_told = fails && function == Function::IsNotTold;
   const bool is_refused = fails && function == Function::IsRefusedIt;
+  if (function == Function::IsNotTold) calls.Give(kFormerValue, 104);  // the caller knows the value, and the function does not
   Step ask = calls.Ask(kFormerValue, InHelper(1, 1));
   if (is_not_told) ask.Refused();
   Step change = calls.Give(kOtherValue, InHelper(1, 2));
