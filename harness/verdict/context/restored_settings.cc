@@ -82,12 +82,13 @@ const Record* UserOf(const Evidence& trial, const SettingChanges& made, const Se
   return nullptr;
 }
 
-bool IsThereAtExit(const Evidence& trial, const SettingChange& change) {
+// A thread that still runs then may be in the function, and go on to put the setting back. One that has ended has no setting any more.
+bool IsThereAtExit(const Evidence& trial, const SettingChange& change, const Left& left) {
   const ProcessFacts* const process = trial.facts().Process(change.record->pid);
   if (process == nullptr || process->exit == 0 || trial.steps != nullptr) return false;
   const std::uint32_t thread = change.record->tid;
-  const bool runs = thread == change.record->pid || std::count(process->running.begin(), process->running.end(), thread) != 0;
-  return change.setting.row->of != SettingOf::Thread || runs;
+  if (std::count(process->running.begin(), process->running.end(), thread) != 0) return left.returned != kNoCall;
+  return change.setting.row->of != SettingOf::Thread || thread == change.record->pid;
 }
 
 }  // namespace
@@ -112,7 +113,7 @@ std::vector<TrialFinding> RestoredSettings::Missing(const Evidence& trial) const
     const Record* user = UserOf(trial, made, change, left);
     if (user != nullptr && end != nullptr && user->begin > end->begin) user = nullptr;
     const bool at_end = end != nullptr && is_there(end->begin);
-    const bool at_exit = undone.outlives_run && IsThereAtExit(trial, change) && is_there(~std::uint64_t{0});
+    const bool at_exit = undone.outlives_run && IsThereAtExit(trial, change, left) && is_there(~std::uint64_t{0});
     if (user == nullptr && !at_end && !at_exit) continue;
     found.insert(change.setting);
     AddChange(trial, Rule::SettingNotRestored, Kind::None, *change.record, user, &findings);

@@ -139,7 +139,7 @@ class Reader {
     const bool changes = answer == Answer::Succeeded || answer == Answer::After;
     const bool tells_value = changes || static_cast<std::size_t>(row.value) < driver::ShapeOf(CallOf(record)).count;
     const std::uint64_t value = ValueAt(record, row.value);
-    std::erase_if(known.open, [&](std::size_t one) {
+    const auto undone = std::erase_if(known.open, [&](std::size_t one) {
       SettingChange& change = read_.changes[one];
       if (tells_value ? value != change.before : record.stack == change.record->stack) return false;
       change.undone = step;
@@ -147,7 +147,7 @@ class Reader {
     });
     if (!changes) return;
     if (row.get == row.set) known.value = ValueAt(record, row.answer);
-    if (known.value && *known.value != value) {
+    if (known.value && *known.value != value && undone == 0) {
       known.open.push_back(read_.changes.size());
       read_.changes.push_back({setting, &record, step, *known.value, value, kNoCall, answer == Answer::After});
     }

@@ -41,7 +41,7 @@ struct SettingCall {
 };
 
 struct SettingChanges {
-  std::vector<SettingChange> changes;  // to another value than a known one
+  std::vector<SettingChange> changes;  // to another value than a known one, but for those that undo one
   std::vector<SettingCall> calls;
   std::vector<std::uint64_t> current;  // of each call of the run: the context that was current; 0: unknown
 };

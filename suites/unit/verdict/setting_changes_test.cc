@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// Which calls of a run change a setting (setting_changes.h), and what hides that from whom (restored_settings.h).
+#include "harness/verdict/context/setting_changes.h"
+
+#include <gtest/gtest.h>
+
+#include "harness/verdict/context/restored_settings.h"
+#include "suites/support/journal_image.h"
+
+namespace cuaudit::testing::setting_changes_test {
+namespace {
+
+using driver::CallId;
+using harness::kNoCall;
+using harness::SettingChange;
+using harness::SettingChanges;
+
+constexpr std::uint64_t kFirst = 0xc;
+constexpr std::uint64_t kSecond = 0xd;
+
+Step SetLimit(Trace* t, std::uint64_t value) { return t->Call(CallId::CtxSetLimit).In(0, 1).In(1, value); }
+Step AskLimit(Trace* t, std::uint64_t value) { return t->Call(CallId::CtxGetLimit).Out(0, value).In(1, 1); }
+Step Make(Trace* t, std::uint64_t context) { return t->Call(CallId::CtxCreate_v2).Out(0, context).Context(0); }
+
+std::vector<SettingChange> ChangesOf(const Trace& t) {
+  const JournalImage image(t);
+  std::vector<SettingChange> changes = harness::SettingChangesOf(image.Evidence()).changes;
+  for (SettingChange& change : changes) change.record = nullptr;
+  return changes;
+}
+
+TEST(SettingChanges, TheNextCallOfTheThreadTellsWhichContextWasCurrent) {
+  Trace t;
+  Make(&t, kFirst);
+  t.Pop(kFirst).Context(kFirst);  // nobody knows what is current now
+  AskLimit(&t, 1);
+  SetLimit(&t, 2);
+  t.Call(CallId::CtxSetCurrent).In(0, kFirst).Context(kSecond);
+  SetLimit(&t, 3);  // of the first context, of which nobody knows a value
+  AskLimit(&t, 4);
+  SetLimit(&t, 5);
+  const std::vector<SettingChange> changes = ChangesOf(t);
+  ASSERT_EQ(changes.size(), 2U);
+  EXPECT_EQ(changes[0].setting.object, kSecond);
+  EXPECT_EQ(changes[0].before, 1U);
+  EXPECT_EQ(changes[1].setting.object, kFirst);
+  EXPECT_EQ(changes[1].before, 4U);
+}
+
+TEST(SettingChanges, NothingIsSaidOfAnUnknownContext) {
+  Trace t;
+  Make(&t, kFirst);
+  t.Pop(kFirst).Context(kFirst);
+  AskLimit(&t, 1);
+  SetLimit(&t, 2);
+  EXPECT_EQ(ChangesOf(t).size(), 0U);
+}
+
+TEST(SettingChanges, ThreadsHaveTheirOwnCaptureMode) {
+  Trace t;
+  t.Call(CallId::ThreadExchangeStreamCaptureMode).Out(0, 0).In(1, 2);
+  t.Call(CallId::ThreadExchangeStreamCaptureMode).Out(0, 1).In(1, 0).Thread(7);
+  const std::vector<SettingChange> changes = ChangesOf(t);
+  ASSERT_EQ(changes.size(), 2U);
+  EXPECT_EQ(changes[0].undone, kNoCall) << "another thread got the mode";
+}
+
+TEST(SettingChanges, ANewContextHasForgottenTheLimitOfItsPredecessor) {
+  Trace t;
+  Make(&t, kFirst);
+  AskLimit(&t, 1);
+  SetLimit(&t, 2);
+  t.Call(CallId::CtxDestroy_v2).In(0, kFirst).Context(kFirst);
+  Make(&t, kFirst);
+  SetLimit(&t, 1);
+  t.Alloc(0x1000).Context(kFirst);
+  const std::vector<SettingChange> changes = ChangesOf(t);
+  ASSERT_EQ(changes.size(), 1U);
+  EXPECT_EQ(changes[0].undone, kNoCall);
+}
+
+TEST(SettingChanges, APrimaryContextEndsWithItsLastReference) {
+  Trace t;
+  t.Retain(kFirst);
+  t.Retain(kFirst);
+  t.Call(CallId::CtxSetCurrent).In(0, kFirst).Context(0);
+  AskLimit(&t, 1);
+  SetLimit(&t, 2);
+  t.ReleasePrimary().Context(kFirst);
+  t.ReleasePrimary().Context(kFirst);
+  const JournalImage image(t);
+  const SettingChanges made = harness::SettingChangesOf(image.Evidence());
+  ASSERT_EQ(made.changes.size(), 1U);
+  EXPECT_EQ(harness::EndOf(image.Evidence(), made.changes[0]), 6U);
+}
+
+TEST(SettingChanges, ADeviceGoesBackToItsDefaultPoolWhenTheOtherOneEnds) {
+  Trace t;
+  t.Call(CallId::DeviceGetMemPool).Out(0, 0x50);
+  t.Call(CallId::DeviceSetMemPool).In(1, 0x60);
+  t.Call(CallId::MemPoolDestroy).In(0, 0x50);
+  t.Call(CallId::MemPoolDestroy).In(0, 0x60);
+  const JournalImage image(t);
+  const SettingChanges made = harness::SettingChangesOf(image.Evidence());
+  ASSERT_EQ(made.changes.size(), 1U);
+  EXPECT_EQ(harness::EndOf(image.Evidence(), made.changes[0]), 3U);
+}
+
+TEST(SettingChanges, WhatIsPutBackIsNotLeft) {
+  for (const std::uint64_t last : {1U, 3U}) {
+    Trace t;
+    Make(&t, kFirst);
+    AskLimit(&t, 1);
+    SetLimit(&t, 2);
+    SetLimit(&t, last).Stack(1);
+    const JournalImage image(t);
+    EXPECT_EQ(harness::MayLeaveSettings(image.Evidence()), last == 3);
+  }
+}
+
+// Another thread changes the mode or the limit, and the process exits.
+enum class Worker { Ended, Runs };
+std::size_t FoundAtExit(bool mode, Worker worker) {
+  const auto run = [&](bool fails) {
+    Trace t;
+    constexpr std::uint32_t kWorker = 7;
+    Make(&t, kFirst).Thread(kWorker);
+    const auto give = [&](std::uint64_t before, std::uint64_t value, std::uint32_t stack) {
+      if (mode) t.Call(CallId::ThreadExchangeStreamCaptureMode).Out(0, before).In(1, value).Thread(kWorker).Stack(stack);
+      if (!mode) SetLimit(&t, value).Thread(kWorker).Stack(stack);
+    };
+    AskLimit(&t, 0).Thread(kWorker);
+    give(0, 2, 1);
+    Step alloc = t.Alloc(0x1000).Context(kFirst).Thread(kWorker).Stack(2);
+    if (fails) alloc.Refused();
+    if (!fails) give(2, 0, 3);
+    if (worker == Worker::Runs) t.Event(faults::ProcessEvent::Running).In(0, kWorker);
+    t.Event(faults::ProcessEvent::Exit);
+    return t;
+  };
+  const JournalImage before(run(false));
+  const JournalImage after(run(true));
+  return harness::RestoredSettings(before.Evidence()).Missing(after.Evidence(1)).size();
+}
+
+TEST(RestoredSettings, AThreadThatStillRunsMayPutItBack) {
+  EXPECT_EQ(FoundAtExit(false, Worker::Ended), 1U);
+  EXPECT_EQ(FoundAtExit(false, Worker::Runs), 0U);
+}
+
+TEST(RestoredSettings, TheCaptureModeEndsWithItsThread) { EXPECT_EQ(FoundAtExit(true, Worker::Ended), 0U); }
+
+}  // namespace
+}  // namespace cuaudit::testing::setting_changes_test
