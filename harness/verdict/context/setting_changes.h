@@ -20,7 +20,7 @@ struct Setting {
   const driver::SettingRow* row = nullptr;
   std::uint64_t object = 0;  // handle or number of what has it; of a thread its id
   std::uint64_t key = 0;
-  auto operator<=>(const Setting&) const = default;
+  auto operator<=>(const Setting&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 means the 0 that it compares with
 };
 
 struct SettingChange {
