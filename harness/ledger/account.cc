@@ -220,7 +220,7 @@ void Account::Release(Kind kind, std::uint64_t handle, std::uint64_t count, cons
     if (answer == Answer::Refused) {
       object.state = State::ReleaseRefused;
       object.released = SiteOf(record);
-    } else if (object.context != 0 && object.context != record.context && SaysWrongContext(record.result)) {
+    } else if (!context_denied_ && object.context != 0 && object.context != record.context && SaysWrongContext(record.result)) {
       books_->Violate(Rule::WrongContext, object.kind, record, handle, entry->top);
     } else if (plan_left_something_ && object.state == State::Live) {
       object.state = State::ReleaseRefused;

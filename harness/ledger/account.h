@@ -129,6 +129,8 @@ class Account {
   // The plan refused a release or the end of a capture, or told the program that an acquisition failed (`after`). From now on a release
   // that the driver declines is marked release_refused, because the program did try.
   void set_plan_left_something() { plan_left_something_ = true; }
+  // A call changed the current context and told the program that it had failed. From now on a wrong context says nothing of the program.
+  void set_context_denied() { context_denied_ = plan_left_something_ = true; }
   // From now on the host's own blocks are recorded, so the ledger knows when a host address has a new owner.
   void set_host_probed() { host_probed_ = true; }
   // The newest object of the handle, or the allocation that the address lies in or last lay in; -1 when there is none.
@@ -165,6 +167,7 @@ class Account {
   std::uint64_t forked_at_ = 0;
   bool graph_memory_ = false;
   bool plan_left_something_ = false;
+  bool context_denied_ = false;
   bool host_probed_ = false;
   struct Loan {
     Site by;

@@ -26,11 +26,6 @@ Contexts::Primary& Contexts::PrimaryOf(const faults::Record& record) {
   return primary;
 }
 
-// Under `after` the driver counts a reference that the program does not know of.
-void Contexts::DenyPrimary(const faults::Record& record) {
-  if (record.argument[0] != 0) ++PrimaryOf(record).denied;
-}
-
 void Contexts::RetainPrimary(const faults::Record& record) {
   Primary& primary = PrimaryOf(record);
   Object reference;
@@ -226,14 +221,6 @@ bool Contexts::IsOlder(const Stack& stack, std::uint32_t cycle) const {
   return top.cycle != cycle && (top.object < 0 || account_->books().object(top.object).state == State::Live);
 }
 
-void Contexts::TryPutBack(const faults::Record& record) {
-  Stack& stack = StackOf(record);
-  stack.refused = record.argument[0];
-  const auto same = std::find_if(stack.taken.rbegin(), stack.taken.rend(),
-                                 [&](const Taken& taken) { return taken.context == record.argument[0] && taken.cycle == record.cycle; });
-  if (same != stack.taken.rend()) same->owed = false;
-}
-
 bool Contexts::IsKept(const StackEntry& entry) const {
   return entry.object < 0 ? entry.refused != Site{} : account_->books().object(entry.object).state != State::Live;
 }
@@ -241,6 +228,7 @@ bool Contexts::IsKept(const StackEntry& entry) const {
 void Contexts::Pop(const faults::Record& record, Answer answer) {
   Stack& stack = StackOf(record);
   if (answer == Answer::Succeeded && stack.entries.empty() && stack.told_there == 0 && stack.denied > 0) {
+    if (stack.denied_in != record.cycle) NoteTaken(stack, record, false);
     --stack.denied;
     return;
   }

@@ -50,15 +50,11 @@ class Contexts {
 
   void Push(const faults::Record& record);
   // The program does not know of this entry. A pop that finds no other one takes it.
-  void DenyPush(const faults::Record& record) { ++StackOf(record).denied; }
-  // The driver exchanged the context of the topmost entry. The program believes that the former one is still there. A denied push lies
-  // above those in `entries`.
-  void DenySet(const faults::Record& record) {
-    Stack& stack = StackOf(record);
-    if (record.argument[0] != 0 && stack.denied == 0 && !stack.entries.empty()) stack.entries.back().context = record.argument[0];
-  }
+  void DenyPush(const faults::Record& record);
+  // The driver made another context current, or none. The program believes that the former one still is.
+  void DenySet(const faults::Record& record);
   // The plan refused a call that was to make a context current, perhaps one that the cycle had popped.
-  void TryPutBack(const faults::Record& record);
+  void RefuseToSet(const faults::Record& record);
   void Pop(const faults::Record& record, Answer answer);
   void Set(const faults::Record& record);
 
@@ -111,8 +107,9 @@ class Contexts {
     std::uint32_t set_cycle = 0;
     bool returned = false;  // what a cycle had taken was put back between two cycles
     bool pushed = false;
-    std::uint32_t told_there = 0;  // pops that were carried out although the program was told that they failed
-    std::uint32_t denied = 0;      // pushes that were
+    std::uint32_t told_there = 0;  // entries that were taken off although the program was told that the call failed
+    std::uint32_t denied = 0;      // entries that were made although it was told so; the topmost ones
+    std::uint32_t denied_in = 0;   // the cycle of the last one
     std::uint64_t refused = 0;     // context that the plan did not let the thread choose (RefusedTo)
   };
   struct Primary {
@@ -133,6 +130,8 @@ class Contexts {
   void OrphanUnheld(const Primary& primary, const faults::Record& record);
   Stack& StackOf(const faults::Record& record);
   void TakeTop(Stack& stack, const faults::Record& record, bool destroyed);
+  static void Deny(Stack& stack, const faults::Record& record);
+  static void TryPutBack(Stack& stack, const faults::Record& record);
   void Keep(StackEntry& entry, const faults::Record& record);
   bool IsKept(const StackEntry& entry) const;
   bool IsOlder(const Stack& stack, std::uint32_t cycle) const;

@@ -86,6 +86,7 @@ void ProcessFold::Enter(const faults::Record& record, const Graphs::Addresses& a
   const bool kept = answer == Answer::Refused && (driver::IsRelease(row.effect) || row.effect == Effect::EndsCapture);
   const bool made = answer == Answer::After && (driver::IsAcquire(row.effect) || row.effect == Effect::BeginsCapture);
   if (kept || made) account_.set_plan_left_something();
+  if (answer == Answer::After && driver::MovesContext(row.effect)) account_.set_context_denied();
   CheckUses(record, row);
   CheckCode(record);
   FollowAddresses(record, row, addresses);
@@ -242,7 +243,8 @@ void ProcessFold::Carry(const faults::Record& record, const Graphs::Addresses& a
   if (answer == Answer::After && row.effect == Effect::RetainsPrimary) contexts_.DenyPrimary(record);
   if (answer == Answer::After && row.effect == Effect::PushesContext) contexts_.DenyPush(record);
   if (answer == Answer::After && row.effect == Effect::SetsContext) contexts_.DenySet(record);
-  if (answer == Answer::Refused && (row.effect == Effect::PushesContext || row.effect == Effect::SetsContext)) contexts_.TryPutBack(record);
+  if (answer == Answer::Refused && (row.effect == Effect::PushesContext || row.effect == Effect::SetsContext))
+    contexts_.RefuseToSet(record);
   if (answer == Answer::After) AcquireUnowned(record, row);
   if (answer == Answer::After && row.effect == Effect::AddsNode) graphs_.DenyNode(record);
   // The program does not know whether anything is mapped there, and the driver accepts an unmapping in both cases.

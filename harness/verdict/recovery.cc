@@ -78,6 +78,18 @@ bool WasDoneUnderAfter(const Evidence& trial, const Record& failing) {
   return there;
 }
 
+// True when the plan let a call change the context stack of a thread and told the program that it had failed. The next cycle finds another
+// stack than the program believes.
+bool MovedUnderAfter(const Evidence& trial) {
+  const std::span<const std::uint32_t> calls = trial.own_calls();
+  return std::any_of(calls.begin(), calls.end(), [&](std::uint32_t call) {
+    const driver::Effect effect = driver::EffectOf(BaseOf(trial.record(call))).effect;
+    const bool moves =
+        effect == driver::Effect::SetsContext || effect == driver::Effect::PopsContext || effect == driver::Effect::PushesContext;
+    return moves && AnswerOf(trial.record(call)) == Answer::After;
+  });
+}
+
 // An object acquired in `cycle` and still held at its end, beyond what the rehearsal holds there; null for none.
 const Object* Surplus(const RehearsedCycle& rehearsed, const Evidence& trial, std::uint32_t cycle, std::uint64_t end) {
   Remainder allowed(&rehearsed.held);
@@ -165,7 +177,7 @@ RecoveryCheck CheckRecovery(const Rehearsed& rehearsal, const Evidence& trial, c
   const CycleSeen tried = Look(trial, cycle, rehearsed, told_alive);
   const bool kept =
       std::any_of(objects.begin(), objects.end(), [](const Object& object) { return object.state == State::ReleaseRefused; }) ||
-      (tried.failing != nullptr && WasDoneUnderAfter(trial, *tried.failing));
+      (tried.failing != nullptr && WasDoneUnderAfter(trial, *tried.failing)) || MovedUnderAfter(trial);
   check.recovery = !rehearsed.begun || !rehearsed.end ? Recovery::NoCycleAfter
                    : !tried.begun                     ? Recovery::GaveUp
                    : kept                             ? Recovery::Refused

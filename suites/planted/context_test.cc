@@ -251,6 +251,61 @@ CUAUDIT_CASE(ContextStack, PushedAndNeverPoppedAfterADeniedCall) {
   EXPECT_THAT(Wrong(t.Fold()), ElementsAre("context_stack_unbalanced context_stack_entry"));
 }
 
+// Above the caller's entry stands what a denied push put there. A denied cuCtxSetCurrent exchanges that one, or takes it off.
+CUAUDIT_CASE(ContextStack, PushedAndNeverPoppedBelowADeniedPush) {
+  for (const std::uint64_t chosen : {0xcU, 0U}) {
+    const CaseRow row(chosen == 0 ? "taken off" : "exchanged");
+    Trace t;
+    t.Push(0xa).Context(0);
+    t.Push(0xb).Context(0xa).After();
+    t.Call(CallId::CtxSetCurrent).In(0, chosen).Context(0xb).After();
+    if (chosen != 0) t.Call(CallId::CtxDestroy_v2).In(0, chosen).Context(chosen);
+    EXPECT_THAT(Wrong(t.Fold()), ElementsAre("context_stack_unbalanced context_stack_entry"));
+  }
+}
+
+// The program may pop the context once more that it believes is still there, and no other one.
+CUAUDIT_CASE(ContextStack, PoppedTheCallersContextAfterADeniedCall) {
+  Trace t;
+  t.Push(0xb).Context(0xf);
+  t.Push(0xa).Context(0xb);
+  t.Call(CallId::CtxSetCurrent).In(0, 0).Context(0xa).After();
+  t.Pop(0xb).Context(0xb);
+  t.Pop(0xf).Context(0xf);
+  t.Pop(0xe).Context(0xe);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("context_stack_unbalanced context_stack_entry"));
+}
+
+// A denied call put the context back once. The cycle takes it off once more, or what it pushes in the place of a denied entry is its own.
+CUAUDIT_CASE(ContextStack, ACycleTakesOffWhatADeniedCallPutBack) {
+  for (const bool pushes : {false, true}) {
+    const CaseRow row(pushes ? "and pushes another" : "and no more");
+    Trace t;
+    t.Call(CallId::CtxSetCurrent).In(0, 0xc).Context(0);
+    t.Mark(faults::MarkKind::CycleBegin).Cycle(1);
+    t.Pop(0xc).Context(0xc).Cycle(1);
+    t.Push(0xc).Context(0).Cycle(1).After();
+    t.Pop(0xc).Context(0xc).Cycle(1);
+    if (pushes) t.Push(0xd).Context(0).Cycle(1);
+    if (!pushes) t.Push(0xc).Context(0).Cycle(1);
+    if (!pushes) t.Pop(0xc).Context(0xc).Cycle(1);
+    t.Mark(faults::MarkKind::CycleEnd).Cycle(1);
+    t.Mark(faults::MarkKind::CycleBegin).Cycle(2);
+    EXPECT_THAT(Wrong(t.Fold()), ElementsAre("context_stack_unbalanced context_stack_entry"));
+  }
+}
+
+// A denied push and its pop in one cycle: the next push is one of its own.
+CUAUDIT_CASE(ContextStack, PushedAgainAfterADeniedPushWasPopped) {
+  Trace t;
+  t.Mark(faults::MarkKind::CycleBegin).Cycle(1);
+  t.Push(0xc).Context(0).Cycle(1).After();
+  t.Pop(0xc).Context(0xc).Cycle(1);
+  t.Push(0xc).Context(0).Cycle(1);
+  t.Mark(faults::MarkKind::CycleEnd).Cycle(1);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("context_stack_unbalanced context_stack_entry"));
+}
+
 CUAUDIT_CASE(ContextStack, PoppedOnceTooFewByADestructor) {
   Trace t;
   t.Push(0xa);

@@ -173,6 +173,20 @@ CUAUDIT_CASE(Deficit, APopThatWasSaidToHaveFailedIsTriedThreeTimes) {
     return t;
   });
 }
+// The program was told that its context is still current, and takes it off by a pop.
+CUAUDIT_CASE(Deficit, APopOfWhatWasSaidToBeStillCurrent) {
+  ExpectQuiet(Kind::ContextStackEntry, [](Run run) {
+    Trace t;
+    t.Push(0xa).Context(0).Stack(101);
+    t.Pop(0xa).Context(0xa).Stack(102);
+    t.Call(CallId::CtxSetCurrent).In(0, 0xa).Context(0).Stack(103);
+    Step off = t.Call(CallId::CtxSetCurrent).In(0, 0).Context(0xa).Stack(104);
+    if (run == Run::FaultFree) return t;
+    off.After();
+    t.Pop(0).Context(0).Stack(102).Fails(CUDA_ERROR_INVALID_CONTEXT);
+    return t;
+  });
+}
 CUAUDIT_CASE(Deficit, AReleaseThatWasSaidToHaveFailedIsTriedThreeTimes) {
   ExpectQuiet(Kind::PrimaryContext, [](Run run) {
     Trace t;

@@ -12,6 +12,7 @@ namespace {
 using driver::CallId;
 using harness::Judgement;
 using harness::Rule;
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 template <typename Program>
@@ -237,6 +238,81 @@ CUAUDIT_CASE(Orphaned, ARuntimeThatIsCutShortBeforeItFrees) {
         JudgeProgram([blocks = blocks, denied = denied](Run run) { return FreesByTheRuntime(run, blocks, denied); }, true);
     EXPECT_THAT(judgement.findings, IsEmpty());
     EXPECT_EQ(judgement.verdict, harness::Verdict::ReleaseRefused);
+  }
+}
+
+// The driver has taken the context off, and the program was told that it had not.
+CUAUDIT_CASE(ContextStack, TakenOffByADeniedCall) {
+  Trace pops;  // its own, and its caller's
+  pops.Push(0xb).Context(0);
+  pops.Push(0xa).Context(0xb);
+  pops.Call(CallId::CtxSetCurrent).In(0, 0).Context(0xa).After();
+  pops.Pop(0xb).Context(0xb);
+  pops.Pop(0).Context(0).Fails(CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_THAT(Wrong(pops.Fold()), IsEmpty());
+  Trace again;
+  again.Push(0xa).Context(0);
+  again.Call(CallId::CtxSetCurrent).In(0, 0).Context(0xa).After();
+  again.Call(CallId::CtxSetCurrent).In(0, 0xa).Context(0);
+  again.Pop(0xa).Context(0xa);
+  EXPECT_THAT(Wrong(again.Fold()), IsEmpty());
+  Trace foreign;  // made current before the first record
+  foreign.Call(CallId::CtxSetCurrent).In(0, 0).Context(0xf).After();
+  foreign.Call(CallId::CtxSetCurrent).In(0, 0xf).Context(0);
+  foreign.Push(0xa).Context(0xf);
+  foreign.Pop(0xa).Context(0xa);
+  EXPECT_THAT(Wrong(foreign.Fold()), IsEmpty());
+}
+
+// None was current. The driver has made an entry of which the program does not know.
+CUAUDIT_CASE(ContextStack, MadeByADeniedCall) {
+  Trace t;
+  t.Push(0xa).Context(0);
+  t.Call(CallId::CtxSetCurrent).In(0, 0).Context(0xa);
+  t.Call(CallId::CtxSetCurrent).In(0, 0xa).Context(0).After();
+  t.Pop(0xa).Context(0xa);
+  EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+}
+
+// What a denied push had put there is taken off, and the program knows of neither.
+CUAUDIT_CASE(ContextStack, TakenOffAboveItsOwnByADeniedCall) {
+  Trace t;
+  t.Push(0xa).Context(0);
+  t.Push(0xb).Context(0xa).After();
+  t.Call(CallId::CtxSetCurrent).In(0, 0).Context(0xb).After();
+  t.Pop(0xa).Context(0xa);
+  EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+}
+
+// The driver has put the context back, and the program was told that it had not. The next cycles take it off and put it back again.
+CUAUDIT_CASE(ContextStack, ACyclePutsItBackByADeniedCall) {
+  for (const CallId back : {CallId::CtxPushCurrent_v2, CallId::CtxSetCurrent}) {
+    for (const bool again : {false, true}) {
+      const CaseRow row(std::string(driver::Name(driver::BaseOf(back))) + (again ? ", tried again" : ""));
+      Trace t;
+      t.Call(CallId::CtxSetCurrent).In(0, 0xc).Context(0);
+      for (const std::uint32_t cycle : {1U, 2U, 3U}) {
+        t.Mark(faults::MarkKind::CycleBegin).Cycle(cycle);
+        t.Pop(0xc).Context(0xc).Cycle(cycle);
+        if (cycle == 1) t.Call(back).In(0, 0xc).Context(0).Cycle(cycle).After(CUDA_ERROR_INVALID_CONTEXT);
+        if (cycle != 1 || again) t.Push(0xc).Context(cycle == 1 ? 0xc : 0).Cycle(cycle);
+        t.Mark(faults::MarkKind::CycleEnd).Cycle(cycle);
+      }
+      EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+    }
+  }
+}
+
+// A texture is destroyed in its context, and the program believes that this one is current.
+CUAUDIT_CASE(WrongContext, TheContextWasTakenOffByADeniedCall) {
+  for (const CallId off : {CallId::CtxSetCurrent, CallId::CtxPopCurrent_v2}) {
+    const CaseRow row(driver::Name(driver::BaseOf(off)));
+    Trace t;
+    t.Call(CallId::TexObjectCreate).Out(0, 0x10);
+    t.Call(off).In(0, 0).Context(kContext).After();
+    t.Call(CallId::TexObjectDestroy).In(0, 0x10).Context(0).Fails(CUDA_ERROR_INVALID_CONTEXT);
+    EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+    EXPECT_THAT(Left(t.Fold()), ElementsAre("texture_object 1 release_refused"));
   }
 }
 

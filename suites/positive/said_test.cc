@@ -102,6 +102,21 @@ CUAUDIT_CASE(NotRecovered, ASecondReleaseOfWhatWasToldToBeAliveMustFail) {
   EXPECT_THAT(judgement.findings, IsEmpty());
 }
 
+// The plan left another context current than the program believes, and the next cycle needs that one.
+CUAUDIT_CASE(NotRecovered, TheContextWasTakenOffUnderAfter) {
+  for (const CallId call : {CallId::CtxSetCurrent, CallId::CtxPopCurrent_v2}) {
+    const CaseRow row(driver::Name(driver::BaseOf(call)));
+    MarkedCycles trial;
+    trial.Begin();
+    trial.trace.Call(call).In(0, 0).After(CUDA_ERROR_INVALID_CONTEXT).Stack(4).Cycle(1);
+    trial.End(CUDA_ERROR_INVALID_CONTEXT).Begin();
+    trial.trace.Alloc(0x9000).Stack(1).Cycle(2).Fails(CUDA_ERROR_INVALID_CONTEXT);
+    const Judgement judgement = Judged(trial.End(CUDA_ERROR_INVALID_CONTEXT).Good());
+    EXPECT_EQ(judgement.recovery, Recovery::Refused);
+    EXPECT_THAT(judgement.findings, IsEmpty());
+  }
+}
+
 CUAUDIT_CASE(RetainedForRetry, AReleaseThatSucceedsAtOnceIsNone) {
   const Judgement judgement = Judged(MarkedCycles().Failed(CUDA_ERROR_OUT_OF_MEMORY).Good().Good());
   EXPECT_EQ(judgement.verdict, Verdict::Pass);

@@ -58,6 +58,8 @@ CountedPlaces::Steps CountedPlaces::StepsOf(const Evidence& run) {
     const bool refills = effect == Effect::SetsContext && answer == Answer::Succeeded && record.argument[0] != 0 && record.context == 0 &&
                          popped_on.count(record.tid) != 0;
     const bool entry = effect == Effect::PushesContext || effect == Effect::PopsContext || refills;
+    const bool takes_off = effect == Effect::SetsContext && record.argument[0] == 0 && record.context != 0;
+    if (takes_off && answer == Answer::After) told_failed.insert({Kind::ContextStackEntry, 0});
     const bool reference = effect == Effect::RetainsPrimary || effect == Effect::ReleasesPrimary;
     if (effect == Effect::CreatesContext && answer == Answer::Succeeded) all.created.push_back(SiteOf(record));
     const bool access = IsPeerAccess(record);

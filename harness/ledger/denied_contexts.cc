@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// denied_contexts.cc: what a call does to the contexts when the program is told that it failed, carried out or not.
+#include <algorithm>
+
+#include "harness/ledger/contexts.h"
+
+namespace cuaudit::harness {
+
+// Under `after` the driver counts a reference that the program does not know of.
+void Contexts::DenyPrimary(const faults::Record& record) {
+  if (record.argument[0] != 0) ++PrimaryOf(record).denied;
+}
+
+void Contexts::DenyPush(const faults::Record& record) {
+  Stack& stack = StackOf(record);
+  TryPutBack(stack, record);
+  Deny(stack, record);
+}
+
+void Contexts::Deny(Stack& stack, const faults::Record& record) {
+  ++stack.denied;
+  stack.denied_in = record.cycle;
+}
+
+void Contexts::DenySet(const faults::Record& record) {
+  Stack& stack = StackOf(record);
+  const std::uint64_t context = record.argument[0];
+  TryPutBack(stack, record);
+  if (record.context == 0) {
+    if (context != 0) Deny(stack, record);
+  } else if (stack.denied > 0) {
+    if (context == 0) --stack.denied;
+  } else if (context == 0) {
+    NoteTaken(stack, record, false);
+    ++stack.told_there;
+    if (!stack.entries.empty()) TakeTop(stack, record, false);
+  } else if (!stack.entries.empty()) {
+    stack.entries.back().context = context;
+  }
+}
+
+void Contexts::RefuseToSet(const faults::Record& record) {
+  Stack& stack = StackOf(record);
+  stack.refused = record.argument[0];
+  TryPutBack(stack, record);
+}
+
+// The cycle may have popped the context. It has done what it could.
+void Contexts::TryPutBack(Stack& stack, const faults::Record& record) {
+  const auto same = std::find_if(stack.taken.rbegin(), stack.taken.rend(),
+                                 [&](const Taken& taken) { return taken.context == record.argument[0] && taken.cycle == record.cycle; });
+  if (same != stack.taken.rend()) same->owed = false;
+}
+
+}  // namespace cuaudit::harness
