@@ -69,6 +69,23 @@ constexpr CUresult kPreference[] = {
     CUDA_ERROR_NOT_INITIALIZED,
 };
 
+constexpr CUresult LikeliestOf(const Codes& codes) {
+  for (const CUresult preferred : kPreference) {
+    for (std::size_t i = 0; i < codes.count; ++i) {
+      if (codes.code[i] == preferred) return preferred;
+    }
+  }
+  return codes.count == 0 ? CUDA_SUCCESS : codes.code[0];
+}
+
+// A sweep asks for it once for each call on each way back.
+constexpr std::array<CUresult, kBaseCount> Likeliest() {
+  std::array<CUresult, kBaseCount> likeliest{};
+  for (std::size_t i = 0; i < kBaseCount; ++i) likeliest[i] = LikeliestOf(kCodes[i]);
+  return likeliest;
+}
+constexpr std::array<CUresult, kBaseCount> kLikeliest = Likeliest();
+
 }  // namespace
 
 const EffectRow& EffectOf(BaseId base) noexcept { return kByBase[Index(base)]; }
@@ -144,12 +161,6 @@ bool MakesObject(Effect effect) noexcept { return (TraitsOf(effect) & kMakes) !=
 bool MovesContext(Effect effect) noexcept { return (TraitsOf(effect) & kMovesContext) != 0; }
 bool RecordsContext(Effect effect) noexcept { return (TraitsOf(effect) & (kAcquires | kReleases | kMovesContext)) != 0; }
 
-CUresult DefaultCode(BaseId base) noexcept {
-  for (const CUresult preferred : kPreference) {
-    if (IsLegalCode(base, preferred)) return preferred;
-  }
-  const std::span<const CUresult> legal = LegalCodes(base);
-  return legal.empty() ? CUDA_SUCCESS : legal.front();
-}
+CUresult DefaultCode(BaseId base) noexcept { return kLikeliest[Index(base)]; }
 
 }  // namespace cuaudit::driver

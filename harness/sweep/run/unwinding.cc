@@ -104,12 +104,14 @@ constexpr std::size_t kLongestTurn = 24;  // calls of a loop's turn; longer ones
 
 // Of each call since `from` what it released or orphaned, as a hash; several objects of one kind and site count once.
 std::unordered_map<std::uint64_t, std::uint64_t> ReleasesSince(std::uint64_t from, const Ledger& ledger, SiteKeys* keys) {
-  std::set<std::pair<std::uint64_t, std::uint64_t>> releases;  // ticket of the call, what it released
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> releases;  // ticket of the call, what it released
   for (const Object& object : ledger.objects) {
     if (IsHost(object) || object.released.begin < from || object.released.record_kind == faults::RecordKind::Empty) continue;
     const std::uint64_t what = HashNumber(static_cast<std::uint64_t>(object.kind), HashNumber(keys->Of(object.acquired), kHashSeed));
-    releases.emplace(object.released.begin, HashNumber(static_cast<std::uint64_t>(object.state), what));
+    releases.emplace_back(object.released.begin, HashNumber(static_cast<std::uint64_t>(object.state), what));
   }
+  std::sort(releases.begin(), releases.end());
+  releases.erase(std::unique(releases.begin(), releases.end()), releases.end());
   std::unordered_map<std::uint64_t, std::uint64_t> by_call;
   for (const auto& [ticket, what] : releases) {
     std::uint64_t& hash = by_call.try_emplace(ticket, kHashSeed).first->second;
