@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -184,6 +185,26 @@ Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
   return {};
 }
 
+namespace {
+
+// Opens what is there and is no regular file. Of a named pipe without a reader it waits for one as long as a reader that was started beside
+// the tool may need. Opening it would otherwise never end, and no signal would end that.
+FileDescriptor OpenToWrite(const std::string& path) {
+  constexpr int kTries = 100;
+  constexpr timespec kPause = {0, 10'000'000};
+  for (int tried = 0;; ++tried) {
+    FileDescriptor file(open(path.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC));
+    if (file.valid()) {
+      fcntl(file.get(), F_SETFL, O_APPEND);
+      return file;
+    }
+    if (errno != ENXIO || tried == kTries) return file;
+    nanosleep(&kPause, nullptr);
+  }
+}
+
+}  // namespace
+
 Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failure, mode_t mode) {
   struct stat facts = {};
   const bool exists = stat(path.c_str(), &facts) == 0;
@@ -193,7 +214,8 @@ Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failur
   const bool link = lstat(path.c_str(), &name) == 0 && S_ISLNK(name.st_mode);
   const bool kernels = link && (path.starts_with("/dev/") || path.starts_with("/proc/"));
   if ((exists && !S_ISREG(facts.st_mode)) || kernels) {
-    const FileDescriptor open_file(open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+    const FileDescriptor open_file = OpenToWrite(path);
+    if (!open_file.valid() && errno == ENXIO) return {on_failure, path + ": cannot write: nobody reads from this pipe"};
     if (!open_file.valid()) return Failed(on_failure, path, "write");
     return WriteAll(open_file.get(), bytes, path);
   }

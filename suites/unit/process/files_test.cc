@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "harness/process/work_dir.h"
@@ -68,6 +69,34 @@ TEST(Files, AnswersTheGivenExitForAnUnwritablePlace) {
 TEST(Files, WritesToADeviceWithoutReplacingIt) {
   ASSERT_TRUE(WriteFile("/dev/null", "x", Exit::Usage).ok());
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+}
+
+TEST(Files, WritesAllToAPipeThatSomebodyReads) {
+  const TemporaryDir dir;
+  const std::string path = dir.File("pipe");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const std::string bytes(std::size_t{1} << 20U, 'x');  // more than a pipe holds
+  std::string got;
+  std::thread reader([&] {
+    const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    char part[4096];
+    for (ssize_t count = 0; (count = read(file.get(), part, sizeof(part))) > 0;) got.append(part, static_cast<std::size_t>(count));
+  });
+  const Status written = WriteFile(path, bytes, Exit::Usage);
+  if (!written.ok()) close(open(path.c_str(), O_RDWR | O_CLOEXEC));  // the reader has nothing to wait for
+  reader.join();
+  EXPECT_TRUE(written.ok()) << written.message();
+  EXPECT_EQ(got.size(), bytes.size());
+  EXPECT_TRUE(std::filesystem::is_fifo(path));
+}
+
+TEST(Files, APipeThatNobodyReadsIsAnError) {
+  const TemporaryDir dir;
+  const std::string path = dir.File("pipe");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const Status written = WriteFile(path, "x", Exit::Usage);
+  EXPECT_EQ(written.exit(), Exit::Usage);
+  EXPECT_EQ(written.message(), path + ": cannot write: nobody reads from this pipe");
 }
 
 TEST(Files, FillsAnOpenFileByItsKernelName) {
