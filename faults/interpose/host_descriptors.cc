@@ -20,6 +20,7 @@
 
 #include "faults/interpose/host_census.h"
 #include "faults/interpose/host_state.h"
+#include "faults/interpose/next_function.h"
 
 namespace cuaudit::faults {
 

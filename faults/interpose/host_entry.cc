@@ -13,6 +13,7 @@
 #include "faults/interpose/host_owner.h"
 #include "faults/interpose/host_state.h"
 #include "faults/interpose/host_watch.h"
+#include "faults/interpose/next_function.h"
 #include "faults/journal/record.h"
 #include "faults/probes/host_reading.h"
 

@@ -24,6 +24,7 @@
 #include "faults/interpose/host_oom.h"
 #include "faults/interpose/host_state.h"
 #include "faults/interpose/host_tables.h"
+#include "faults/interpose/next_function.h"
 #include "faults/probes/host_reading.h"
 
 namespace cuaudit::faults {

@@ -6,7 +6,6 @@
 // per-thread flag keeps the library's own work from being recorded. A full journal drops records and says so; the program goes on.
 #pragma once
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdint.h>
 
@@ -77,17 +76,6 @@ void Withdraw(Record* record) noexcept;
 void Write(HostCall call, uint64_t object, uint64_t detail) noexcept;
 
 inline uint64_t Address(const void* pointer) noexcept { return reinterpret_cast<uintptr_t>(pointer); }
-
-// The function that the program would have called without this library.
-template <typename Function>
-Function* Next(Function** known, const char* name) noexcept {
-  Function* next = __atomic_load_n(known, __ATOMIC_RELAXED);
-  if (next == nullptr) {
-    next = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
-    __atomic_store_n(known, next, __ATOMIC_RELAXED);
-  }
-  return next;
-}
 
 // In host_heap.cc: mutexes whose memory may be freed before they are destroyed.
 void FollowMutex(uint64_t mutex) noexcept;

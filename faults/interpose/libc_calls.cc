@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "faults/interpose/next_function.h"
 #include "faults/interpose/process.h"
 #include "faults/shim/stop_watch.h"
 
@@ -52,20 +53,11 @@ namespace {
 
 using cuaudit::faults::IsWatched;
 using cuaudit::faults::IsWatchHandler;
+using cuaudit::faults::Next;
 using Handler = void (*)(int);
 
 // What the program set with the default disposition: flags and mask, which it may ask for.
 constinit struct sigaction shown[NSIG] = {};
-
-template <typename Function>
-Function* Next(Function** known, const char* name) noexcept {
-  Function* next = __atomic_load_n(known, __ATOMIC_RELAXED);
-  if (next == nullptr) {
-    next = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
-    __atomic_store_n(known, next, __ATOMIC_RELAXED);
-  }
-  return next;
-}
 
 // After the C library's function `call` has set the disposition.
 template <typename Set>
