@@ -82,7 +82,8 @@ std::string LeftText(const Run& run) {
 }
 
 std::string InterruptedText(const Interrupted& one, bool trials) {
-  if (one.planned == 0) return "interrupted before the first trial (" + one.signal + ")";
+  if (one.planned == 0)
+    return std::string("interrupted ") + (trials ? "in the fault-free runs" : "before the first run") + " (" + one.signal + ")";
   return "interrupted, " + HowMany({one.done, one.planned}, trials ? "trials" : "runs") + (one.more ? " planned so far" : "") + " (" +
          one.signal + ")";
 }

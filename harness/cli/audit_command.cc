@@ -25,6 +25,7 @@
 #include "harness/process/program.h"
 #include "harness/project/project.h"
 #include "reports/escape.h"
+#include "reports/words/signal_name.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -37,11 +38,6 @@ int PendingSignal() {
   const timespec at_once = {};
   const int number = sigtimedwait(&asked, nullptr, &at_once);
   return number > 0 ? number : 0;
-}
-
-std::string SignalName(int number) {
-  const char* const name = sigabbrev_np(number);
-  return name == nullptr ? "signal " + std::to_string(number) : std::string("SIG") + name;
 }
 
 // What a report is made of beside the settings of its case. The day is no part of it: a finished report is looked at again when a
@@ -106,7 +102,8 @@ class Audit {
       while (goes_on()) written = CarryOutAll(left, Step::SecondFaults);
       if (written.ok()) written = TellRest(left);
     }
-    if (written.ok() && signal_ != 0) written = WriteIndex({{Detail::InterruptedBy, {SignalName(signal_)}}, {Detail::BeforeItsTurn}});
+    if (written.ok() && signal_ != 0)
+      written = WriteIndex({{Detail::InterruptedBy, {words::SignalName(signal_)}}, {Detail::BeforeItsTurn}});
     if (!written.ok()) {
       Say(written.message());
       return written.exit();
@@ -251,7 +248,7 @@ class Audit {
       slowest_ = cases_[i].name;
     }
     signal_ = seen.signal;
-    if (signal_ != 0) seen.row.not_run = Words({Detail::InterruptedBy, {SignalName(signal_)}});
+    if (signal_ != 0) seen.row.not_run = Words({Detail::InterruptedBy, {words::SignalName(signal_)}});
     Status written = WriteIndex({{Detail::AuditNotYet}});
     if (!written.ok()) return written;
     if (seen.complete) written = Finish(i);
@@ -304,7 +301,7 @@ class Audit {
 
   Exit Sum() const {
     AuditSum sum = SumOf(selected_, seen_);
-    if (signal_ != 0) sum.line += "; interrupted by " + SignalName(signal_) + ", the same command goes on from here";
+    if (signal_ != 0) sum.line += "; interrupted by " + words::SignalName(signal_) + ", the same command goes on from here";
     if (kept_ != 0) {
       sum.line += "; " + std::to_string(kept_) + " kept from before";
       Say("kept: settings, program, files named in its arguments, libraries that call the driver, environment and inputs are as they were; "

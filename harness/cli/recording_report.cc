@@ -27,6 +27,7 @@
 #include "harness/verdict/evidence/site_keys.h"
 #include "reports/escape.h"
 #include "reports/frames.h"
+#include "reports/words/signal_name.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -316,7 +317,7 @@ void AddProcesses(const Observation& seen, SiteTexts* sites, Lines* page) {
       continue;
     }
     std::string end = Words(words::DetailPart{process.exit != 0 ? Detail::ReachedItsExit : Detail::NoEndRecorded});
-    if (stop != facts.stops.end()) end = Words({Detail::DiedOf, {SignalName(seen.journal.records()[*stop].call)}});
+    if (stop != facts.stops.end()) end = Words({Detail::DiedOf, {words::SignalName(seen.journal.records()[*stop].call)}});
     page->Row("process", {Detail::EndOfProcess, {std::to_string(process.pid), Plural(process.calls, "driver call", "driver calls"), end}});
     if (stop == facts.stops.end()) continue;
     const Site site = SiteOf(seen.journal.records()[*stop]);

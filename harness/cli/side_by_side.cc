@@ -16,6 +16,7 @@
 #include "harness/process/files.h"
 #include "harness/process/left_behind.h"
 #include "harness/process/process.h"
+#include "reports/words/signal_name.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -113,7 +114,7 @@ class Workers {
 
   static std::string How(const Ending& ending) {
     if (ending.signal == 0) return "exit status " + std::to_string(ending.exit_status);
-    return "signal " + std::to_string(ending.signal) + (ending.signal == SIGKILL ? ": fewer --jobs need less memory" : "");
+    return words::SignalName(ending.signal) + (ending.signal == SIGKILL ? ": fewer --jobs need less memory" : "");
   }
 
   static Status ReadAnswer(const FileDescriptor& file, std::string* answer) {

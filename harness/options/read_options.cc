@@ -101,43 +101,6 @@ void AddOptions(CLI::App* app, Command command, Options* options) {
 #undef CUAUDIT_LIST
 }
 
-}  // namespace
-
-Status CheckOptions(const Options& options) {
-  const CommandRow& row = RowOf(options.command);
-  const std::string usage = std::string("cuaudit ") + row.name + " [OPTIONS]" + row.usage;
-  const char* instead = options.print_environment ? "--print-environment" : !options.pack.empty() ? "--pack" : "--from-journal";
-  const bool is_instead = options.print_environment || !options.pack.empty() || !options.from_journal.empty();
-  const bool takes_program = (options.command & (kAudit | kInit | kRecord)) != 0;
-  if (is_instead && !options.program.empty()) return {Exit::Usage, std::string("expected no program beside ") + instead + ": " + usage};
-  if (options.print_environment && !options.pack.empty()) return {Exit::Usage, "expected --print-environment or --pack, not both"};
-  if (takes_program && !is_instead && options.program.empty()) return {Exit::Usage, "expected -- and a program: " + usage};
-  const bool may_take_program = takes_program || (options.command & (kEnv | kPlan | kReduce)) != 0;
-  if (!may_take_program && !options.program.empty()) return {Exit::Usage, std::string(row.name) + " takes no program: " + usage};
-  if (options.command == kExplain && options.operand.empty() == options.rule.empty())
-    return {Exit::Usage, "expected a journal or --rule: " + usage};
-  if (options.command == kReplay && options.fault.empty()) return {Exit::Usage, "expected at least one --fault: " + usage};
-  if (options.command == kCompare && options.operands.size() != 2) return {Exit::Usage, "expected a base and a head: " + usage};
-  if (options.command == kBaseline) {
-    const std::size_t count = options.operands.size();
-    const bool shows = count == 2 && options.operands[0] == "show";
-    const bool writes = (count == 2 || count == 3) && options.operands[0] == "write";
-    if (!shows && !writes) return {Exit::Usage, "expected write and a result, or show and a file: " + usage};
-  }
-  if (options.command == kSuppress && options.operands.size() != 1) return {Exit::Usage, "expected a fingerprint: " + usage};
-  const std::size_t named = options.operands.size() + (options.program.empty() ? 0 : 1);
-  if (options.command == kReduce && (options.operands.empty() || options.operands.size() > 2 || named < 2))
-    return {Exit::Usage, "expected a fingerprint, and a result or -- and a program: " + usage};
-  if (options.command == kReport && options.operands.empty()) return {Exit::Usage, "expected a result: " + usage};
-  if (options.no_prune && options.prune != Options().prune) return {Exit::Usage, "expected --prune or --no-prune, not both"};
-  if (options.allow_left && !(options.lifetime + options.write_lifetime).empty())
-    return {Exit::Usage, "expected --allow-left or --lifetime and --write-lifetime, not both"};
-  if (options.host && options.no_host) return {Exit::Usage, "expected --host or --no-host, not both"};
-  return {};
-}
-
-namespace {
-
 // Reads "json" or "json=FILE".
 Result<Output> ParseOutput(const std::string& text, const Options& options) {
   static constexpr struct {
@@ -201,6 +164,15 @@ void NoteGiven(const CLI::App& app, Options* options) {
   }
 }
 
+// An option that was given without text, as by a key of a config file; --fault may be empty. Null for none.
+const CLI::Option* GivenEmpty(const CLI::App& app) {
+  for (const CLI::Option* const one : app.get_options()) {
+    const std::vector<std::string>& words = one->results();
+    if (one->nonpositional() && one->get_name() != "--fault" && std::find(words.begin(), words.end(), "") != words.end()) return one;
+  }
+  return nullptr;
+}
+
 std::string OneLine(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   while (!text.empty() && text.back() == ' ') text.pop_back();
@@ -257,7 +229,7 @@ void OptionsParser::Parts::AddOptionsOf(std::size_t i) {
   if (command == kExplain) sub->add_option("journal", copy.operand, "a journal that record made, or that --keep left behind");
   if (command == kAuditCases) sub->add_option("case", copy.operands, "names of cases (default: all)");
   if (command == kList) {
-    sub->add_option("what", copy.operand, "the table")
+    sub->add_option("table", copy.operand, "the table")
         ->required()
         ->check(OneOf(std::vector<std::string>(std::begin(kListNames), std::end(kListNames))));
   }
@@ -282,15 +254,22 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
     return word.empty() ? &word != &ours.front() && (&word)[-1].starts_with("--") && (&word)[-1] != "--fault"
                         : word.starts_with("--") && word.find('=') == word.size() - 1;
   };
-  if (const auto empty = std::find_if(ours.begin(), ours.end(), lacks_value); empty != ours.end())
-    return Status(Exit::Usage, empty->empty() ? *(empty - 1) + ": expected a value, not ''" : *empty + ": expected a value behind '='");
+  if (const auto empty = std::find_if(ours.begin(), ours.end(), lacks_value); empty != ours.end()) {
+    const std::string flag = empty->empty() ? *(empty - 1) : empty->substr(0, empty->size() - 1);
+    const OptionRow* const row = RowOfFlag(flag);
+    if (row != nullptr && row->sort == OptionRow::Sort::Switch)
+      return Status(Exit::Usage, flag + ": takes no value, not an empty one either");
+    return Status(Exit::Usage, empty->empty() ? flag + ": expected a value, not ''" : *empty + ": expected a value behind '='");
+  }
   const bool configured = std::any_of(ours.begin(), ours.end(), [](const std::string& word) { return word.starts_with("--config"); });
   for (std::size_t i = 0; i < std::size(kCommands); ++i) {
     if (configured || std::find(ours.begin(), ours.end(), kCommands[i].name) != ours.end()) parts_->AddOptionsOf(i);
   }
   std::reverse(ours.begin(), ours.end());  // as CLI11 takes them
   if (dashes != arguments.end()) options.program.assign(dashes + 1, arguments.end());
-  auto& [app, commands, copies, complete] = *parts_;
+  CLI::App& app = parts_->app;
+  auto& commands = parts_->commands;
+  std::vector<Options>& copies = parts_->copies;
   std::fill(copies.begin(), copies.end(), Options());
   try {
     app.parse(std::move(ours));
@@ -324,6 +303,8 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
     options.program = std::move(program);
     options.command = commands[i].first;
     NoteGiven(*commands[i].second, &options);
+    if (const CLI::Option* const empty = GivenEmpty(*commands[i].second))
+      return Status(Exit::Usage, empty->get_name() + ": expected a value, not ''");
     if ((options.command & (kAuditCases | kMerge)) != 0 && options.base.empty() && commands[i].second->count("--fail-on") != 0)
       return Status(Exit::Usage, OptionFlag{"--fail-on"}, "expected --base beside it: what it names is said of a comparison");
   }

@@ -18,6 +18,7 @@
 #include "reports/escape.h"
 #include "reports/html/html_writer.h"
 #include "reports/source_root.h"
+#include "reports/words/signal_name.h"
 #include "reports/writers.h"
 
 namespace cuaudit::harness {
@@ -105,11 +106,9 @@ Status CheckOutput(const std::string& output, std::string_view option) {
 }
 
 void SetInterrupted(const Progressed& progressed, report::Run* run) {
-  const char* const name = sigabbrev_np(progressed.signal);
-  const std::string signal = name == nullptr ? "signal " + std::to_string(progressed.signal) : std::string("SIG") + name;
   run->outcome = words::Outcome::Interrupted;
   if (progressed.done == 0) run->host = {};  // nothing was judged
-  run->interrupted = {signal, progressed.done, progressed.planned, progressed.more};
+  run->interrupted = {words::SignalName(progressed.signal), progressed.done, progressed.planned, progressed.more};
 }
 
 Status WriteReport(const report::Run& run, const Output& output) {

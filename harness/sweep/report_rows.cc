@@ -16,6 +16,7 @@
 #include "harness/verdict/death.h"
 #include "harness/verdict/evidence/site_keys.h"
 #include "reports/audit.h"
+#include "reports/words/signal_name.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -166,7 +167,7 @@ report::TrialRow RowOf(const TrialResult& trial) {
   for (const TrialFindingText& finding : trial.findings) AddDifference(finding, &row.differs);
   if (trial.isolation == Isolation::InProcess && !IsDeath(trial)) return row;
   row.end = report::TrialEnd{trial.ending.exit_status, {}, trial.ending.timed_out};
-  if (trial.ending.signal != 0) row.end->signal = SignalName(trial.ending.signal);
+  if (trial.ending.signal != 0) row.end->signal = words::SignalName(trial.ending.signal);
   return row;
 }
 

@@ -13,6 +13,7 @@
 #include "faults/driver/kinds.h"
 #include "faults/driver/result.h"
 #include "harness/verdict/evidence/site_keys.h"
+#include "reports/words/signal_name.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -110,7 +111,7 @@ DetailPart AddressClass(const Evidence& trial, const Record& stop) {
 }
 
 Details CauseOf(const Evidence& trial, const Record& stop) {
-  const DetailPart name = {Detail::Signal, {SignalName(stop.call)}};
+  const DetailPart name = {Detail::Signal, {words::SignalName(stop.call)}};
   if (static_cast<std::int64_t>(stop.argument[0]) <= 0) {
     if (stop.call == SIGABRT) return {name};
     return {name, {Detail::RaisedByCall}};
@@ -152,7 +153,7 @@ Details Crashed(const Evidence& trial, TrialFinding* finding) {
   }
   if (!trial.ending.step.empty() || !IsDeadly(trial.ending.signal)) return {};
   // With a record nothing would be unknown: the signal's handler was the program's, or had no stack to run on.
-  return {{Detail::Signal, {SignalName(trial.ending.signal)}}, {Detail::AtUnknownPlace}};
+  return {{Detail::Signal, {words::SignalName(trial.ending.signal)}}, {Detail::AtUnknownPlace}};
 }
 
 struct Stuck {
@@ -216,19 +217,6 @@ TrialFinding DeathFinding(Verdict verdict, const Evidence& trial) {
   if (finding.where.record_kind == faults::RecordKind::Empty) SetWhere(trial, SiteOf(*last.front()), &finding);
   finding.detail.push_back({Detail::LastCalls, {Listed(trial, last)}});
   return finding;
-}
-
-std::string SignalName(int signal) {
-  constexpr std::array<std::pair<int, std::string_view>, 8> kNames = {{{0, "(no driver call)"},
-                                                                       {SIGSEGV, "SIGSEGV"},
-                                                                       {SIGBUS, "SIGBUS"},
-                                                                       {SIGFPE, "SIGFPE"},
-                                                                       {SIGILL, "SIGILL"},
-                                                                       {SIGABRT, "SIGABRT"},
-                                                                       {SIGTRAP, "SIGTRAP"},
-                                                                       {SIGSYS, "SIGSYS"}}};
-  const auto* const known = std::find_if(kNames.begin(), kNames.end(), [signal](const auto& row) { return row.first == signal; });
-  return known == kNames.end() ? "signal " + std::to_string(signal) : std::string(known->second);
 }
 
 }  // namespace cuaudit::harness

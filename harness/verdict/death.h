@@ -2,8 +2,6 @@
 // death.h: the finding of a run that crashed, aborted or missed its deadline: at which place, and of what.
 #pragma once
 
-#include <string>
-
 #include "harness/verdict/evidence/evidence.h"
 #include "harness/verdict/evidence/finding.h"
 #include "harness/verdict/verdict.h"
@@ -16,8 +14,5 @@ namespace cuaudit::harness {
 // `where` is the place of the death itself where the journal has it (faults::RecordKind::Stop): the interrupted code, or the driver call
 // that a hanging thread is inside of. Otherwise it is the last driver call, and `detail` says so.
 [[nodiscard]] TrialFinding DeathFinding(Verdict verdict, const Evidence& trial);
-
-// "SIGSEGV"; for 0, the place of a hanging thread that is in no driver call: "(no driver call)".
-[[nodiscard]] std::string SignalName(int signal);
 
 }  // namespace cuaudit::harness

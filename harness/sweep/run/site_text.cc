@@ -11,6 +11,7 @@
 #include "harness/verdict/death.h"
 #include "harness/verdict/evidence/evidence.h"
 #include "harness/verdict/evidence/site_keys.h"
+#include "reports/words/signal_name.h"
 
 namespace cuaudit::harness {
 
@@ -26,7 +27,7 @@ std::string CallName(const Site& site) {
       if (site.call == static_cast<std::uint16_t>(faults::MarkKind::BlockBack)) return "cuaudit_block_back";
       return {};
     case faults::RecordKind::Stop:
-      return SignalName(site.call);
+      return site.call == 0 ? "(no driver call)" : words::SignalName(site.call);  // 0: a thread that hangs
     case faults::RecordKind::Empty:
     case faults::RecordKind::Argument:
     case faults::RecordKind::Process:

@@ -292,7 +292,7 @@ TEST(SideBySide, OneThatDiesIsAnError) {
   };
   const Status status = kept.Run(3, how);
   EXPECT_EQ(status.exit(), Exit::Failure);
-  EXPECT_THAT(status.message(), HasSubstr("ended before it was done: signal 9: fewer --jobs need less memory"));
+  EXPECT_THAT(status.message(), HasSubstr("ended before it was done: SIGKILL: fewer --jobs need less memory"));
   EXPECT_EQ(kept.signal, 0);
   how.carry_out = [](std::size_t) -> std::string { throw std::bad_alloc(); };
   how.name = [](std::size_t number) { return "case " + std::to_string(number + 7); };

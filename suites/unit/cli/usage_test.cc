@@ -152,6 +152,13 @@ TEST(Usage, WhatAMessageQuotesCannotSteerTheTerminal) {
   EXPECT_EQ(said.err.find('\x9b'), std::string::npos);
 }
 
+TEST(Usage, AKeyOfAConfigFileWithoutTextIsRefused) {
+  const TemporaryDir dir;
+  const std::string path = dir.File("options.toml");
+  ASSERT_TRUE(WriteFile(path, "[sweep]\nwork-dir = \"\"\n", Exit::Failure).ok());
+  ExpectOneLine(RunTool({"sweep", "--config", path, "--", "true"}), 2, "--work-dir: expected a value, not ''");
+}
+
 TEST(Usage, TheLimitOnFileSizesNamesTheFileThatHitIt) {
   const TemporaryDir dir;
   const auto under_limit = [](const std::string& command) { return system(("ulimit -f 64; '" CUAUDIT_TOOL "' " + command).c_str()); };

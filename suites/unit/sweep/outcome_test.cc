@@ -145,7 +145,7 @@ TEST(Outcome, AnInterruptedSweepSaysHowMuchOfThePlanSoFarIsDone) {
   run.interrupted->more = true;
   EXPECT_EQ(MessageLine(run), "interrupted, 12 of 58 trials planned so far (SIGINT)");
   run.interrupted = {"SIGTERM", 0, 0};
-  EXPECT_EQ(MessageLine(run), "interrupted before the first trial (SIGTERM)");
+  EXPECT_EQ(MessageLine(run), "interrupted in the fault-free runs (SIGTERM)");
   run.mode = report::Mode::Cycles;
   run.interrupted = {"SIGTERM", 1, 2};
   EXPECT_EQ(MessageLine(run), "interrupted, 1 of 2 runs (SIGTERM)");
