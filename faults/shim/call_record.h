@@ -23,13 +23,13 @@ namespace cuaudit::faults {
 
 // One call on its way through a gate.
 
-// `value` holds arguments as passed; for outputs the address that the call writes to.
+// `value` holds arguments as passed, as many as the call has; for outputs the address that the call writes to.
 struct Passage {
   driver::CallId id{};
-  std::uint64_t value[driver::kMaxParameters] = {};
-  std::uint64_t given = 0;       // what the driver writes its answer over (GivenTo)
-  std::uint32_t occurrence = 0;  // how many of its name there were by then; 0: nested, or no journal
-  std::uint64_t stream = 0;      // where the work is queued, if that is `captured`
+  std::uint64_t value[driver::kMaxParameters];  // clearing it would cost a quarter of the gate
+  std::uint64_t given = 0;                      // what the driver writes its answer over (GivenTo)
+  std::uint32_t occurrence = 0;                 // how many of its name there were by then; 0: nested, or no journal
+  std::uint64_t stream = 0;                     // where the work is queued, if that is `captured`
   Record* record = nullptr;
   const class Gate* outer = nullptr;  // the gate this thread was inside of before, and its call's ticket
   std::uint64_t outer_begin = 0;

@@ -29,7 +29,7 @@ TEST(LostContexts, AContextThatWasDestroyedTakesItsLossWithIt) {
   ASSERT_EQ(d.CtxGetCurrent(&context), CUDA_SUCCESS);
   LostContexts lost;
   lost.Lose(d, {CUDA_ERROR_LAUNCH_FAILED, 1});
-  Passage passage;
+  Passage passage{};
   passage.value[0] = reinterpret_cast<std::uintptr_t>(context);
   lost.After(Effect::Uses, passage);
   EXPECT_EQ(lost.Find(d).code, CUDA_ERROR_LAUNCH_FAILED);
@@ -50,7 +50,7 @@ TEST(LostContexts, EachContextThatIsMadeAfterTheLossOfAllIsGood) {
   CUcontext made[2] = {};
   for (CUcontext& context : made) {
     ASSERT_EQ(d.CtxCreate(&context, nullptr, 0, 0), CUDA_SUCCESS);
-    Passage passage;
+    Passage passage{};
     passage.value[0] = reinterpret_cast<std::uintptr_t>(&context);
     lost.After(Effect::CreatesContext, passage);
   }
@@ -63,13 +63,13 @@ TEST(LostContexts, EachContextThatIsMadeAfterTheLossOfAllIsGood) {
 }
 
 Passage Retain(std::uint64_t device) {
-  Passage passage;
+  Passage passage{};
   passage.value[1] = device;
   return passage;
 }
 
 Passage Release(std::uint64_t device) {
-  Passage passage;
+  Passage passage{};
   passage.value[0] = device;
   return passage;
 }

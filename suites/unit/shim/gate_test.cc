@@ -257,7 +257,7 @@ TEST(CallRecord, StandsInTheNameOfItsProcessAndCycle) {
 TEST(CallRecord, ANestedCallIsMarkedAndHasNoNumber) {
   GatedWorld world;
   world.Start();
-  Passage passage;
+  Passage passage{};
   passage.id = driver::CallId::DeviceGetCount;
   for (const bool nested : {true, false, true}) {
     passage.record = NewRecord(&world.journal(), RecordKind::Call, static_cast<std::uint16_t>(passage.id));
@@ -270,7 +270,7 @@ TEST(CallRecord, ANestedCallIsMarkedAndHasNoNumber) {
 
 TEST(CallRecord, GarbageGoesToOutputsOnly) {
   std::uint64_t stream = 1;
-  Passage passage;
+  Passage passage{};
   passage.id = driver::CallId::StreamCreate;
   passage.value[0] = reinterpret_cast<std::uintptr_t>(&stream);
   passage.value[1] = 5;
@@ -341,7 +341,7 @@ TEST(Captures, OnlyWorkOnTheStreamUnderCaptureIsCaptured) {
   ASSERT_EQ(d.StreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
   ASSERT_EQ(d.MemAlloc(&memory, 64), CUDA_SUCCESS);
   const auto seen = [&](driver::CallId id) {
-    Passage passage;
+    Passage passage{};
     passage.id = id;
     passage.value[0] = memory;
     passage.value[3] = reinterpret_cast<std::uintptr_t>(stream);

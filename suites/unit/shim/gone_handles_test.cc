@@ -10,7 +10,7 @@ namespace {
 using driver::CallId;
 
 Passage Call(CallId id, std::uint64_t first, CUresult injected = CUDA_SUCCESS) {
-  Passage passage;
+  Passage passage{};
   passage.id = id;
   passage.value[0] = first;
   passage.injected = injected;

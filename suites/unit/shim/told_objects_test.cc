@@ -229,7 +229,7 @@ TEST_F(Told, TheFunctionInAKernelNode) {
 
 // A call as the gate sees it.
 struct Made : Passage {
-  explicit Made(driver::CallId call) { id = call; }
+  explicit Made(driver::CallId call) : Passage{} { id = call; }
   template <typename T>
   Made& At(std::size_t place, const T* pointer) {
     value[place] = reinterpret_cast<std::uintptr_t>(pointer);
