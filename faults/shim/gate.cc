@@ -3,6 +3,7 @@
 #include "faults/shim/gate.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include <span>
 
@@ -53,7 +54,7 @@ void Gate::Rearm(const Plan& plan, Anew anew) noexcept {
   }
   std::span<std::atomic<std::uint32_t>> counts = journal_->header().occurrences;
   if (anew == Anew::Faults) counts = journal_->header().fired;
-  for (std::atomic<std::uint32_t>& count : counts) count.store(0, std::memory_order_relaxed);
+  memset(static_cast<void*>(counts.data()), 0, counts.size_bytes());  // nobody counts during Rearm
 }
 
 void Gate::Decide(Passage* passage, bool nested, std::uint64_t site) noexcept {

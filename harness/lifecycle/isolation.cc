@@ -164,14 +164,7 @@ bool ChoosesTests(std::string_view word) {
   return false;
 }
 
-}  // namespace
-
-void SetTestFilter(const std::string& filter) {
-  const std::lock_guard<std::mutex> lock(guard);
-  TestFilter() = filter;
-}
-
-std::vector<std::string> CommandWords() {
+std::vector<std::string> ReadCommandWords() {
   const Result<std::string> bytes = ReadFile("/proc/self/cmdline");
   std::vector<std::string> words;
   if (bytes.ok()) {
@@ -186,8 +179,20 @@ std::vector<std::string> CommandWords() {
   return words;
 }
 
+}  // namespace
+
+void SetTestFilter(const std::string& filter) {
+  const std::lock_guard<std::mutex> lock(guard);
+  TestFilter() = filter;
+}
+
+const std::vector<std::string>& CommandWords() {
+  static const auto* const words = new std::vector<std::string>(ReadCommandWords());  // never destroyed: sweeps may end in exit handlers
+  return *words;
+}
+
 std::string CommandLine() {
-  const std::vector<std::string> words = CommandWords();
+  const std::vector<std::string>& words = CommandWords();
   const std::lock_guard<std::mutex> lock(guard);
   std::string line = ShellQuote(words.front());
   for (std::size_t i = 1; i < words.size(); ++i) {

@@ -59,7 +59,7 @@ class LastWords {
 //   Source    /proc/self/cmdline.
 
 // The words that started this process.
-std::vector<std::string> CommandWords();
+const std::vector<std::string>& CommandWords();
 
 // The command line with the filter from SetTestFilter. With such a filter, the process's own options for choosing tests are left out.
 std::string CommandLine();

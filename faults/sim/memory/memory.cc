@@ -102,7 +102,6 @@ bool ChargeChunks(World& world, int device, const Block* block) noexcept {
     const std::size_t bytes = world.device_memory.size() / kChunk * sizeof(Chunk);
     world.chunks = static_cast<Chunk*>(world.arena.Allocate(bytes));
     if (world.chunks == nullptr) return false;
-    std::memset(world.chunks, 0, bytes);
   }
   const Chunks span = ChunksOf(world, block);
   std::uint64_t fresh = 0;
