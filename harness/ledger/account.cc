@@ -79,7 +79,7 @@ bool Account::Inherited(Family family, std::uint64_t handle) const {
   return false;
 }
 
-std::int64_t Account::Open(Object object, const faults::Record& record, HandleEntry& entry) {
+std::int64_t Account::Open(Object& object, const faults::Record& record, HandleEntry& entry) {
   const auto index = static_cast<std::int64_t>(books_->ledger.objects.size());
   object.pid = pid_;
   object.tid = record.tid;
@@ -250,11 +250,11 @@ void Account::ReleaseMappings(std::uint64_t base, std::uint64_t bytes, const fau
   if (inside.empty()) Release(Kind::Mapping, base, 1, record, answer);
 }
 
-std::vector<std::int64_t> Account::TakeChildren(std::uint64_t context) {
+std::pmr::vector<std::int64_t> Account::TakeChildren(std::uint64_t context) {
   ++deaths_[context];
   const auto found = by_context_.find(context);
   if (context == 0 || found == by_context_.end()) return {};
-  std::vector<std::int64_t> children = std::move(found->second);
+  std::pmr::vector<std::int64_t> children = std::move(found->second);
   by_context_.erase(found);
   return children;
 }

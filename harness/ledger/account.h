@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory_resource>
 #include <unordered_map>
 #include <vector>
 
@@ -22,8 +23,14 @@ namespace cuaudit::harness {
 
 // The ledger under construction. `beneath` is parallel to ledger.objects and holds the next older reference to the same handle, or -1.
 struct Books {
+  explicit Books(std::pmr::memory_resource* of_fold) : memory(of_fold) {}
+  // What a copy adds does not lie in the memory of the original.
+  Books(const Books& other) : ledger(other.ledger), beneath(other.beneath) {}
+  Books& operator=(const Books&) = delete;
+
   Ledger ledger;
   std::vector<std::int64_t> beneath;
+  std::pmr::memory_resource* memory = std::pmr::get_default_resource();
 
   Object& object(std::int64_t index) { return ledger.objects[static_cast<std::size_t>(index)]; }
   void Violate(Rule rule, driver::Kind kind, const faults::Record& record, std::uint64_t handle, std::int64_t object);
@@ -41,10 +48,17 @@ struct HandleEntry {
 
 class Account {
  public:
-  Account(Books* books, std::uint32_t pid) : books_(books), pid_(pid) {}
+  Account(Books* books, std::uint32_t pid) : Account(books, pid, nullptr, 0) {}
   // The account of a process that `parent` forked at ticket `when`. What the parent held at that time is not judged here.
   Account(Books* books, std::uint32_t pid, const Account* parent, std::uint64_t when)
-      : books_(books), pid_(pid), parent_(parent), forked_at_(when) {}
+      : books_(books),
+        pid_(pid),
+        parent_(parent),
+        forked_at_(when),
+        handles_(books->memory),
+        by_context_(books->memory),
+        space_(books->memory),
+        blocks_(books->memory) {}
   // A copy of `other` that writes to `books`.
   Account(const Account& other, Books* books, const Account* parent) : Account(other) {
     books_ = books;
@@ -140,7 +154,7 @@ class Account {
 
  private:
   // Counts the death of the context, and answers the objects that lay in it.
-  std::vector<std::int64_t> TakeChildren(std::uint64_t context);
+  std::pmr::vector<std::int64_t> TakeChildren(std::uint64_t context);
   Account(const Account&) = default;
 
   struct Key {
@@ -158,7 +172,7 @@ class Account {
   bool ReleasesLent(driver::Kind kind, std::uint64_t handle, const faults::Record& record, Answer answer);
   void ReleaseNothing(driver::Kind kind, HandleEntry* entry, std::uint64_t handle, const faults::Record& record, Answer answer);
   std::int64_t ReferenceToRelease(const HandleEntry& entry) const;
-  std::int64_t Open(Object object, const faults::Record& record, HandleEntry& entry);
+  std::int64_t Open(Object& object, const faults::Record& record, HandleEntry& entry);
   void Unlink(HandleEntry& entry, std::int64_t object);
 
   Books* books_;
@@ -173,9 +187,9 @@ class Account {
     Site by;
     bool sure = false;
   };
-  std::unordered_map<Key, HandleEntry, KeyHash> handles_;
+  std::pmr::unordered_map<Key, HandleEntry, KeyHash> handles_;
   std::unordered_map<Key, Loan, KeyHash> lent_;  // handles that nobody in this process acquired
-  std::unordered_map<std::uint64_t, std::vector<std::int64_t>> by_context_;
+  std::pmr::unordered_map<std::uint64_t, std::pmr::vector<std::int64_t>> by_context_;
   std::unordered_map<std::uint64_t, std::vector<std::int64_t>> by_peer_;  // peer access, by the context whose memory may be used
   std::unordered_map<std::uint64_t, std::uint64_t> deaths_;               // by context
   std::map<std::uint64_t, std::int64_t> mappings_;

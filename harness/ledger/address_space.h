@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory_resource>
 #include <unordered_map>
 #include <vector>
 
@@ -17,6 +18,8 @@ namespace cuaudit::harness {
 
 class AddressSpace {
  public:
+  explicit AddressSpace(std::pmr::memory_resource* memory = std::pmr::get_default_resource()) : pieces_(memory) {}
+
   // [base, base + bytes) belongs to `object` from now on; what was known about the range is forgotten. A range that overlaps live memory is
   // an intended alias (an import or a mapping), and the overlapping piece is never called dead.
   void Insert(std::uint64_t base, std::uint64_t bytes, std::int64_t object);
@@ -45,7 +48,7 @@ class AddressSpace {
     bool dead = false;
     bool aliased = false;
   };
-  using Pieces = std::map<std::uint64_t, Piece>;
+  using Pieces = std::pmr::map<std::uint64_t, Piece>;
 
   // Makes `address` a boundary between pieces.
   void Split(std::uint64_t address);

@@ -45,8 +45,8 @@ class Contexts {
   void ViewGreen(const faults::Record& record);
   // Ends the streams of the green context. The primary context ends, too, when nothing else holds it.
   void DestroyGreen(const faults::Record& record, Answer answer);
-  // The call as one in the primary context, when it was made in the view of a green context.
-  faults::Record BehindView(const faults::Record& record) const;
+  // The call as one in the primary context, when it was made in the view of a green context: then a copy, until the next such call.
+  const faults::Record& BehindView(const faults::Record& record);
 
   void Push(const faults::Record& record);
   // The program does not know of this entry. A pop that finds no other one takes it.
@@ -151,6 +151,7 @@ class Contexts {
   std::unordered_set<std::uint64_t> current_;
   std::uint64_t last_current_ = 0;
   bool runtime_exits_ = false;
+  faults::Record behind_;  // what BehindView answered last, if that was a copy
 };
 
 }  // namespace cuaudit::harness

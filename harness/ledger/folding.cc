@@ -2,6 +2,7 @@
 #include "harness/ledger/folding.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -15,6 +16,9 @@ namespace {
 using faults::ProcessEvent;
 using faults::Record;
 using faults::RecordKind;
+
+constexpr std::size_t kStackRoom = std::size_t{16} << 10;
+constexpr std::size_t kFirstObjects = 64;
 
 bool CountsAtReturn(const Record& record) {
   return record.call < faults::kHostCallCount && faults::kHostCalls[record.call].counts == faults::HostCounts::AtReturn;
@@ -59,6 +63,12 @@ bool Folding::Schedule(std::span<const Record> records, bool whole) {
   events_.clear();
   events_.reserve(records.size() * 2);
   bool returned = true;
+  const auto add = [this](std::uint64_t ticket, const Record& record, bool at_return) {
+    Event& event = events_.emplace_back();
+    event.ticket = ticket;
+    event.record = &record;
+    event.returned = at_return;
+  };
   for (const Record& record : records) {
     if (record.begin == 0) {
       returned = false;
@@ -73,18 +83,18 @@ bool Folding::Schedule(std::span<const Record> records, bool whole) {
       case RecordKind::Call:
         returned = returned && record.end != 0;
         if (!IsProgramCall(record)) break;
-        events_.push_back({record.begin, &record, false});
-        if (record.end != 0) events_.push_back({record.end, &record, true});
+        add(record.begin, record, false);
+        if (record.end != 0) add(record.end, record, true);
         break;
       case RecordKind::Host:
         returned = returned && (record.end != 0 || !CountsAtReturn(record));
-        events_.push_back({CountsAtReturn(record) && record.end != 0 ? record.end : record.begin, &record, false});
+        add(CountsAtReturn(record) && record.end != 0 ? record.end : record.begin, record, false);
         break;
       case RecordKind::Mark:
       case RecordKind::Process:
       case RecordKind::Misuse:
       case RecordKind::Stop:
-        events_.push_back({record.begin, &record, false});
+        add(record.begin, record, false);
         break;
     }
   }
@@ -107,6 +117,10 @@ void Folding::Take(std::span<const Record> records) {
   Facts& facts = books_.ledger.facts;
   const bool noting = notes_ == Notes::Everything;
   if (noting && facts.calls.empty()) facts.calls.reserve(records.size());
+  if (books_.ledger.objects.empty()) {
+    books_.ledger.objects.reserve(std::min(records.size(), kFirstObjects));
+    books_.beneath.reserve(std::min(records.size(), kFirstObjects));
+  }
   const auto index_of = [&, before = given_count_](const Record& record) {
     return static_cast<std::uint32_t>(before + static_cast<std::size_t>(&record - records.data()));
   };
@@ -242,14 +256,18 @@ void Folding::Process(const Record& record) {
 
 ProcessFold& Folding::Open(std::uint32_t pid, std::unique_ptr<ProcessFold> process) {
   current_[pid] = processes_.size();
+  last_ = nullptr;
   processes_.push_back(std::move(process));
   return *processes_.back();
 }
 
 ProcessFold& Folding::ProcessOf(std::uint32_t pid) {
+  if (last_ != nullptr && last_pid_ == pid) return *last_;
   const auto found = current_.find(pid);
-  if (found != current_.end()) return *processes_[found->second];
-  return Open(pid, std::make_unique<ProcessFold>(&books_, pid));
+  if (found == current_.end()) return Open(pid, std::make_unique<ProcessFold>(&books_, pid));
+  last_pid_ = pid;
+  last_ = processes_[found->second].get();
+  return *last_;
 }
 
 const Graphs::Addresses& Folding::AddressesOf(const Record& record) const {
@@ -268,8 +286,11 @@ Ledger Fold(std::span<const faults::Record> records) {
   return *folding.Finish(records);
 }
 
+// The books of a trial in process find room on the stack.
 Ledger FoldObjects(std::span<const faults::Record> records) {
-  Folding folding(Folding::Notes::NoFacts);
+  std::array<std::byte, kStackRoom> room;
+  std::pmr::monotonic_buffer_resource memory(room.data(), room.size());
+  Folding folding(Folding::Notes::NoFacts, &memory);
   return *folding.Finish(records);
 }
 

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -24,7 +25,9 @@ namespace cuaudit::harness {
 class Folding {
  public:
   enum class Notes : std::uint8_t { Everything, NoFacts };
-  explicit Folding(Notes notes = Notes::Everything) : notes_(notes) {}
+  // `memory` is for the books while the fold lasts. What it answers, and copies of the fold, do not use it.
+  explicit Folding(Notes notes = Notes::Everything, std::pmr::memory_resource* memory = std::pmr::get_default_resource())
+      : books_(memory), notes_(notes) {}
   Folding(const Folding& other);
   Folding& operator=(const Folding&) = delete;
 
@@ -59,6 +62,8 @@ class Folding {
   Books books_;
   std::vector<std::unique_ptr<ProcessFold>> processes_;
   std::unordered_map<std::uint32_t, std::size_t> current_;
+  std::uint32_t last_pid_ = 0;
+  ProcessFold* last_ = nullptr;  // of the last record; null: ask `current_`
   bool begun_ = false;
   Notes notes_ = Notes::Everything;
 

@@ -18,14 +18,15 @@ void Contexts::ViewGreen(const faults::Record& record) {
   if (found != greens_.end()) found->second.view = record.argument[0];
 }
 
-faults::Record Contexts::BehindView(const faults::Record& record) const {
+const faults::Record& Contexts::BehindView(const faults::Record& record) {
+  if (greens_.empty()) return record;
   if (record.context == 0 || driver::EffectOf(BaseOf(record)).kind != Kind::PeerAccess) return record;
-  faults::Record behind = record;
+  behind_ = record;
   for (const auto& [handle, green] : greens_) {
     const auto primary = green.view == record.context ? primaries_.find(green.device) : primaries_.end();
-    if (primary != primaries_.end() && primary->second.context != 0) behind.context = primary->second.context;
+    if (primary != primaries_.end() && primary->second.context != 0) behind_.context = primary->second.context;
   }
-  return behind;
+  return behind_;
 }
 
 void Contexts::DestroyGreen(const faults::Record& record, Answer answer) {

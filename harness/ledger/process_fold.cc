@@ -218,7 +218,12 @@ void ProcessFold::Acquire(const faults::Record& record, const EffectRow& row) {
 
 void ProcessFold::Return(const faults::Record& record, const Graphs::Addresses& addresses, Told told) {
   const bool needs = !told.empty() && (told.front()->flags & faults::kStandsOn) != 0;
-  Carry(contexts_.BehindView(record), needs ? WithCode(record, addresses, told) : addresses);
+  const faults::Record& carried = contexts_.BehindView(record);
+  if (needs) {
+    Carry(carried, WithCode(record, addresses, told));
+  } else {
+    Carry(carried, addresses);
+  }
   FollowFoundations(record, told);
 }
 
