@@ -229,11 +229,11 @@ class GatedTrialWorld : public TrialWorld {
     if (metering.records != nullptr && !metering.stacks) metering.records->Clear();
     trace->prepared = runner.Prepare(&trace->prepare);
     for (std::size_t i = 0; trace->prepared && i < cycles; ++i) {
-      CycleTrace beyond;
+      std::optional<CycleTrace> beyond;
       const bool with_stacks = wanted == Stacks::All || (wanted == Stacks::FaultedCycle && i == 0);
       gate_->RecordStacks(with_stacks ? stacks_.get() : nullptr);
       gate_->Rearm(i == 0 ? plan : faults::Plan(), faults::Anew::Occurrences);
-      CycleTrace* const cycle = i < kMostCycles ? &trace->cycle[i] : &beyond;
+      CycleTrace* const cycle = i < kMostCycles ? &trace->cycle[i] : &beyond.emplace();
       const bool turns = metering.records != nullptr && metering.count_turns && i == 0;
       if (turns) metering.records->Refuse(journal_.journal(), &plan);
       // Only the faulted cycle: what a program never waits for when nothing fails is compared as it is.
@@ -258,7 +258,11 @@ class GatedTrialWorld : public TrialWorld {
   void Forget() override { journal_.Clear(); }
   void WatchStops() override { faults::WatchStops(journal_.journal(), stacks_.get()); }
   const std::string& driver() const override { return driver_; }
-  faults::JournalView Journal() const override { return journal_.View(); }
+  faults::JournalView Journal() const override {
+    faults::JournalView view = journal_.View();
+    view.Remember(keys_.get());
+    return view;
+  }
 
  private:
   sim::World* NewWorld() {
@@ -306,6 +310,7 @@ class GatedTrialWorld : public TrialWorld {
   bool reusable_ = false;
   faults::MemoryJournal journal_;
   std::unique_ptr<faults::StackTable> stacks_ = std::make_unique<faults::StackTable>();
+  std::unique_ptr<faults::KeyMemo> keys_ = std::make_unique<faults::KeyMemo>();  // of its call stacks, which Clear leaves
   std::optional<faults::Gate> gate_;
   std::optional<driver::DriverRef> genuine_;
   CUcontext context_ = nullptr;  // of the genuine driver
