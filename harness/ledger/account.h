@@ -55,7 +55,7 @@ class Account {
         pid_(pid),
         parent_(parent),
         forked_at_(when),
-        handles_(books->memory),
+        handles_(kFirstHandles, books->memory),
         by_context_(books->memory),
         space_(books->memory),
         blocks_(books->memory) {}
@@ -187,6 +187,7 @@ class Account {
     Site by;
     bool sure = false;
   };
+  static constexpr std::size_t kFirstHandles = 32;
   std::pmr::unordered_map<Key, HandleEntry, KeyHash> handles_;
   std::unordered_map<Key, Loan, KeyHash> lent_;  // handles that nobody in this process acquired
   std::pmr::unordered_map<std::uint64_t, std::pmr::vector<std::int64_t>> by_context_;

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory_resource>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -22,7 +23,12 @@ namespace cuaudit::harness {
 
 class Contexts {
  public:
-  explicit Contexts(Account* account) : account_(account) {}
+  explicit Contexts(Account* account)
+      : account_(account),
+        primaries_(account->books().memory),
+        stacks_(account->books().memory),
+        stack_of_thread_(account->books().memory),
+        current_(account->books().memory) {}
   Contexts(const Contexts& other, Account* account) : Contexts(other) { account_ = account; }
   Contexts& operator=(const Contexts&) = delete;
 
@@ -144,11 +150,11 @@ class Contexts {
   std::size_t ReferenceToRelease(const Primary& primary, std::uint32_t tid);
 
   Account* account_;
-  std::unordered_map<std::uint64_t, Primary> primaries_;  // by device
-  std::unordered_map<std::uint64_t, Green> greens_;       // by handle
-  std::vector<Stack> stacks_;                             // in order of appearance
-  std::unordered_map<std::uint32_t, std::size_t> stack_of_thread_;
-  std::unordered_set<std::uint64_t> current_;
+  std::pmr::unordered_map<std::uint64_t, Primary> primaries_;  // by device
+  std::unordered_map<std::uint64_t, Green> greens_;            // by handle
+  std::pmr::vector<Stack> stacks_;                             // in order of appearance
+  std::pmr::unordered_map<std::uint32_t, std::size_t> stack_of_thread_;
+  std::pmr::unordered_set<std::uint64_t> current_;
   std::uint64_t last_current_ = 0;
   bool runtime_exits_ = false;
   faults::Record behind_;  // what BehindView answered last, if that was a copy

@@ -27,7 +27,7 @@ class Folding {
   enum class Notes : std::uint8_t { Everything, NoFacts };
   // `memory` is for the books while the fold lasts. What it answers, and copies of the fold, do not use it.
   explicit Folding(Notes notes = Notes::Everything, std::pmr::memory_resource* memory = std::pmr::get_default_resource())
-      : books_(memory), notes_(notes) {}
+      : books_(memory), current_(memory), notes_(notes), events_(memory) {}
   Folding(const Folding& other);
   Folding& operator=(const Folding&) = delete;
 
@@ -61,14 +61,14 @@ class Folding {
   std::uint64_t last_ticket_ = 0;
   Books books_;
   std::vector<std::unique_ptr<ProcessFold>> processes_;
-  std::unordered_map<std::uint32_t, std::size_t> current_;
+  std::pmr::unordered_map<std::uint32_t, std::size_t> current_;
   std::uint32_t last_pid_ = 0;
   ProcessFold* last_ = nullptr;  // of the last record; null: ask `current_`
   bool begun_ = false;
   Notes notes_ = Notes::Everything;
 
   // Only for the records that are being added.
-  std::vector<Event> events_;
+  std::pmr::vector<Event> events_;
   std::unordered_map<std::uint64_t, Graphs::Addresses> addresses_;     // by the begin ticket of the call
   std::unordered_map<std::uint64_t, const faults::Record*> contents_;  // content of the graph node that the call adds, by the same ticket
   std::unordered_map<std::uint64_t, std::vector<const faults::Record*>> told_;  // of other objects (told_objects.cc), by the same ticket
