@@ -232,8 +232,9 @@ void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
 
   SweepEngine engine(&runner, dir ? &*dir : nullptr, *engine_options, ReproductionOf(lifecycle.name()), SitesOfThread());
   const std::uint64_t subject = dir ? SubjectOf(lifecycle, how, runner, *rehearsal) : 0;
+  Settings settings = dir ? SettingsOf(asked) : Settings();
   status =
-      only.empty() ? engine.Prepare(std::move(*rehearsal), subject, SettingsOf(asked)) : engine.PrepareOne(std::move(*rehearsal), only);
+      only.empty() ? engine.Prepare(std::move(*rehearsal), subject, std::move(settings)) : engine.PrepareOne(std::move(*rehearsal), only);
   if (status.ok()) status = Run(&engine, &runner);
   report::Run run;
   if (engine.prepared()) engine.Report(&run);

@@ -75,7 +75,7 @@ Status SweepEngine::PrepareOne(Rehearsal rehearsal, std::vector<std::string> fau
 PlannedFaults SweepEngine::TakeFirstFaults() {
   const CallStates states = CallsToPlan();
   PlannedFaults first = MakePlan(states, options_.plan, by_site_);
-  first_faults_ = FirstFaults(states, first);
+  if (options_.depth > 1) first_faults_ = FirstFaults(states, first);  // no second faults are compared with them otherwise
   AppendHostFaults(*rehearsal_, options_.plan, &first);
   for (const CallState& call : states.calls) first_sites_.insert(call.site);
   first_sites_.insert(first.sites.begin(), first.sites.end());

@@ -126,6 +126,7 @@ std::uint64_t HashFaults(const std::vector<std::string>& faults) {
 
 // Makes one entry for all findings that a report would merge.
 void SweepEngine::FindShrinkable() {
+  if (!first_found_.has_value()) return;
   FaultKinds kinds;
   for (std::size_t index = 0; index < plan_.size(); ++index) {
     const auto result = results_.find(index);
