@@ -198,13 +198,11 @@ function(cuaudit_all_targets variable directory)
   set(${variable} ${found} PARENT_SCOPE)
 endfunction()
 
-# The programs of the tests with a label that scripts/test runs alone in one of its tiers.
-foreach(_label threads allocator optimised)
-  add_custom_target(tests_${_label})
-endforeach()
+# The programs of the tests that the tier tsan of scripts/test runs.
+add_custom_target(tests_threads)
 
-# The label elsewhere: another tier of scripts/test --all runs all of the test, so dev does not. Where that is asan alone, sources may leave
-# nothing out under a sanitizer. Whether some tier has the test: suites/e2e/users/entry_scripts_test.py.
+# The label elsewhere: of scripts/test --all the tier asan runs all of the test, so the optimised one does not. Its sources may leave nothing out
+# under a sanitizer. Whether some tier has the test: suites/e2e/users/entry_scripts_test.py.
 function(cuaudit_check_elsewhere)
   foreach(source IN LISTS ARGN)
     if(source MATCHES "\\.cc$")
@@ -236,16 +234,12 @@ function(cuaudit_add_test name)
   set(c_sources ${arg_SOURCES})
   list(FILTER c_sources INCLUDE REGEX "\\.c$")
   set_source_files_properties(${c_sources} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
-  foreach(label IN LISTS arg_LABELS)
-    if(TARGET tests_${label})
-      add_dependencies(tests_${label} ${name})
-    endif()
-  endforeach()
+  if("threads" IN_LIST arg_LABELS)
+    add_dependencies(tests_threads ${name})
+  endif()
   if("elsewhere" IN_LIST arg_LABELS)
     set_property(GLOBAL APPEND PROPERTY cuaudit_elsewhere ${name})
-    if(NOT arg_LABELS MATCHES "allocator|optimised")
-      cuaudit_check_elsewhere(${arg_SOURCES})
-    endif()
+    cuaudit_check_elsewhere(${arg_SOURCES})
   endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)  # a limit for what hangs: machines of one kind differ by two, and four tests run on two cores
