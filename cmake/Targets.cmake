@@ -124,10 +124,11 @@ function(cuaudit_add_library name)
 endfunction()
 
 # For programs that only tests start: a linker that takes a quarter of the time, where there is one, line tables alone as debug information,
-# and little optimisation of the test itself. What enters other people's processes is linked by the system's linker.
+# and little optimisation of the test itself, or none (CUAUDIT_UNOPTIMISED; the precompiled header of the tests does not fit such a program). What
+# enters other people's processes is linked by the system's linker.
 find_program(CUAUDIT_FAST_LINKER NAMES mold ld.lld DOC "Linker for test programs; empty: the compiler's own")
 add_library(cuaudit_test_program INTERFACE)
-target_compile_options(cuaudit_test_program INTERFACE -g1 $<$<NOT:$<CONFIG:Debug>>:-O1>)
+target_compile_options(cuaudit_test_program INTERFACE -g1 $<$<NOT:$<CONFIG:Debug>>:-O$<NOT:$<BOOL:$<TARGET_PROPERTY:CUAUDIT_UNOPTIMISED>>>>)
 if(CUAUDIT_FAST_LINKER)
   cmake_path(GET CUAUDIT_FAST_LINKER FILENAME _linker)
   string(REPLACE "ld.lld" "lld" _linker "${_linker}")
