@@ -38,28 +38,33 @@ CUresult Refusal(Access access) {
   return access == Access::Unsupported ? CUDA_ERROR_UNSUPPORTED_LIMIT : CUDA_ERROR_NOT_PERMITTED;
 }
 
-// False: more than the device can give.
-bool Grant(const World& world, int limit, std::size_t now, std::size_t* value) {
+// More than the device has is refused, as the reference has it; how much of it is too much was not measured.
+CUresult Grant(const Call& call, int limit, std::size_t* value) {
+  const World& world = call.world;
+  const std::size_t now = call.context->limits[limit];
+  const std::size_t all = world.devices[call.context->device].total;
   switch (limit) {
     case CU_LIMIT_STACK_SIZE:
-      if (*value >= kStackEnd) return false;
+      if (*value >= kStackEnd) return CUDA_ERROR_INVALID_VALUE;
       if (Up(*value, kStackUnit) != Up(now, kStackUnit)) *value = Up(*value, kStackUnit);
-      return true;
+      return CUDA_SUCCESS;
     case CU_LIMIT_PRINTF_FIFO_SIZE:
+      if (*value > all) return CUDA_ERROR_OUT_OF_MEMORY;
       *value = Most(*value, kLeastFifo);
-      return true;
+      return CUDA_SUCCESS;
     case CU_LIMIT_MALLOC_HEAP_SIZE:
+      if (*value > all) return CUDA_ERROR_OUT_OF_MEMORY;
       *value = Most(Up(*value, kHeapUnit), kLeastHeap);
-      return true;
+      return CUDA_SUCCESS;
     case CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT:
       *value = Most(*value, kLeastLaunches);
-      return true;
+      return CUDA_SUCCESS;
     case CU_LIMIT_MAX_L2_FETCH_GRANULARITY:
-      return *value <= kMostFetch;
+      return *value <= kMostFetch ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     default:
-      if (*value > MostPersisting(world)) return false;
+      if (*value > MostPersisting(world)) return CUDA_ERROR_INVALID_VALUE;
       *value = Up(*value, MostPersisting(world) / kPersistingParts);
-      return true;
+      return CUDA_SUCCESS;
   }
 }
 
@@ -76,7 +81,7 @@ CUresult api::CtxGetLimit(Call& call, std::size_t* value, CUlimit limit) {
 CUresult api::CtxSetLimit(Call& call, CUlimit limit, std::size_t value) {
   const Access access = AccessTo(call.world, limit);
   if (access != Access::Full) return Refusal(access);
-  if (!Grant(call.world, limit, call.context->limits[limit], &value)) return CUDA_ERROR_INVALID_VALUE;
+  if (const CUresult result = Grant(call, limit, &value); result != CUDA_SUCCESS) return result;
   call.context->limits[limit] = value;
   return CUDA_SUCCESS;
 }
