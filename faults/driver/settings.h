@@ -10,9 +10,10 @@
 
 namespace cuaudit::driver {
 
-enum class SettingOf : std::uint8_t { Context, Thread, Device, MemoryPool, Function };
+enum class SettingOf : std::uint8_t { Context, Thread, Device, MemoryPool, Function, Kernel, Stream, Memory };
 
 inline constexpr std::int8_t kNo = -1;
+inline constexpr BaseId kNoQuestion = static_cast<BaseId>(0xffff);
 
 struct SettingRow {
   BaseId set;
@@ -25,7 +26,9 @@ inline constexpr SettingRow kSettings[] = {
 #define CUAUDIT_INITIAL(set, key, value)
 #define CUAUDIT_SETTING(set, of, object, key, value, get, object_asked, key_asked, answer) \
   {BaseId::set, SettingOf::of, object, key, value, BaseId::get, object_asked, key_asked, answer},
+#define CUAUDIT_UNASKED_SETTING(set, of, object, key, value) {BaseId::set, SettingOf::of, object, key, value, kNoQuestion, kNo, kNo, kNo},
 #include "faults/driver/settings.def"
+#undef CUAUDIT_UNASKED_SETTING
 #undef CUAUDIT_SETTING
 #undef CUAUDIT_INITIAL
 };
@@ -36,9 +39,11 @@ struct InitialRow {
 };
 inline constexpr InitialRow kInitialSettings[] = {
 #define CUAUDIT_SETTING(...)
+#define CUAUDIT_UNASKED_SETTING(...)
 #define CUAUDIT_INITIAL(set, key, value) {BaseId::set, key, value},
 #include "faults/driver/settings.def"
 #undef CUAUDIT_INITIAL
+#undef CUAUDIT_UNASKED_SETTING
 #undef CUAUDIT_SETTING
 };
 

@@ -45,13 +45,36 @@ void FillOutputs(const Passage& passage) noexcept {
   }
 }
 
+namespace {
+
+// Of a window its size: one of no bytes is none, whatever else it says.
+std::uint64_t StreamAttribute(std::uint64_t attribute, const CUstreamAttrValue& value) noexcept {
+  switch (attribute) {
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+      return value.accessPolicyWindow.num_bytes;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+      return std::uint64_t{value.memSyncDomainMap.remote} << 8U | value.memSyncDomainMap.default_;
+    default: {  // a number of 32 bits
+      std::uint32_t number = 0;
+      memcpy(&number, &value, sizeof(number));
+      return number;
+    }
+  }
+}
+
+}  // namespace
+
 void ReadSetting(const Passage& passage) noexcept {
   const driver::BaseId base = driver::BaseOf(passage.id);
   std::uint64_t* const behind = passage.record->argument + driver::ShapeOf(passage.id).count;
+  const auto* const value = reinterpret_cast<const void*>(passage.value[2]);
   if (base == driver::BaseId::ThreadExchangeStreamCaptureMode) *behind = passage.given;
-  if (base != driver::BaseId::MemPoolSetAttribute && base != driver::BaseId::MemPoolGetAttribute) return;
-  const bool is_int = passage.value[1] <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES;
-  memcpy(behind, reinterpret_cast<const void*>(passage.value[2]), is_int ? sizeof(int) : sizeof(cuuint64_t));
+  if (base == driver::BaseId::MemPoolSetAttribute || base == driver::BaseId::MemPoolGetAttribute) {
+    const bool is_int = passage.value[1] <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES;
+    memcpy(behind, value, is_int ? sizeof(int) : sizeof(cuuint64_t));
+  }
+  if (base == driver::BaseId::StreamSetAttribute || base == driver::BaseId::StreamGetAttribute)
+    *behind = StreamAttribute(passage.value[1], *static_cast<const CUstreamAttrValue*>(value));
 }
 
 void WriteGarbage(const Passage& passage) noexcept {

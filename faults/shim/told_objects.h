@@ -55,6 +55,8 @@ constexpr bool TellsOfObjects(driver::BaseId base) noexcept {
     case BaseId::GraphExecNodeSetParams:
     case BaseId::MemPoolGetAttribute:
     case BaseId::MemPoolSetAttribute:
+    case BaseId::StreamGetAttribute:
+    case BaseId::StreamSetAttribute:
     case BaseId::ThreadExchangeStreamCaptureMode:
       return true;
     default:

@@ -26,17 +26,33 @@ CUAUDIT_CASE(SettingNotRestored, TheCallerGoesOn) {
   ExpectLeft(ChangesASetting<Setting::NewThreshold, Caller::GoesOn>, InHelper(1, 2), 103, "threshold that nobody asked for");
   ExpectLeft(ChangesASetting<Setting::PoolOfDevice, Caller::GoesOn>, InHelper(1, 2), 103, "pool of a device");
   ExpectLeft(ChangesASetting<Setting::FunctionAttribute, Caller::GoesOn>, InHelper(1, 2), 103, "attribute of a function");
+  ExpectLeft(ChangesASetting<Setting::NewFunctionCache, Caller::GoesOn>, InHelper(1, 2), 103, "cache of a function");
+  ExpectLeft(ChangesASetting<Setting::KernelAttribute, Caller::GoesOn>, InHelper(1, 2), 103, "attribute of a kernel");
+  ExpectLeft(ChangesASetting<Setting::NewWindow, Caller::GoesOn>, InHelper(1, 2), 103, "window of a stream");
+  ExpectLeft(ChangesASetting<Setting::StreamPriority, Caller::GoesOn>, InHelper(1, 2), 103, "priority of a stream");
+  ExpectLeft(ChangesASetting<Setting::NewReadMostly, Caller::GoesOn>, InHelper(1, 2), 103, "advice");
 }
 CUAUDIT_CASE(SettingNotRestored, TheProgramEnds) {
   ExpectLeft(ChangesASetting<Setting::Limit, Caller::Exits>, InHelper(1, 2), 0, "limit");
   ExpectLeft(ChangesASetting<Setting::CaptureMode, Caller::Exits>, InHelper(1, 2), 0, "capture mode");
   ExpectLeft(ChangesASetting<Setting::Threshold, Caller::Exits>, InHelper(1, 2), 0, "threshold");
   ExpectLeft(ChangesASetting<Setting::PrimaryFlags, Caller::Exits>, InHelper(1, 2), 0, "flags of the primary context");
+  ExpectLeft(ChangesASetting<Setting::NewFunctionCache, Caller::Exits>, InHelper(1, 2), 0, "cache of a function");
+  ExpectLeft(ChangesASetting<Setting::KernelAttribute, Caller::Exits>, InHelper(1, 2), 0, "attribute of a kernel");
+  ExpectLeft(ChangesASetting<Setting::NewWindow, Caller::Exits>, InHelper(1, 2), 0, "window of a stream");
+  ExpectLeft(ChangesASetting<Setting::NewReadMostly, Caller::Exits>, InHelper(1, 2), 0, "advice");
 }
 CUAUDIT_CASE(SettingNotRestored, AnotherFunctionPutsBackWhatItFound) {
   ExpectLeft(ChangesASetting<Setting::Limit, Caller::CallsAnother>, InHelper(1, 2), 0, "limit");
+  ExpectLeft(ChangesASetting<Setting::NewFunctionCache, Caller::CallsAnother>, InHelper(1, 2), 0, "cache of a function");
+  ExpectLeft(ChangesASetting<Setting::KernelAttribute, Caller::CallsAnother>, InHelper(1, 2), 0, "attribute of a kernel");
+  ExpectLeft(ChangesASetting<Setting::StreamPriority, Caller::CallsAnother>, InHelper(1, 2), 0, "priority of a stream");
 }
-CUAUDIT_CASE(SettingNotRestored, TheCycleEnds) { ExpectNotPutBack(ChangesASettingInACycle<false>, Rule::SettingNotRestored, 103, 0); }
+CUAUDIT_CASE(SettingNotRestored, TheCycleEnds) {
+  ExpectLeft(ChangesASettingInACycle<false>, 103, 0, "limit");
+  ExpectLeft(ChangesASettingInACycle<false, Setting::NewWindow>, 103, 0, "window of a stream");
+  ExpectLeft(ChangesASettingInACycle<false, Setting::NewReadMostly>, 103, 0, "advice");
+}
 CUAUDIT_CASE(SettingNotRestored, AFunctionWithinAnother) {
   ExpectLeft(ChangesASettingTwice<true>, Deeper(1, 1, 1), InHelper(1, 5), "the inner one alone");
   ExpectLeft(ChangesASettingTwice<false>, InHelper(1, 2), 103, "both");
@@ -51,6 +67,7 @@ void ExpectFound() {
 CUAUDIT_CASE(SettingNotRestored, ALifecycleThatRaisesALimit) { ExpectFound<RaisesALimit<true>>(); }
 CUAUDIT_CASE(SettingNotRestored, ALifecycleThatRelaxesTheCaptureMode) { ExpectFound<RelaxesTheCaptureMode<true>>(); }
 CUAUDIT_CASE(SettingNotRestored, ALifecycleThatKeepsThePoolFull) { ExpectFound<KeepsThePoolFull<true>>(); }
+CUAUDIT_CASE(SettingNotRestored, ALifecycleThatKeepsAWindow) { ExpectFound<KeepsAWindow<true>>(); }
 
 }  // namespace
 }  // namespace cuaudit::testing::settings_test

@@ -25,6 +25,11 @@ CUAUDIT_CASE(SettingNotRestored, TheFunctionPutsItBack) {
   ExpectSilent(ChangesASetting<Setting::PoolOfDevice, Caller::GoesOn>, true, "pool of a device");
   ExpectSilent(ChangesASetting<Setting::PrimaryFlags, Caller::Exits>, true, "flags of the primary context");
   ExpectSilent(ChangesASetting<Setting::FunctionAttribute, Caller::GoesOn>, true, "attribute of a function");
+  ExpectSilent(ChangesASetting<Setting::NewFunctionCache, Caller::GoesOn>, true, "cache of a function");
+  ExpectSilent(ChangesASetting<Setting::KernelAttribute, Caller::GoesOn>, true, "attribute of a kernel");
+  ExpectSilent(ChangesASetting<Setting::NewWindow, Caller::GoesOn>, true, "window of a stream");
+  ExpectSilent(ChangesASetting<Setting::StreamPriority, Caller::GoesOn>, true, "priority of a stream");
+  ExpectSilent(ChangesASetting<Setting::NewReadMostly, Caller::Exits>, true, "advice");
   ExpectSilent(ChangesASettingInACycle<false>, true, "cycle");
   ExpectSilent(ChangesASettingTwice<true>, true, "a function within another");
 }
@@ -35,15 +40,25 @@ CUAUDIT_CASE(SettingNotRestored, NobodyMeetsWithIt) {
   ExpectSilent(ChangesASetting<Setting::Threshold, Caller::ChoosesItself>, false, "caller chooses a threshold itself");
   ExpectSilent(ChangesASetting<Setting::Limit, Caller::PutsBackLater>, false, "caller puts it back later");
   ExpectSilent(ChangesASettingInACycle<true>, false, "the context ends in its cycle");
+  ExpectSilent(ChangesASetting<Setting::NewFunctionCache, Caller::OnlyEnds>, false, "the context of the function ends");
+  ExpectSilent(ChangesASetting<Setting::KernelAttribute, Caller::OnlyEnds>, false, "the library of the kernel ends");
+  ExpectSilent(ChangesASetting<Setting::NewWindow, Caller::OnlyEnds>, false, "the context of the stream ends");
+  ExpectSilent(ChangesASetting<Setting::NewReadMostly, Caller::OnlyEnds>, false, "the context of the memory ends");
 }
 CUAUDIT_CASE(SettingNotRestored, NobodyWasToPutItBack) {
   ExpectSilent(ChangesASetting<Setting::Limit, Caller::GoesOn, Function::NeverPutsBack>, false, "no run puts it back");
   ExpectSilent(ChangesASetting<Setting::NewThreshold, Caller::Exits, Function::NeverPutsBack>, false, "threshold for good");
+  ExpectSilent(ChangesASetting<Setting::NewFunctionCache, Caller::GoesOn, Function::NeverPutsBack>, false, "cache for good");
+  ExpectSilent(ChangesASetting<Setting::KernelAttribute, Caller::GoesOn, Function::NeverPutsBack>, false, "attribute for good");
+  ExpectSilent(ChangesASetting<Setting::StreamPriority, Caller::GoesOn, Function::NeverPutsBack>, false, "priority for good");
+  ExpectSilent(ChangesASetting<Setting::NewReadMostly, Caller::GoesOn, Function::NeverPutsBack>, false, "advice for good");
   ExpectSilent(ChangesASetting<Setting::Limit, Caller::Exits, Function::SetsTwice>, false, "two values for good");
 }
 CUAUDIT_CASE(SettingNotRestored, TheProgramCouldNotKnow) {
   ExpectSilent(ChangesASetting<Setting::Limit, Caller::GoesOn, Function::IsRefusedThat>, false, "the call that puts it back fails");
   ExpectSilent(ChangesASetting<Setting::Threshold, Caller::GoesOn, Function::IsRefusedThat>, false, "the same behind a pointer");
+  ExpectSilent(ChangesASetting<Setting::NewWindow, Caller::GoesOn, Function::IsRefusedThat>, false, "the same of a stream");
+  ExpectSilent(ChangesASetting<Setting::KernelAttribute, Caller::GoesOn, Function::IsRefusedThat>, false, "the same of a kernel");
   ExpectSilent(ChangesASetting<Setting::Limit, Caller::GoesOn, Function::IsDenied>, false, "told that nothing changed");
   ExpectSilent(ChangesASetting<Setting::CaptureMode, Caller::GoesOn, Function::IsDenied>, false, "told that no mode changed");
   ExpectSilent(ChangesASetting<Setting::Limit, Caller::GoesOn, Function::IsNotTold>, false, "not told the former value");
@@ -69,6 +84,7 @@ void ExpectClean() {
 CUAUDIT_CASE(SettingNotRestored, ALifecycleThatRaisesALimit) { ExpectClean<RaisesALimit<false>>(); }
 CUAUDIT_CASE(SettingNotRestored, ALifecycleThatRelaxesTheCaptureMode) { ExpectClean<RelaxesTheCaptureMode<false>>(); }
 CUAUDIT_CASE(SettingNotRestored, ALifecycleThatKeepsThePoolFull) { ExpectClean<KeepsThePoolFull<false>>(); }
+CUAUDIT_CASE(SettingNotRestored, ALifecycleThatKeepsAWindow) { ExpectClean<KeepsAWindow<false>>(); }
 CUAUDIT_CASE(SettingNotRestored, ALifecycleThatConfiguresItsContext) { ExpectClean<ConfiguresItsContext>(); }
 CUAUDIT_CASE(SettingNotRestored, ALifecycleThatRaisesTheLimitOfItsOwn) { ExpectClean<RaisesTheLimitOfItsOwn>(); }
 

@@ -48,6 +48,12 @@ struct SettingChanges {
 
 [[nodiscard]] SettingChanges SettingChangesOf(const Evidence& run);
 
+// The row of a call that changes a setting, and of one that tells its value; null: it does not.
+[[nodiscard]] const driver::SettingRow* SetterOf(const faults::Record& record);
+[[nodiscard]] const driver::SettingRow* QuestionOf(const faults::Record& record);
+// What stands at an index of a row; 0 for kNo.
+[[nodiscard]] std::uint64_t SettingArgument(const faults::Record& record, std::int8_t index);
+
 // The first call after a change that ends what has the setting, or tries to; kNoCall: none does.
 [[nodiscard]] std::size_t EndOf(const Evidence& run, const SettingChange& change);
 

@@ -77,6 +77,44 @@ struct KeepsThePoolFull {
   }
 };
 
+// Keeps what a stream of its caller reads in the cache for a while. The caller goes on with the stream.
+template <bool Wrong>
+struct KeepsAWindow {
+  CUresult Init(DriverRef driver) {
+    CUstream stream = nullptr;
+    CUdeviceptr memory = 0;
+    CUresult code = driver.StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+    if (code != CUDA_SUCCESS) return code;
+    code = driver.MemAlloc(&memory, kBytes);
+    if (code == CUDA_SUCCESS) {
+      code = WithAWindow(driver, stream, memory);
+      const CUresult cleared = driver.MemsetD8Async(memory, 0, kBytes, stream);
+      const CUresult waited = driver.StreamSynchronize(stream);
+      const CUresult freed = driver.MemFree(memory);
+      for (const CUresult one : {cleared, waited, freed}) code = code != CUDA_SUCCESS ? code : one;
+    }
+    const CUresult ended = driver.StreamDestroy(stream);
+    return code != CUDA_SUCCESS ? code : ended;
+  }
+
+ private:
+  static constexpr std::size_t kBytes = 4096;
+  [[gnu::noinline]] static CUresult WithAWindow(DriverRef driver, CUstream stream, CUdeviceptr memory) {
+    CUstreamAttrValue value = {};
+    value.accessPolicyWindow.base_ptr = reinterpret_cast<void*>(memory);
+    value.accessPolicyWindow.num_bytes = kBytes;
+    value.accessPolicyWindow.hitRatio = 1;
+    value.accessPolicyWindow.hitProp = CU_ACCESS_PROPERTY_PERSISTING;
+    CUresult code = driver.StreamSetAttribute(stream, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &value);
+    if (code != CUDA_SUCCESS) return code;
+    code = UsesSomeMemory(driver);
+    if (code != CUDA_SUCCESS && Wrong) return code;
+    value.accessPolicyWindow.num_bytes = 0;
+    const CUresult back = driver.StreamSetAttribute(stream, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &value);
+    return code != CUDA_SUCCESS ? code : back;
+  }
+};
+
 // Right: configures the context for good, in two steps.
 struct ConfiguresItsContext {
   CUresult Init(DriverRef driver) {

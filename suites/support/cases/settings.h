@@ -13,12 +13,31 @@
 namespace cuaudit::testing {
 
 // Which setting, and what tells the former value: a question, or the value that a new object has (New...).
-enum class Setting { Limit, NewCacheConfig, Flags, CaptureMode, Threshold, NewThreshold, PoolOfDevice, PrimaryFlags, FunctionAttribute };
+enum class Setting {
+  Limit,
+  NewCacheConfig,
+  Flags,
+  CaptureMode,
+  Threshold,
+  NewThreshold,
+  PoolOfDevice,
+  PrimaryFlags,
+  FunctionAttribute,
+  NewFunctionCache,
+  KernelAttribute,
+  NewWindow,
+  StreamPriority,
+  NewReadMostly,  // has two values
+};
 
 inline constexpr std::uint64_t kFormerValue = 0;
 inline constexpr std::uint64_t kOtherValue = 5;
 inline constexpr std::uint64_t kPoolOfProgram = 0x9000;
 inline constexpr std::uint64_t kFunctionOfProgram = 0x8000;
+inline constexpr std::uint64_t kKernelOfProgram = 0x8100;
+inline constexpr std::uint64_t kLibraryOfProgram = 0x8200;
+inline constexpr std::uint64_t kStreamOfProgram = 0x8300;
+inline constexpr std::uint64_t kMemoryOfProgram = 0x800000;
 
 // Calls of one setting, and one that works with it.
 template <Setting setting>
@@ -50,9 +69,21 @@ struct SettingCalls {
             .In(1, 8)
             .In(2, kFunctionOfProgram)
             .Stack(stack);
+      case Setting::KernelAttribute:
+        return t.Call(CallId::KernelGetAttribute).Out(0, value).In(1, 8).In(2, kKernelOfProgram).Stack(stack);
+      case Setting::StreamPriority:
+        return t.Call(CallId::StreamGetAttribute)
+            .In(0, kStreamOfProgram)
+            .In(1, CU_LAUNCH_ATTRIBUTE_PRIORITY)
+            .In(2, 0xbeef)
+            .Out(3, value)
+            .Stack(stack);
       case Setting::NewCacheConfig:
       case Setting::NewThreshold:
       case Setting::CaptureMode:
+      case Setting::NewFunctionCache:
+      case Setting::NewWindow:
+      case Setting::NewReadMostly:
         break;
     }
     return t.Call(CallId::DeviceGetCount).Out(0, 1).Stack(stack);  // a question about something else
@@ -82,6 +113,24 @@ struct SettingCalls {
         return t.Call(CallId::DeviceSetMemPool).In(1, value).Stack(stack);
       case Setting::PrimaryFlags:
         return t.Call(CallId::DevicePrimaryCtxSetFlags_v2).In(1, value).Stack(stack);
+      case Setting::NewFunctionCache:
+        return t.Call(CallId::FuncSetCacheConfig).In(0, kFunctionOfProgram).In(1, value).Stack(stack);
+      case Setting::KernelAttribute:
+        return t.Call(CallId::KernelSetAttribute).In(0, 8).In(1, value).In(2, kKernelOfProgram).Stack(stack);
+      case Setting::NewWindow:
+      case Setting::StreamPriority:
+        return t.Call(CallId::StreamSetAttribute)
+            .In(0, kStreamOfProgram)
+            .In(1, setting == Setting::NewWindow ? CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW : CU_LAUNCH_ATTRIBUTE_PRIORITY)
+            .In(2, 0xbeef)
+            .In(3, value)
+            .Stack(stack);
+      case Setting::NewReadMostly:
+        return t.Call(CallId::MemAdvise)
+            .In(0, kMemoryOfProgram)
+            .In(1, 4096)
+            .In(2, value == kFormerValue ? CU_MEM_ADVISE_UNSET_READ_MOSTLY : CU_MEM_ADVISE_SET_READ_MOSTLY)
+            .Stack(stack);
       case Setting::FunctionAttribute:
         break;
     }
@@ -90,9 +139,23 @@ struct SettingCalls {
   }
 
   void Work(std::uint32_t stack) {
-    if (setting == Setting::FunctionAttribute) {
-      t.Call(CallId::LaunchKernel).In(0, kFunctionOfProgram).Stack(stack);
-      return;
+    switch (setting) {
+      case Setting::FunctionAttribute:
+      case Setting::NewFunctionCache:
+        t.Call(CallId::LaunchKernel).In(0, kFunctionOfProgram).Stack(stack);
+        return;
+      case Setting::KernelAttribute:
+        t.Call(CallId::LaunchKernel).In(0, kKernelOfProgram).Stack(stack);
+        return;
+      case Setting::NewWindow:
+      case Setting::StreamPriority:
+        t.Call(CallId::LaunchKernel).In(0, kFunctionOfProgram).In(8, kStreamOfProgram).Stack(stack);
+        return;
+      case Setting::NewReadMostly:
+        t.Call(CallId::MemsetD8_v2).In(0, kMemoryOfProgram).Stack(stack);
+        return;
+      default:
+        break;
     }
     Step alloc =
         setting == Setting::PoolOfDevice ? t.Call(CallId::MemAllocAsync) : t.Call(CallId::MemAllocFromPoolAsync).In(2, kPoolOfProgram);
@@ -163,6 +226,7 @@ Trace ChangesASetting(Run run) {
   t.Free(0x2000).Context(kCallers).Stack(109);  // it cleans up: nobody gives up
   const bool keeps = caller == Caller::Exits || caller == Caller::CallsAnother || caller == Caller::PutsBackLater;
   if (!keeps && !(caller == Caller::EndsItUsually && fails)) {
+    if (setting == Setting::KernelAttribute) t.Call(driver::CallId::LibraryUnload).In(0, kLibraryOfProgram).Stack(110);
     t.Call(driver::CallId::MemPoolDestroy).In(0, kPoolOfProgram).Context(kCallers).Stack(107);
     t.Call(driver::CallId::CtxDestroy_v2).In(0, kCallers).Context(kCallers).Stack(108);
   }
@@ -172,11 +236,11 @@ Trace ChangesASetting(Run run) {
 
 // A program marks its cycles and does the work itself: no function returns, but the cycle ends. `Ends`: the cycle makes and ends the
 // context.
-template <bool Ends>
+template <bool Ends, Setting setting = Setting::Limit>
 Trace ChangesASettingInACycle(Run run) {
   const bool fails = run != Run::FaultFree;
   Trace t;
-  SettingCalls<Setting::Limit> calls{t};
+  SettingCalls<setting> calls{t};
   const auto make = [&] { return t.Call(driver::CallId::CtxCreate_v2).Out(0, kCallers).Context(0).Stack(101); };
   if (!Ends) make();
   t.Mark(faults::MarkKind::CycleBegin).Cycle(1);

@@ -371,5 +371,25 @@ TEST_F(Told, TheValueOfASettingBehindAPointer) {
   EXPECT_EQ(behind(BaseId::MemPoolSetAttribute, 3), 0U) << "nothing was read";
 }
 
+TEST_F(Told, TheValueOfAStreamAttribute) {
+  CUstream stream = nullptr;
+  ASSERT_EQ(d.StreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  const auto told = [&](CUstreamAttrID attribute, CUstreamAttrValue value) {
+    EXPECT_EQ(d.StreamSetAttribute(stream, attribute, &value), CUDA_SUCCESS);
+    EXPECT_EQ(d.StreamGetAttribute(stream, attribute, &value), CUDA_SUCCESS);
+    const std::uint64_t given = gated.Last(driver::BaseId::StreamSetAttribute).argument[3];
+    EXPECT_EQ(gated.Last(driver::BaseId::StreamGetAttribute).argument[3], given);
+    return given;
+  };
+  CUstreamAttrValue window = {}, priority = {}, domains = {};
+  window.accessPolicyWindow.base_ptr = &window;
+  window.accessPolicyWindow.num_bytes = 4096;
+  EXPECT_EQ(told(CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, window), 4096U);
+  priority.priority = -1;
+  EXPECT_EQ(told(CU_LAUNCH_ATTRIBUTE_PRIORITY, priority), 0xffffffffU);
+  domains.memSyncDomainMap = {1, 2};
+  EXPECT_EQ(told(CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, domains), 0x201U);
+}
+
 }  // namespace
 }  // namespace cuaudit::faults::told_objects_test

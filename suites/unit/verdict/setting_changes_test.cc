@@ -106,6 +106,59 @@ TEST(SettingChanges, ADeviceGoesBackToItsDefaultPoolWhenTheOtherOneEnds) {
   EXPECT_EQ(harness::EndOf(image.Evidence(), made.changes[0]), 3U);
 }
 
+TEST(SettingChanges, AKernelHasAttributesOnEachDevice) {
+  Trace t;
+  const auto ask = [&t](std::uint64_t device, std::uint64_t value) {
+    t.Call(CallId::KernelGetAttribute).Out(0, value).In(1, 8).In(2, 0x50).In(3, device);
+  };
+  const auto give = [&t](std::uint64_t device, std::uint64_t value) {
+    t.Call(CallId::KernelSetAttribute).In(0, 8).In(1, value).In(2, 0x50).In(3, device);
+  };
+  ask(0, 1);
+  ask(1, 1);
+  give(0, 2);
+  give(1, 1);  // as it was
+  const std::vector<SettingChange> changes = ChangesOf(t);
+  ASSERT_EQ(changes.size(), 1U);
+  EXPECT_EQ(changes[0].undone, kNoCall) << "another device got the value";
+}
+
+TEST(SettingChanges, AnAdviceEndsWithItsMemory) {
+  constexpr std::uint64_t kMemory = 0x200000;
+  const auto advise = [](Trace* t, CUmem_advise advice) { t->Call(CallId::MemAdvise).In(0, kMemory + 4096).In(1, 4096).In(2, advice); };
+  Trace t;
+  t.Alloc(kMemory, 65536).Context(kFirst);
+  t.Alloc(kMemory + 65536, 65536).Context(kFirst);
+  advise(&t, CU_MEM_ADVISE_SET_READ_MOSTLY);
+  advise(&t, CU_MEM_ADVISE_SET_ACCESSED_BY);  // nobody knows of which device
+  t.Free(kMemory + 65536).Context(kFirst);
+  t.Free(kMemory).Context(kFirst);
+  const JournalImage image(t);
+  const SettingChanges made = harness::SettingChangesOf(image.Evidence());
+  ASSERT_EQ(made.changes.size(), 1U);
+  EXPECT_EQ(harness::EndOf(image.Evidence(), made.changes[0]), 5U);
+}
+
+TEST(SettingChanges, WhoOnlyWaitsDoesNotWorkWithAStream) {
+  Trace t;
+  t.Call(CallId::StreamSetAttribute).In(0, 0x50).In(1, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW).In(3, 4096);
+  t.Call(CallId::StreamSynchronize).In(0, 0x50);
+  t.Call(CallId::LaunchKernel).In(8, 0x50);
+  const JournalImage image(t);
+  const harness::Evidence run = image.Evidence();
+  const harness::Setting setting = harness::SettingChangesOf(run).changes.at(0).setting;
+  EXPECT_FALSE(harness::WorksWith(setting, run.record(run.facts().calls[1]), kFirst));
+  EXPECT_TRUE(harness::WorksWith(setting, run.record(run.facts().calls[2]), kFirst));
+}
+
+// Each context has a default stream of its own.
+TEST(SettingChanges, NothingIsSaidOfADefaultStream) {
+  Trace t;
+  t.Call(CallId::StreamSetAttribute).In(0, 0).In(1, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW).In(3, 4096);
+  t.Call(CallId::StreamSetAttribute).In(0, 0x50).In(1, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW).In(3, 4096);
+  EXPECT_EQ(ChangesOf(t).size(), 1U);
+}
+
 TEST(SettingChanges, WhatIsPutBackIsNotLeft) {
   for (const std::uint64_t last : {1U, 3U}) {
     Trace t;
