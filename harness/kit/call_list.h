@@ -32,6 +32,8 @@ struct CallValue {
     Number,     // `number`
     Variable,   // the value of `variable`, plus `number` bytes
     Output,     // the address of `variable`, which the call writes
+    Exchange,   // the address of `variable`, which holds `number` and which the call writes
+    Pointee,    // the address of what a setting is given: of `variable`, or of what `number` tells (parameters.h)
     Structure,  // a structure of the parameter's type with values of cuaudit's own (structures.def); `variable`: the object that it names
     Text,       // a name
     Image,      // a module with one empty kernel
@@ -65,6 +67,7 @@ struct Step {
   std::uint32_t cycle = 0;
   std::uint32_t thread = 0;  // of the recorded process, counted from 0
   bool of_defect = false;    // acquires what the defect loses, at the place that the report names
+  bool goes_on = false;      // follows the return of the function that leaves a setting changed
 };
 
 struct FailingStep {

@@ -202,8 +202,8 @@ bool IsByPlace(const WantedDefect& defect) {
 std::string InWords(const WantedDefect& defect, const std::vector<Wrong>& wrong) {
   std::string text;
   for (const Wrong& one : wrong) {
-    text += (text.empty() ? "" : ", ") + std::string(words::Name(RuleInReport(defect, one))) + " " + std::to_string(one.count) + " " +
-            std::string(driver::Name(one.kind));
+    text += (text.empty() ? "" : ", ") + std::string(words::Name(RuleInReport(defect, one))) + " " + std::to_string(one.count);
+    if (one.kind != driver::Kind::None) text += " " + std::string(driver::Name(one.kind));
   }
   return text.empty() ? "nothing" : text;
 }

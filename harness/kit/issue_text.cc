@@ -132,13 +132,14 @@ std::string IssueText(const WantedDefect& defect, const Reduction& reduction, co
     text += "- " + Words(fails) + "\n";
   }
   for (const Wrong& one : defect.wanted) {
-    text += "- " + Code(std::string(words::Name(RuleInReport(defect, one)))) + ": " + std::to_string(one.count) + " " +
-            Code(std::string(driver::Name(one.kind))) + "\n";
+    text += "- " + Code(std::string(words::Name(RuleInReport(defect, one)))) + ": " + std::to_string(one.count) +
+            (one.kind == driver::Kind::None ? "" : " " + Code(std::string(driver::Name(one.kind)))) + "\n";
   }
   const std::string blame = report::BlameOf(defect.run, defect.defect);
   if (!blame.empty()) text += "- " + Plain(blame) + "\n";
   if (defect.defect.trials > 1) {
-    const std::string most = Plain(report::AmountOf(defect.run, defect.defect));
+    const std::string amount = report::AmountOf(defect.run, defect.defect);
+    const std::string most = Plain(amount.empty() ? InWords(defect, defect.wanted) : amount);
     text += "- " + Words({Detail::OneOfTrials, {std::to_string(defect.defect.trials), most}}) + "\n";
   }
   text += "\n## Where\n\n";

@@ -9,7 +9,8 @@ namespace {
 
 void AddVariables(const Step& step, bool outputs, std::set<int>* variables) {
   for (const CallValue& value : step.values) {
-    if (value.variable != kNoVariable && (value.is == CallValue::Is::Output) == outputs) variables->insert(value.variable);
+    const bool is_written = value.is == CallValue::Is::Output || value.is == CallValue::Is::Exchange;
+    if (value.variable != kNoVariable && is_written == outputs) variables->insert(value.variable);
   }
 }
 

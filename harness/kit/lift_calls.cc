@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <map>
 #include <set>
-#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -18,6 +17,7 @@
 #include "harness/defect/defects.h"
 #include "harness/kit/parameters.h"
 #include "harness/kit/recorded_runs.h"
+#include "harness/kit/setting_calls.h"
 #include "harness/ledger/arguments.h"
 #include "harness/verdict/evidence/evidence.h"
 #include "harness/verdict/evidence/site_keys.h"
@@ -120,6 +120,7 @@ class Lifter {
     const std::span<const ParameterText> parameters = ParametersOf(step.call);
     for (std::size_t i = 0; i < parameters.size(); ++i) step.values.push_back(Value(record, parameters[i], i));
     DropCounts(parameters, &step);
+    settings_.Write(record, &step);
     return step;
   }
 
@@ -144,6 +145,9 @@ class Lifter {
     // One attribute stands for all that the program asks for.
     if (AsksForAttributes(BaseOf(record)) && index == 0) return {CallValue::Is::Number, std::min<std::uint64_t>(word, 1)};
     if (shape.output) return Output(record, parameter, index, word);
+    // It answers a number, as its type does not tell.
+    if (BaseOf(record) == BaseId::MemPoolGetAttribute && index == 2)
+      return {CallValue::Is::Output, 0, variables_->Of(name_, index, {"cuuint64_t"})};
     const std::string pointee = parameter.pointee();
     if (NothingFunction(parameter.type) != nullptr) return {word == 0 ? CallValue::Is::Nothing : CallValue::Is::Function};
     if (!parameter.pointer() && shape.size == 0) return {CallValue::Is::Structure};
@@ -278,17 +282,17 @@ class Lifter {
   std::map<std::uint64_t, int> handles_;
   std::map<std::uint64_t, Memory> memory_;
   std::map<std::uint32_t, std::size_t> threads_;
-};
-
-struct Lifted {
-  CallName name;
-  std::uint16_t fault = 0;  // number of the fault that hit the call
-  Step step;
+  SettingValues settings_;
 };
 
 struct NamedCall {
   const Record* record = nullptr;
   CallName name;
+};
+
+struct Lifted {
+  NamedCall made;
+  Step step;
 };
 
 std::vector<NamedCall> CallsOf(const Observation& run, std::uint32_t process) {
@@ -333,7 +337,7 @@ std::vector<Lifted> LiftRun(const Observation& run, const std::vector<NamedCall>
   for (const NamedCall& call : made) retained.insert(RetainedBy(*call.record));
   EarlyCalls early;
   std::vector<Lifted> calls;
-  const auto lift = [&](const NamedCall& call) { calls.push_back({call.name, call.record->fault, lifter.Lift(*call.record, call.name)}); };
+  const auto lift = [&](const NamedCall& call) { calls.push_back({call, lifter.Lift(*call.record, call.name)}); };
   for (const NamedCall& call : made) {
     const std::uint64_t context = call.record->argument[0];
     const bool is_early = ChoosesContext(*call.record) && context != 0 && !lifter.Knows(context) && retained.count(context) != 0;
@@ -360,24 +364,32 @@ Result<CallList> LiftCalls(std::span<const Observation> runs, std::span<const fa
     lifted.push_back(LiftRun(runs[i], CallsOf(runs[i], processes[i]), stay, &shared, places, lost));
   }
   std::vector<Lifted>& path = lifted.back();
+  const SettingReturns returns(runs, wanted);
+  std::uint64_t returned = SettingReturns::kNever;  // in the last run
   CallList list;
   list.stages.emplace_back();
   for (Lifted& call : path) {
     const std::size_t next = list.stages.size() - 1;  // the fault that is waited for
-    if (next < faults.size() && call.fault == next + 1) {
+    if (next < faults.size() && call.made.record->fault == next + 1) {
       FailingStep failing{std::move(call.step), faults[next]};
       failing.step.succeeded = true;
       std::vector<Lifted>& before = lifted[next];
-      const auto same = std::find_if(before.begin(), before.end(), [&](const Lifted& other) { return other.name == call.name; });
+      const auto same = std::find_if(before.begin(), before.end(), [&](const Lifted& other) { return other.made.name == call.made.name; });
       if (same == before.end()) {
-        return Status(Exit::Environment, "the run without the fault makes no call number " + std::to_string(call.name.second) + " of " +
-                                             std::string(driver::Name(call.name.first)));
+        return Status(Exit::Environment, "the run without the fault makes no call number " + std::to_string(call.made.name.second) +
+                                             " of " + std::string(driver::Name(call.made.name.first)));
       }
-      for (auto rest = same + 1; rest != before.end(); ++rest) list.stages.back().rest.push_back(rest->step);
+      const std::uint64_t before_returned = returns.In(runs[next], same->made.record->begin);
+      for (auto rest = same + 1; rest != before.end(); ++rest) {
+        rest->step.goes_on = rest->made.record->begin >= before_returned;
+        list.stages.back().rest.push_back(rest->step);
+      }
+      if (next + 1 == faults.size()) returned = returns.In(runs.back(), call.made.record->begin);
       list.stages.back().failing = std::move(failing);
       list.stages.emplace_back();
       continue;
     }
+    call.step.goes_on = call.made.record->begin >= returned;
     list.stages.back().steps.push_back(std::move(call.step));
   }
   if (list.stages.size() != faults.size() + 1) return Status(Exit::Environment, "a fault did not fire in the recorded trial");

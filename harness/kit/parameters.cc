@@ -2,6 +2,8 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "harness/kit/parameters.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -185,6 +187,59 @@ std::string FunctionText(std::string_view type) {
   const FunctionRow* const row = FunctionOf(type);
   const std::string parameters = row == nullptr ? "(void)" : row->parameters;
   return "static void CUDA_CB nothing_" + std::string(type) + parameters + " {}";
+}
+
+namespace {
+
+// As faults/shim/call_record.cc reads it.
+CUstreamAttrValue StreamAttribute(std::uint64_t attribute, std::uint64_t number, void* memory) {
+  CUstreamAttrValue value = {};
+  if (attribute == CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW) {
+    value.accessPolicyWindow.base_ptr = memory;
+    value.accessPolicyWindow.num_bytes = number;
+    value.accessPolicyWindow.hitRatio = 1;
+    value.accessPolicyWindow.hitProp = CU_ACCESS_PROPERTY_PERSISTING;
+  } else if (attribute == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP) {
+    value.memSyncDomainMap = {static_cast<unsigned char>(number), static_cast<unsigned char>(number >> 8U)};
+  } else {
+    value.priority = static_cast<int>(number);  // any number of 32 bits
+  }
+  return value;
+}
+
+bool IsOfStream(driver::CallId call) { return driver::BaseOf(call) == driver::BaseId::StreamSetAttribute; }
+
+}  // namespace
+
+void FillPointee(driver::CallId call, std::uint64_t key, std::uint64_t number, void* memory, void* room) {
+  if (!IsOfStream(call)) {
+    std::memcpy(room, &number, sizeof(number));
+    return;
+  }
+  const CUstreamAttrValue value = StreamAttribute(key, number, memory);
+  std::memcpy(room, &value, sizeof(value));
+}
+
+std::string PointeeText(driver::CallId call, std::uint64_t key, std::uint64_t number) {
+  if (!IsOfStream(call)) return fmt::format("&(cuuint64_t){{{}ULL}}", number);
+  const auto member = [number](const char* name) {
+    return fmt::format("&(CUstreamAttrValue){{.{} = {}}}", name, static_cast<int>(number));
+  };
+  switch (key) {
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+      return fmt::format(
+          "&(CUstreamAttrValue){{.accessPolicyWindow = {{.base_ptr = room, .num_bytes = {}, .hitRatio = 1, "
+          ".hitProp = CU_ACCESS_PROPERTY_PERSISTING}}}}",
+          number);
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+      return fmt::format("&(CUstreamAttrValue){{.memSyncDomainMap = {{{}, {}}}}}", number & 0xffU, number >> 8U);
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+      return member("syncPolicy");
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+      return member("memSyncDomain");
+    default:
+      return member("priority");
+  }
 }
 
 }  // namespace cuaudit::harness

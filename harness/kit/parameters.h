@@ -45,6 +45,11 @@ void FillStructure(std::string_view type, driver::Kind kind, std::uint64_t objec
 // "{.Width = 64, .Height = 64}", with `object` and `memory` in their places.
 std::string StructureText(std::string_view type, driver::Kind kind, const std::string& object, const std::string& memory);
 
+// What a call is given that changes a setting behind a pointer: `number` tells it, as faults/shim/call_record.cc reads it. `key` is the
+// second argument of the call. Written to `room`, as a structure is; `memory` is host memory, and "room" in the text.
+void FillPointee(driver::CallId call, std::uint64_t key, std::uint64_t number, void* memory, void* room);
+std::string PointeeText(driver::CallId call, std::uint64_t key, std::uint64_t number);
+
 // Functions that do nothing. `Of` answers null for a type that is no function.
 const void* NothingFunction(std::string_view type);
 // "static void CUDA_CB nothing_CUhostFn(void *data) { }"; the name alone is "nothing_" and the type.

@@ -68,7 +68,8 @@ class Reducer {
       kept_ = all;
     }
     if (!HasWanted(*shown)) {
-      return {Exit::Environment, "the recorded calls, made again one after the other, show " + InWords(*shown) + WhatIsMissing(*whole)};
+      return {Exit::Environment,
+              "the recorded calls, made again one after the other, show " + InWords(*shown) + WhatIsMissing(*whole) + WhatSettingsLack()};
     }
     first_ = std::move(*shown);
     most_unlike_ = first_.unlike.size();
@@ -168,6 +169,16 @@ class Reducer {
     std::string text;
     for (const auto& [name, count] : failed) text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + std::string(name);
     return text.empty() ? text : "; calls that succeeded in the program and fail here: " + text;
+  }
+
+  // Why a setting that is left changed may not be seen.
+  std::string WhatSettingsLack() const {
+    const auto is_left = [](const Wrong& one) { return one.rule == Rule::SettingNotRestored; };
+    if (std::none_of(wanted_.begin(), wanted_.end(), is_left)) return {};
+    const std::vector<Step>& path = list_.stages.back().steps;
+    const bool goes_on = std::any_of(path.begin(), path.end(), [](const Step& step) { return step.goes_on; });
+    return goes_on ? "; missing: a call that works with what has the setting, after the function that changed it had returned"
+                   : "; missing: a call after the function that changed the setting had returned";
   }
 
   // Another defect may lose objects of the same kind, which it acquires at another place. False when nothing tells the places apart, or

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "harness/kit/reducer_text.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <map>
@@ -46,6 +47,7 @@ class Writer {
   std::string Text(const std::vector<std::string>& heading) {
     std::string body;
     AddStage(0, "  ", &body);
+    const std::string caller = in_two_ ? Caller() : "";
     std::string text;
     for (const std::string& line : heading) text += "// " + CommentText(line) + "\n";
     text += "#include <cuda.h>\n#include <stdlib.h>\n\n";
@@ -65,19 +67,15 @@ class Writer {
     }
     for (const std::string& helper : helpers_) text += helper;
     if (room_) text += "static _Alignas(4096) char room[65536];  // what a call reads or writes and nobody looks at\n";
+    if (in_two_) text += Declarations("static ");
     text += text.ends_with("\n\n") ? "" : "\n";
-    text += "static int lifecycle(void) {\n";
-    for (const int variable : used_) {
-      const CallVariable& one = Of(variable);
-      const bool pointer = one.type.back() == '*';
-      if (given_.count(variable) != 0) {
-        const std::uint64_t bytes = (one.host_bytes + 4095) / 4096 * 4096;
-        text += "  void *" + names_[variable] + " = aligned_alloc(4096, " + Number(bytes) +
-                ");  // new in each lifecycle: the driver may still hold it\n";
-      } else if (one.host_bytes == 0) text += "  " + one.type + (pointer ? "" : " ") + names_[variable] + " = 0;\n";
+    text += in_two_ ? "// The function that leaves the setting changed.\nstatic int function(void) {\n" : "static int lifecycle(void) {\n";
+    text += in_two_ ? "" : Declarations("  ");
+    for (const int variable : given_) {
+      if (in_two_) text += "  " + names_[variable] + " = " + NewMemory(variable);
     }
     if (list_.has_faults()) text += "  CUresult result;\n";
-    text += body + "}\n\n" + kMain;
+    text += body + "}\n\n" + caller + kMain;
     return text;
   }
 
@@ -89,6 +87,34 @@ class Writer {
       "  for (; cycles > 0; --cycles) failed |= lifecycle();\n"
       "  return failed;\n"
       "}\n";
+
+  std::string Declarations(const std::string& before) {
+    std::string text;
+    for (const int variable : used_) {
+      const CallVariable& one = Of(variable);
+      const bool pointer = one.type.back() == '*';
+      if (given_.count(variable) != 0) text += before + "void *" + names_[variable] + " = " + (in_two_ ? "0;\n" : NewMemory(variable));
+      else if (one.host_bytes == 0) text += before + one.type + (pointer ? "" : " ") + names_[variable] + " = 0;\n";
+    }
+    return text;
+  }
+
+  std::string NewMemory(int variable) const {
+    const std::uint64_t bytes = (Of(variable).host_bytes + 4095) / 4096 * 4096;
+    return "aligned_alloc(4096, " + Number(bytes) + ");  // new in each lifecycle: the driver may still hold it\n";
+  }
+
+  // Makes the calls that follow the function: rules that ask whether it has returned see another one.
+  std::string Caller() {
+    std::string text = "static int lifecycle(void) {\n  const int path = function();\n";
+    for (std::size_t path = 0; path < list_.stages.size(); ++path) {
+      const bool is_last = path + 1 == list_.stages.size();
+      std::string calls;
+      AddSteps(is_last ? list_.stages[path].steps : list_.stages[path].rest, true, "    ", &calls);
+      if (!calls.empty()) text += "  if (path == " + std::to_string(path) + ") {\n" + calls + "  }\n";
+    }
+    return text + "  return path != 0;\n}\n\n";
+  }
 
   const CallVariable& Of(int variable) const { return list_.variables[static_cast<std::size_t>(variable)]; }
 
@@ -102,6 +128,7 @@ class Writer {
     for (const CallValue& value : step.values) {
       if (value.variable != kNoVariable) used_.insert(value.variable);
     }
+    in_two_ = in_two_ || step.goes_on;
   }
 
   void NameVariables() {
@@ -142,7 +169,14 @@ class Writer {
         return (pointer ? "(char *)" : "(" + parameter.type + ")") + name + " + " + Number(value.number);
       }
       case CallValue::Is::Output:
+      case CallValue::Is::Exchange:
         return "&" + names_[value.variable];
+      case CallValue::Is::Pointee: {
+        if (value.variable != kNoVariable) return "&" + names_[value.variable];
+        const std::string text = PointeeText(step.call, step.values[1].number, value.number);
+        room_ = room_ || text.find("room") != std::string::npos;
+        return text;
+      }
       case CallValue::Is::Structure: {
         const std::string type = parameter.pointer() ? parameter.pointee() : parameter.type;
         const std::string object = value.variable == kNoVariable ? "0" : names_[value.variable];
@@ -199,23 +233,39 @@ class Writer {
 
   static std::string Place(const Step& step) { return step.place.empty() ? std::string() : "  // " + CommentText(step.place); }
 
-  void AddSteps(const std::vector<Step>& steps, const std::string& indent, std::string* text) {
-    for (const Step& step : steps) *text += indent + Call(step) + ";" + Place(step) + "\n";
+  // What variables must hold before the call.
+  std::string Before(const Step& step, const std::string& indent) {
+    std::string text;
+    for (const CallValue& value : step.values) {
+      if (value.is == CallValue::Is::Exchange) text += indent + names_[value.variable] + " = " + Number(value.number) + ";\n";
+    }
+    return text;
   }
+
+  // The steps that follow the function that leaves a setting changed, or the others.
+  void AddSteps(const std::vector<Step>& steps, bool goes_on, const std::string& indent, std::string* text) {
+    for (const Step& step : steps) {
+      if (step.goes_on == goes_on) *text += Before(step, indent) + indent + Call(step) + ";" + Place(step) + "\n";
+    }
+  }
+
+  // What the function answers is the path that it took.
+  std::string Return(std::size_t path) const { return "return " + std::to_string(in_two_ ? path : std::min<std::size_t>(path, 1)) + ";\n"; }
 
   void AddStage(std::size_t number, const std::string& indent, std::string* text) {
     const Stage& stage = list_.stages[number];
-    AddSteps(stage.steps, indent, text);
+    AddSteps(stage.steps, false, indent, text);
     if (!stage.failing) {
-      *text += indent + (number == 0 ? "return 0;\n" : "return 1;\n");
+      *text += indent + Return(number);
       return;
     }
-    *text += indent + "result = " + Call(stage.failing->step) + ";" + Place(stage.failing->step) + "\n";
+    *text +=
+        Before(stage.failing->step, indent) + indent + "result = " + Call(stage.failing->step) + ";" + Place(stage.failing->step) + "\n";
     *text += indent + "if (result != CUDA_SUCCESS) {  // the call that fails\n";
     AddStage(number + 1, indent + "  ", text);
     *text += indent + "}\n";
-    AddSteps(stage.rest, indent, text);
-    *text += indent + (number == 0 ? "return 0;\n" : "return 1;\n");
+    AddSteps(stage.rest, false, indent, text);
+    *text += indent + Return(number);
   }
 
   static std::string ImageText() {
@@ -237,6 +287,7 @@ class Writer {
   std::vector<std::string> helpers_;
   std::set<driver::CallId> undeclared_;
   std::set<std::string> functions_;
+  bool in_two_ = false;  // calls follow the function that leaves a setting changed
   bool image_ = false;
   bool room_ = false;
 };

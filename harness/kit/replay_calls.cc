@@ -99,12 +99,16 @@ template <std::size_t number>
   return result;
 }
 
-template <std::size_t... number>
-CUresult MakeCallAt(const Step& step, driver::DriverRef driver, const std::uint64_t* words, std::index_sequence<number...>) {
+// To rules that ask which function has returned, what goes on after that comes from a function of its own.
+template <bool goes_on, std::size_t... number>
+[[gnu::noinline]] CUresult MakeCallAt(const Step& step, driver::DriverRef driver, const std::uint64_t* words,
+                                      std::index_sequence<number...>) {
   static constexpr Instruction kInstructions[] = {&CallFrom<number>...};
   using Stack = CUresult (*)(Instruction, driver::DriverRef, driver::CallId, const std::uint64_t*);
   static constexpr Stack kStacks[] = {&CallBelow<number>...};
-  return kStacks[step.stack % kPlaces](kInstructions[step.caller % kPlaces], driver, step.call, words);
+  const CUresult result = kStacks[step.stack % kPlaces](kInstructions[step.caller % kPlaces], driver, step.call, words);
+  asm volatile("" ::"i"(goes_on) : "memory");
+  return result;
 }
 
 // Where the calls have got to. In CallReplay::Run one instruction makes all of them, which holds as long as the compiler cannot follow the
@@ -192,8 +196,7 @@ CUresult CallReplay::Run(driver::DriverRef driver) {
   return result;
 }
 
-CUresult CallReplay::Make(driver::DriverRef driver, const Step& step) {
-  std::uint64_t words[driver::kMaxParameters] = {};
+void CallReplay::FillWords(const Step& step, std::uint64_t* words) {
   // One structure for each parameter.
   static thread_local std::array<std::array<char, kMostStructure>, driver::kMaxParameters> structures;
   const std::span<const ParameterText> parameters = ParametersOf(step.call);
@@ -210,6 +213,16 @@ CUresult CallReplay::Make(driver::DriverRef driver, const Step& step) {
         break;
       case CallValue::Is::Output:
         words[i] = reinterpret_cast<std::uintptr_t>(&values_[variable]);
+        break;
+      case CallValue::Is::Exchange:
+        values_[variable] = value.number;
+        words[i] = reinterpret_cast<std::uintptr_t>(&values_[variable]);
+        break;
+      case CallValue::Is::Pointee:
+        structures[i].fill(0);
+        if (value.variable == kNoVariable) FillPointee(step.call, step.values[1].number, value.number, room_, structures[i].data());
+        else std::memcpy(structures[i].data(), &values_[variable], sizeof(values_[variable]));
+        words[i] = reinterpret_cast<std::uintptr_t>(structures[i].data());
         break;
       case CallValue::Is::Structure: {
         std::array<char, kMostStructure>& structure = structures[i];
@@ -235,7 +248,13 @@ CUresult CallReplay::Make(driver::DriverRef driver, const Step& step) {
         break;
     }
   }
-  const CUresult result = MakeCallAt(step, driver, words, std::make_index_sequence<kPlaces>());
+}
+
+CUresult CallReplay::Make(driver::DriverRef driver, const Step& step) {
+  std::uint64_t words[driver::kMaxParameters] = {};
+  FillWords(step, words);
+  constexpr auto kNumbers = std::make_index_sequence<kPlaces>();
+  const CUresult result = step.goes_on ? MakeCallAt<true>(step, driver, words, kNumbers) : MakeCallAt<false>(step, driver, words, kNumbers);
   if (result != CUDA_SUCCESS && step.succeeded && std::find(unlike_.begin(), unlike_.end(), &step) == unlike_.end())
     unlike_.push_back(&step);
   return result;

@@ -43,6 +43,7 @@ class CallReplay {
  private:
   CUresult Make(driver::DriverRef driver, const Step& step);
   CUresult MakeElsewhere(driver::DriverRef driver, const Step& step);
+  void FillWords(const Step& step, std::uint64_t* words);
 
   const CallList& list_;
   const bool one_place_;

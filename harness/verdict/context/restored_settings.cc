@@ -121,6 +121,21 @@ std::vector<TrialFinding> RestoredSettings::Missing(const Evidence& trial) const
   return findings;
 }
 
+std::optional<std::uint64_t> RestoredSettings::ReturnFrom(const Evidence& run, std::uint64_t place, std::uint64_t before) const {
+  const auto known = undone_.find(place);
+  if (known == undone_.end()) return std::nullopt;
+  const SettingChanges made = SettingChangesOf(run);
+  const SettingChange* last = nullptr;
+  for (const SettingChange& change : made.changes) {
+    if (change.record->begin < before && SiteKey(*run.journal, SiteOf(*change.record)) == place) last = &change;
+  }
+  if (last == nullptr) return std::nullopt;
+  const std::size_t returned = LeftBy(run, made, *last, known->second.level).returned;
+  if (returned != kNoCall) return run.record(run.facts().calls[returned]).begin;
+  const Record* const end = known->second.in_its_cycle ? EndOfCycle(run, *last->record) : nullptr;
+  return end == nullptr ? std::nullopt : std::optional(end->begin);
+}
+
 bool MayLeaveSettings(const Evidence& run) {
   const SettingChanges made = SettingChangesOf(run);
   return std::any_of(made.changes.begin(), made.changes.end(), [](const SettingChange& change) { return change.undone == kNoCall; });

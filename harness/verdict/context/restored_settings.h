@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "harness/verdict/evidence/evidence.h"
@@ -23,6 +24,9 @@ class RestoredSettings {
   explicit RestoredSettings(const Evidence& fault_free);
   // One finding for each place whose change the fault-free run undoes, and the trial does not.
   std::vector<TrialFinding> Missing(const Evidence& trial) const;
+  // Of the last change at a place (SiteKey) before a ticket: the ticket of the first call that its thread makes once the function has
+  // returned that undoes it, or of the end of the marked cycle. Nothing: the function runs to the end.
+  std::optional<std::uint64_t> ReturnFrom(const Evidence& run, std::uint64_t place, std::uint64_t before) const;
 
  private:
   struct Undone {

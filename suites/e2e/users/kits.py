@@ -39,6 +39,7 @@ KINDS = ("device_memory managed_memory pinned_memory host_registration stream_or
          "array mipmapped_array texture_object surface_object module library link_state context primary_context stream event graph "
          "executable_graph user_object texture_reference callback green_context external_memory ipc_memory")
 REDUCERS = "picture_pool early_returns graph_owner"
+SETTINGS = "limit threshold mode"
 
 
 def ffmpeg(filters):
@@ -53,6 +54,8 @@ def planted(arguments):
             yield f"{program} {row}", ["sweep"], [f"{arguments.programs}/{program}_O0", row, "wrong"]
     for row in DEFICITS.split():
         yield f"deficit {row}", ["sweep", "--depth", "1"], [f"{arguments.programs}/deficit", row, "wrong"]
+    for story in SETTINGS.split():
+        yield f"settings {story}", ["sweep"], [f"{arguments.programs}/settings", f"{story}_left"]
     for kind in KINDS.split():
         yield f"leak_kind {kind}", ["cycles", "--n", "1,10"], [f"{arguments.programs}/leak_kind", kind, "{n}"]
     for program in REDUCERS.split():
@@ -108,7 +111,7 @@ class Rows:
             return before, calls, f"run.sh ends with {shown.returncode}"
         if "**Not confirmed.**" in page or re.search(r"(?<![\w+])0x[0-9a-f]{6,}", (kit / "reducer.c").read_text() + page):
             return before, calls, "the page is not confirmed, or names an address"
-        missing = [line for line in re.findall(r"- <code>(\w+)</code>: \d+ <code>(\w+)</code>", page)
+        missing = [line for line in re.findall(r"- <code>(\w+)</code>: \d+(?: <code>(\w+)</code>)?", page)
                    if not (re.search(line[0].replace("_", "[_ ]"), shown.stdout) and line[1] in shown.stdout)]
         if missing:
             return before, calls, f"run.sh does not show {missing}"

@@ -59,4 +59,35 @@ inline CallList LosesAStream() {
   return list;
 }
 
+// A function raises the limit of its caller's context, and leaves it so when there is no memory. Its caller goes on either way.
+inline CallList LeavesALimit() {
+  enum { kContext, kLimit, kMemory, kStream, kOther };
+  CallList list;
+  for (const char* const type : {"CUcontext", "size_t", "CUdeviceptr", "CUstream", "CUdeviceptr"}) list.variables.push_back({type});
+  const auto go_on = [](std::vector<Step>* steps) {
+    for (Step step : {Call(CallId::MemAlloc_v2, {To(kOther), Number(64)}), Call(CallId::MemFree_v2, {Of(kOther)}),
+                      Call(CallId::StreamDestroy_v2, {Of(kStream)}), Call(CallId::DevicePrimaryCtxRelease_v2, {Number(0)})}) {
+      step.goes_on = true;
+      steps->push_back(step);
+    }
+  };
+  Stage first;
+  first.steps = {Call(CallId::Init, {Number(0)}),
+                 Call(CallId::DevicePrimaryCtxRetain, {To(kContext), Number(0)}),
+                 Call(CallId::CtxSetCurrent, {Of(kContext)}),
+                 Call(CallId::StreamCreate, {To(kStream), Number(0)}),
+                 Call(CallId::CtxGetLimit, {To(kLimit), Number(CU_LIMIT_STACK_SIZE)}),
+                 Call(CallId::CtxSetLimit, {Number(CU_LIMIT_STACK_SIZE), Number(8192)})};
+  faults::Fault fault;
+  fault.base = driver::BaseId::MemAlloc;
+  fault.code = CUDA_ERROR_OUT_OF_MEMORY;
+  first.failing = FailingStep{Call(CallId::MemAlloc_v2, {To(kMemory), Number(4096)}), fault};
+  first.rest = {Call(CallId::MemFree_v2, {Of(kMemory)}), Call(CallId::CtxSetLimit, {Number(CU_LIMIT_STACK_SIZE), Of(kLimit)})};
+  go_on(&first.rest);
+  Stage second;
+  go_on(&second.steps);
+  list.stages = {std::move(first), std::move(second)};
+  return list;
+}
+
 }  // namespace cuaudit::harness::kit_lists

@@ -20,6 +20,7 @@ using driver::Kind;
 using kit_lists::Call;
 using kit_lists::CallId;
 using kit_lists::kAbandonedIsLeak;
+using kit_lists::LeavesALimit;
 using kit_lists::LosesAStream;
 using kit_lists::Number;
 using kit_lists::Of;
@@ -202,6 +203,35 @@ TEST(ReduceCalls, SaysWhatIsMissing) {
   lacks.stages[0].steps[3].values[1] = Number(0xffff);
   EXPECT_THAT(ReduceCalls(lacks, kLostStream, &judge).status().message(),
               HasSubstr("calls that succeeded in the program and fail here: 1 cuStreamCreate"));
+}
+
+const std::vector<Wrong> kLeftSetting = {{Rule::SettingNotRestored, Kind::None, 1}};
+
+TEST(ReduceCalls, KeepsTheQuestionTheChangeAndTheWayBackOfASetting) {
+  DefectJudge judge(kAbandonedIsLeak);
+  const Result<Reduction> reduction = ReduceCalls(LeavesALimit(), kLeftSetting, &judge);
+  ASSERT_TRUE(reduction.ok()) << reduction.status().message();
+  const CallList& list = reduction->list;
+  ASSERT_EQ(list.stages.size(), 2U);
+  EXPECT_THAT(CallsOf(list.stages[0].steps),
+              ElementsAre(CallId::Init, CallId::DevicePrimaryCtxRetain, CallId::CtxSetCurrent, CallId::CtxGetLimit, CallId::CtxSetLimit));
+  EXPECT_THAT(CallsOf(list.stages[0].rest), ElementsAre(CallId::MemFree_v2, CallId::CtxSetLimit, CallId::DevicePrimaryCtxRelease_v2));
+  EXPECT_THAT(CallsOf(list.stages[1].steps), ElementsAre(CallId::MemAlloc_v2, CallId::MemFree_v2, CallId::DevicePrimaryCtxRelease_v2));
+}
+
+TEST(ReduceCalls, SaysWhatAReducerOfASettingLacks) {
+  DefectJudge judge(kAbandonedIsLeak);
+  CallList one_function = LeavesALimit();
+  for (std::vector<Step>* const steps : {&one_function.stages[0].rest, &one_function.stages[1].steps}) {
+    for (Step& step : *steps) step.goes_on = false;
+  }
+  EXPECT_THAT(ReduceCalls(one_function, kLeftSetting, &judge).status().message(),
+              ::testing::EndsWith("show nothing wrong; missing: a call after the function that changed the setting had returned"));
+  CallList ends = LeavesALimit();
+  std::vector<Step>& path = ends.stages[1].steps;
+  path.erase(path.begin(), path.begin() + 2);
+  EXPECT_THAT(ReduceCalls(ends, kLeftSetting, &judge).status().message(),
+              HasSubstr("show nothing wrong; missing: a call that works with what has the setting"));
 }
 
 TEST(ReduceCalls, WithoutAFaultWhatIsLeftIsKept) {
