@@ -217,7 +217,7 @@ void OpenDriver() noexcept {
   std::atomic<std::uint32_t>* unknown = journal.is_open() ? &journal.header().unknown_pointers : nullptr;
   gate.Arm(Resolving(next, uses_genuine ? &genuine : nullptr, unknown), journal.is_open() ? &journal : nullptr,
            journal.is_open() ? &stacks : nullptr, options.plan, options.scope);
-  if (uses_genuine) gate.AnswerForGoneObjects();
+  if (uses_genuine || options.world.world.undefined == sim::OnUndefined::Crash) gate.AnswerForGoneObjects();
   if (!uses_genuine)
     gate.Tell({[](void*, driver::CallId id, const std::uint64_t* values) noexcept { sim::NoteRefusedCall(simulated_world, id, values); }});
   // The host probes may not see how the driver opens and closes descriptors, but the program's close they see.

@@ -113,6 +113,11 @@ const char* SetValue(std::string_view key, std::string_view value, WorldRequest*
     request->seeded = true;
     return nullptr;
   }
+  if (key == "undefined") {
+    if (value != "error" && value != "crash") return "error or crash";
+    request->world.undefined = value == "crash" ? sim::OnUndefined::Crash : sim::OnUndefined::Error;
+    return nullptr;
+  }
   if (key == "kernels") {
     if (value.empty() || value.front() != '/' || value.size() >= kMaxKernelsPath) return "an absolute path shorter than 1024 bytes";
     for (const char c : value) {
@@ -166,10 +171,11 @@ std::size_t FormatWorld(const WorldRequest& request, std::uint64_t granted_memor
   const bool random = world.schedule == Schedule::Random;
   char seed[32];
   snprintf(seed, sizeof(seed), "%llu", number(world.seed));
-  const int length = snprintf(text, capacity, "schedule=%s%s%s;devices=%d;device_memory=%llu%s;profile=%s%s%s%s%s", Name(world.schedule),
-                              random ? ":" : "", random ? seed : "", world.device_count,
-                              number(whole ? granted_memory / kMega : granted_memory), whole ? "MiB" : "", world.profile,
-                              random ? "" : ";seed=", random ? "" : seed, request.kernels[0] == '\0' ? "" : ";kernels=", request.kernels);
+  const int length = snprintf(
+      text, capacity, "schedule=%s%s%s;devices=%d;device_memory=%llu%s;profile=%s%s%s%s%s%s", Name(world.schedule), random ? ":" : "",
+      random ? seed : "", world.device_count, number(whole ? granted_memory / kMega : granted_memory), whole ? "MiB" : "", world.profile,
+      random ? "" : ";seed=", random ? "" : seed, world.undefined == sim::OnUndefined::Crash ? ";undefined=crash" : "",
+      request.kernels[0] == '\0' ? "" : ";kernels=", request.kernels);
   return length < 0 ? 0 : static_cast<std::size_t>(length);
 }
 

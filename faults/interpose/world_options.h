@@ -29,8 +29,8 @@ bool IsWorldKey(std::string_view key) noexcept;
 // Returns null when `value` is accepted, otherwise a static phrase that says what was expected.
 [[nodiscard]] const char* SetWorldOption(std::string_view key, std::string_view value, WorldRequest* request) noexcept;
 
-// Writes "schedule=lazy;devices=2;device_memory=64MiB;profile=h200;seed=1", with the granted memory, and "kernels=FILE" if it is set.
-// Equal texts mean equal worlds, and the text can be parsed again.
+// Writes "schedule=lazy;devices=2;device_memory=64MiB;profile=h200;seed=1", with the granted memory, then "undefined=crash" and
+// "kernels=FILE" if they are set. Equal texts mean equal worlds, and the text can be parsed again.
 std::size_t FormatWorld(const WorldRequest& request, std::uint64_t granted_memory, char* text, std::size_t capacity) noexcept;
 
 }  // namespace cuaudit::faults

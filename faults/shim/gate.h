@@ -86,7 +86,8 @@ class Gate {
   // Of this device's primary context somebody else holds a reference all the time: for the program it is there from its own first retain to
   // its own last release.
   void NoteHeldPrimary(CUdevice device) noexcept;
-  // The driver behind follows stale handles (a genuine one does): those of objects that a fault `after` took are answered here.
+  // The driver behind follows stale handles (a genuine one does, and a simulated one that crashes as it does): those of objects that a
+  // fault `after` took are answered here.
   void AnswerForGoneObjects() noexcept { answers_for_gone_ = true; }
   void Tell(const OnRefusal& refusal) noexcept { refusal_ = refusal; }
   // Number of gone objects that are not answered for, because the table is full.

@@ -5,7 +5,8 @@
 //   Owns      a small table; what it cannot hold is counted and passed on as before.
 //   Threads   safe; handles are added and removed by calls of any thread.
 //   Faults    makes no driver calls.
-//   Source    ours. A simulated driver knows its stale handles itself, so a gate in front of one has no need of this.
+//   Source    ours. A simulated driver knows its stale handles itself: a gate in front of one needs this only when it crashes as a
+//           genuine one does.
 #pragma once
 
 #ifndef __CUDA_API_VERSION_INTERNAL

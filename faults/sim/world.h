@@ -33,6 +33,12 @@ enum class Schedule : std::uint8_t {
   Adversarial,  // unordered work as late as possible, the newest runnable operation first
 };
 
+// What becomes of a call whose use is undefined and of which every recorded run of the genuine driver died (Call::Undefined).
+enum class OnUndefined : std::uint8_t {
+  Error,  // it answers an error, or goes on, so that a sweep learns more
+  Crash,  // the calling thread reads an address where nothing is: SIGSEGV, as on the genuine driver
+};
+
 // What became of the kernels that a world ran.
 enum class KernelCount : std::uint8_t {
   Hosted,      // a host function ran in its place
@@ -48,6 +54,7 @@ struct WorldOptions {
   const char* profile = "h200";                         // which device: "h200" or "small", see profile.h
   const char* device_name = nullptr;                    // copied, at most 63 characters; null: the profile's
   Schedule schedule = Schedule::Lazy;
+  OnUndefined undefined = OnUndefined::Error;
   // Real milliseconds that other threads get to write a waited-for value when nothing queued can run. Then the wait is given up and its
   // context lost with LAUNCH_TIMEOUT; a device would hang.
   std::uint32_t patience_ms = 1000;

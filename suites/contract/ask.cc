@@ -9,7 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
 
 #include "faults/journal/journal_file.h"
@@ -52,18 +54,18 @@ class GateJournal {
 
 constexpr int kPatienceMs = 30000;  // a first cuInit can take seconds
 
-std::string AskSimulated(const Question& question, int devices) {
-  sim::World* const world = sim::CreateWorld({.device_bytes = std::uint64_t{1} << 30, .device_count = devices});
+std::string AskSimulated(const Question& question, sim::OnUndefined undefined, int devices) {
+  sim::World* const world = sim::CreateWorld({.device_bytes = std::uint64_t{1} << 30, .device_count = devices, .undefined = undefined});
   if (world == nullptr) return "no world";
   const std::string answer = Answer(question, sim::Driver(world));
   sim::DestroyWorld(world);
   return answer;
 }
 
-std::string AskGated(const Question& question) {
+std::string AskGated(const Question& question, sim::OnUndefined undefined) {
   GateJournal* const books = GateJournal::Only();
   if (books == nullptr) return "no journal";
-  sim::World* const world = sim::CreateWorld({.device_bytes = std::uint64_t{1} << 30});
+  sim::World* const world = sim::CreateWorld({.device_bytes = std::uint64_t{1} << 30, .undefined = undefined});
   if (world == nullptr) return "no world";
   const std::uint64_t before = books->journal.header().next_record.load();
   // The pinned scope would hold a reference of its own, and the questions count references.
@@ -74,16 +76,24 @@ std::string AskGated(const Question& question) {
   return books->journal.header().next_record.load() == before ? "no record" : answer;
 }
 
-std::string AskChild(const Question& question, const std::string& driver, const std::string& library) {
+std::string AskChild(const Question& question, const std::string& driver, const std::string& library, sim::OnUndefined undefined) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return "no pipe";  // others are started meanwhile
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   posix_spawn_file_actions_addclose(&actions, ends[0]);
-  std::string words[] = {"cuaudit_contract", "--driver", driver, "--library", library, "--ask", question.name};
-  char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(),
-                       words[4].data(), words[5].data(), words[6].data(), nullptr};
+  std::string words[] = {"cuaudit_contract",
+                         "--driver",
+                         driver,
+                         "--library",
+                         library,
+                         "--undefined",
+                         undefined == sim::OnUndefined::Crash ? "crash" : "error",
+                         "--ask",
+                         question.name};
+  char* arguments[std::size(words) + 1] = {};
+  std::transform(std::begin(words), std::end(words), arguments, [](std::string& word) { return word.data(); });
   pid_t child = 0;
   const int failed = posix_spawn(&child, "/proc/self/exe", &actions, nullptr, arguments, environ);
   posix_spawn_file_actions_destroy(&actions);

@@ -8,17 +8,18 @@
 #include <string>
 #include <vector>
 
+#include "faults/sim/world.h"
 #include "suites/contract/question.h"
 
 namespace cuaudit::contract {
 
-std::string AskSimulated(const Question& question, int devices = 1);
+std::string AskSimulated(const Question& question, sim::OnUndefined undefined = sim::OnUndefined::Error, int devices = 1);
 
 // Asks behind the gate with a journal, scope=process. Answers "no record" when the gate wrote no record.
-std::string AskGated(const Question& question);
+std::string AskGated(const Question& question, sim::OnUndefined undefined);
 
-// The library, `driver` says which, in a process of its own, so that a crash or a hang is an answer too: "crash", "hang".
-std::string AskChild(const Question& question, const std::string& driver, const std::string& library);
+// In a process of its own, so that a crash or a hang is an answer too: "crash", "hang". `library`: of the drivers that are one.
+std::string AskChild(const Question& question, const std::string& driver, const std::string& library, sim::OnUndefined undefined);
 
 // Checks that questions exist, without a current context and with another one, for each entry point that is handed an object.
 

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <fstream>
 
@@ -36,6 +38,15 @@ TEST(Comparison, EvidenceIsWhatWasRecorded) {
   for (const char* const recorded : {"SUCCESS", "crash"}) EXPECT_THAT(compare(Evidence::Varies, recorded), IsEmpty());
   EXPECT_THAT(compare(Evidence::Crashes, "SUCCESS"), ElementsAre("a: the evidence is not what was recorded, SUCCESS"));
   EXPECT_THAT(compare(Evidence::Steady, "crash"), ElementsAre("a: the evidence is not what was recorded, crash"));
+}
+
+TEST(Comparison, ADriverThatCrashesHasNoCrashToBeForgiven) {
+  const auto crashes = [](const Difference& row) { return row.evidence == Evidence::Crashes; };
+  const std::vector<Difference> errors = AcceptedDifferences(false), dead = AcceptedDifferences(true);
+  EXPECT_EQ(std::count_if(dead.begin(), dead.end(), crashes), 0);
+  EXPECT_EQ(static_cast<std::ptrdiff_t>(errors.size() - dead.size()), std::count_if(errors.begin(), errors.end(), crashes));
+  EXPECT_GT(errors.size(), dead.size());
+  EXPECT_FALSE(dead.empty());
 }
 
 TEST(Comparison, AnAcceptedDifferenceThatIsGoneIsBroken) {

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MIT
 // Asks every question of a driver and prints name<TAB>answer, or compares the answers with what is expected.
 //   cuaudit_contract [--driver sim|gate|dropin|real] [--library PATH] [--check] [--expect FILE]... [--ask NAME] [--devices N] [--jobs N]
-//   [--match WORD,...] [--handles] [--partner ROLE]
+//   [--match WORD,...] [--handles] [--partner ROLE] [--undefined error|crash]
 //   --match    asks only the questions whose names begin with one of the words
 //   --handles  asks nothing of a driver: names entry points that are handed an object and that none.* or elsewhere.* questions miss
 //   --partner  answers as the second process of a question: see partner.h
 //   --devices  how many devices sim has, 1 unless said
+//   --undefined  what sim and gate do where the genuine driver dies, error unless said; dropin is told by CUAUDIT_OPTIONS as well
 //   --jobs     how many of the questions that get a process of their own are asked at a time, 1 unless said
 //   --check    compares with the answers beside the questions     --expect   with recorded ones; of several files the first one that
 //              has the question
 //   dropin     the drop-in library at PATH, with the simulated driver behind it
-// For all but real the accepted differences of differences.def apply.
+// For all but real the accepted differences of differences.def apply; with --undefined crash the rows Crashes do not.
 // Exit: 0 as expected, 1 differences, 2 usage, 3 no driver.
 #include <algorithm>
 #include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <mutex>
 #include <string>
@@ -33,6 +35,7 @@ struct Options {
   std::string driver = "sim";
   int devices = 1;
   int jobs = 1;
+  sim::OnUndefined undefined = sim::OnUndefined::Error;
   bool check = false;
   bool handles = false;
   std::string library = "libcuda.so.1";
@@ -70,6 +73,8 @@ bool Parse(int count, char** words, Options* options) {
     } else if (word == "--jobs" && !value.empty() && value.size() <= 2 && value[0] != '0' &&
                value.find_first_not_of("0123456789") == std::string::npos) {
       options->jobs = std::stoi(value);
+    } else if (word == "--undefined" && (value == "error" || value == "crash")) {
+      options->undefined = value == "crash" ? sim::OnUndefined::Crash : sim::OnUndefined::Error;
     } else if (word == "--partner") {
       options->partner = value;
     } else {
@@ -80,6 +85,8 @@ bool Parse(int count, char** words, Options* options) {
 }
 
 bool IsLibrary(const Options& options) { return options.driver == "real" || options.driver == "dropin"; }
+
+bool MayDie(const Options& options) { return IsLibrary(options) || options.undefined == sim::OnUndefined::Crash; }
 
 bool IsMatched(const std::string& name, const Options& options) {
   return options.match.empty() ||
@@ -99,8 +106,8 @@ bool OpenDriver(const Options& options, driver::GenuineDriver* genuine) {
 }
 
 std::string Ask(const Options& options, const Question& question, driver::GenuineDriver* genuine) {
-  if (options.driver == "sim") return AskSimulated(question, options.devices);
-  return options.driver == "gate" ? AskGated(question) : Answer(question, driver::Driver(genuine));
+  if (options.driver == "sim") return AskSimulated(question, options.undefined, options.devices);
+  return options.driver == "gate" ? AskGated(question, options.undefined) : Answer(question, driver::Driver(genuine));
 }
 
 int AnswerPartner(const Options& options) {
@@ -124,7 +131,7 @@ std::vector<std::string> AskChildren(const std::vector<const Question*>& questio
   std::mutex printing;
   const auto ask = [&] {
     for (std::size_t i = next++; i < questions.size(); i = next++) {
-      answers[i] = AskChild(*questions[i], options.driver, options.library);
+      answers[i] = AskChild(*questions[i], options.driver, options.library, options.undefined);
       const std::lock_guard<std::mutex> lock(printing);
       if (print) Print(questions[i]->name, answers[i]);
     }
@@ -141,7 +148,7 @@ bool AskAll(const std::vector<Question>& questions, const Options& options, bool
   if (!OpenDriver(options, &genuine)) return false;
   std::vector<const Question*> apart;
   for (const Question& question : questions) {
-    if (options.ask.empty() && question.manner != Manner::Plain && IsLibrary(options) && IsAsked(question, options))
+    if (options.ask.empty() && question.manner != Manner::Plain && MayDie(options) && IsAsked(question, options))
       apart.push_back(&question);
   }
   // First, while this process has no context.
@@ -149,7 +156,7 @@ bool AskAll(const std::vector<Question>& questions, const Options& options, bool
   auto next = told.begin();
   for (const Question& question : questions) {
     if (!IsAsked(question, options)) continue;
-    const bool is_apart = options.ask.empty() && question.manner != Manner::Plain && IsLibrary(options);
+    const bool is_apart = options.ask.empty() && question.manner != Manner::Plain && MayDie(options);
     const std::string answer = is_apart ? *next++ : Ask(options, question, &genuine);
     if (print && !is_apart) Print(question.name, answer);
     (*answers)[question.name] = answer;
@@ -160,21 +167,26 @@ bool AskAll(const std::vector<Question>& questions, const Options& options, bool
 std::size_t Report(const char* reference, const std::vector<Question>& questions, const Answers& answers, Answers expected,
                    const Options& options) {
   std::vector<Difference> accepted;
-  if (options.driver != "real") accepted.assign(AcceptedDifferences().begin(), AcceptedDifferences().end());
+  if (options.driver != "real") accepted = AcceptedDifferences(options.undefined == sim::OnUndefined::Crash);
   for (const Question& question : questions) {
     if (IsAsked(question, options)) continue;
     expected.erase(question.name);
     std::erase_if(accepted, [&](const Difference& row) { return std::string(row.question) == question.name; });
   }
   const std::vector<std::string> broken = Compare(answers, expected, accepted, options.ask.empty());
-  std::size_t compared = 0;
-  for (const auto& [question, answer] : answers) compared += expected.contains(question) ? 1U : 0U;
+  std::size_t compared = 0, alike = 0;
+  for (const auto& [question, answer] : answers) {
+    const auto known = expected.find(question);
+    compared += known != expected.end() ? 1U : 0U;
+    alike += known != expected.end() && known->second == answer ? 1U : 0U;
+  }
   for (const std::string& line : broken) std::printf("%s\n", line.c_str());
-  std::printf("%s: %zu questions, %zu compared, %zu broken\n", reference, answers.size(), compared, broken.size());
+  std::printf("%s: %zu questions, %zu compared, %zu alike, %zu broken\n", reference, answers.size(), compared, alike, broken.size());
   return broken.size();
 }
 
 int Run(const Options& options) {
+  std::signal(SIGSEGV, SIG_DFL);  // where a sanitizer has a handler, a crash would be no crash
   SetPartnerDriver(options.driver, options.library);
   if (!options.partner.empty()) return AnswerPartner(options);
   if (options.handles) {
@@ -216,7 +228,7 @@ int main(int count, char** words) {
   if (!cuaudit::contract::Parse(count, words, &options)) {
     std::fprintf(stderr,
                  "usage: cuaudit_contract [--driver sim|gate|dropin|real] [--library PATH] [--check] [--expect FILE]... [--ask NAME] "
-                 "[--devices N] [--jobs N] [--match WORD,...] [--handles]\n");
+                 "[--devices N] [--jobs N] [--match WORD,...] [--handles] [--undefined error|crash]\n");
     return 2;
   }
   return cuaudit::contract::Run(options);

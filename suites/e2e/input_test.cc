@@ -106,7 +106,7 @@ TEST(BadOptions, StopTheProgramBeforeItBeginsWithOneLine) {
       {"scope=wide", "expected pinned or process"},
       {"colour=red",
        "expected one of journal record driver real_driver scope fault forks host cycles schedule devices device_memory profile seed "
-       "kernels"},
+       "kernels undefined"},
       {"driver=sim;schedule=quick", "schedule=quick: expected lazy, fifo"},
       {"driver=sim;devices=0", "devices=0: expected a number of devices from 1 to 8"},
       {"driver=sim;device_memory=1", "device_memory=1: expected a size from 64MiB"},

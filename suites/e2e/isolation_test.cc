@@ -212,6 +212,38 @@ TEST(Cycle, AProgramThatMarksNothingIsRunOtherwiseAndSaysWhy) {
   EXPECT_EQ(Said(audit), Said(Sweep("spawn", {Program("defective")})));
 }
 
+// --undefined=crash: a second destroy of a stream kills the program, as it does on the genuine driver.
+TEST(Undefined, KillsTheTrialAloneWhateverItRunsIn) {
+  const Command wrong = {Program("twice"), "wrong", "4"};
+  const std::string spawned = Said(Sweep("spawn", wrong, {"--undefined=crash"}));
+  for (const char* const isolation : {"fork", "spawn", "cycle"}) {
+    const Audit audit = Sweep(isolation, wrong, {"--undefined=crash"});
+    EXPECT_EQ(audit.outcome.exit, 1) << isolation << audit.outcome.err;
+    EXPECT_EQ(Said(audit), spawned) << isolation;
+    EXPECT_THAT(Isolation(audit), HasSubstr(std::string("\"") + isolation));
+    EXPECT_EQ(audit.report["driver"]["world"], "schedule=lazy;devices=1;device_memory=8192MiB;profile=h200;seed=1;undefined=crash");
+    EXPECT_EQ(audit.findings(), "crash  1, double_release stream 1") << isolation;
+    for (const nlohmann::json& finding : audit.report["findings"]) {
+      EXPECT_THAT(finding["reproduce"].get<std::string>(), HasSubstr("--undefined=crash"));
+      EXPECT_EQ(finding["where_stack"][0]["function"], "give_up") << finding.dump(1);
+      if (finding["rule"] != "crash") continue;
+      EXPECT_EQ(finding["where"], "SIGSEGV");
+      EXPECT_THAT(finding["detail"].get<std::string>(), HasSubstr("inside cuStreamDestroy"));
+    }
+  }
+  const Audit plain = Sweep("auto", wrong);
+  EXPECT_THAT(plain.findings(), ::testing::AllOf(HasSubstr("double_release stream"), ::testing::Not(HasSubstr("crash"))));
+}
+
+// What a release was told to have left is not followed either: the program believes that the stream is there.
+TEST(Undefined, IsNotWhatARepairedProgramDoes) {
+  for (const char* const how : {"refuse", "after"}) {
+    const Audit audit = Sweep("auto", {Program("twice"), "right", "4"}, {"--undefined=crash", "--how", how});
+    EXPECT_EQ(audit.outcome.exit, 0) << how << audit.findings() << audit.outcome.err;
+    EXPECT_THAT(audit.verdicts(), ::testing::Not(HasSubstr("crash"))) << how;
+  }
+}
+
 TEST(ResumedForks, AForkedSweepKilledAfterAnyTrialEndsWithTheSameReport) {
   const std::string directory = TemporaryDirectory();
   const auto command = [&](const std::string& work) {

@@ -134,9 +134,10 @@ TEST(OrderInWords, NamesBothPlaces) {
 
 TEST(Worlds, AreWhatWasAskedFor) {
   const Audit audit =
-      RunAudit({"run", "--schedule=random:9", "--devices=3", "--device-memory=64MiB", "--profile=small"}, {Program("client_linked")});
+      RunAudit({"run", "--schedule=random:9", "--devices=3", "--device-memory=64MiB", "--profile=small", "--undefined=crash"},
+               {Program("client_linked")});
   EXPECT_EQ(audit.outcome.exit, 0) << audit.outcome.err;
-  EXPECT_EQ(audit.report["driver"]["world"], "schedule=random:9;devices=3;device_memory=64MiB;profile=small");
+  EXPECT_EQ(audit.report["driver"]["world"], "schedule=random:9;devices=3;device_memory=64MiB;profile=small;undefined=crash");
   const Audit plain = RunAudit({"run"}, {Program("client_linked")});
   EXPECT_EQ(plain.report["driver"]["world"], "schedule=lazy;devices=1;device_memory=8192MiB;profile=h200;seed=1");
   EXPECT_NE(plain.report["driver"]["device"], audit.report["driver"]["device"]);

@@ -45,6 +45,13 @@ CUresult QueryInherited(World& world, CUstream stream) noexcept;
 CUresult SynchronizeInherited(World& world, CUstream stream) noexcept;
 // SUCCESS, and the function never runs: the thread of the driver that would call it is the parent's.
 CUresult LaunchInherited(World& world, CUstream stream) noexcept;
+// SUCCESS, and nobody here learns when the event is reached.
+CUresult RecordInherited(World& world, CUevent event, CUstream stream) noexcept;
+// Of an event that the child has recorded.
+CUresult QueryInherited(World& world, CUevent event) noexcept;
+CUresult DestroyInherited(Call& call, CUevent event) noexcept;
+// What kills the genuine driver.
+CUresult DestroyInherited(Call& call, CUstream stream) noexcept;
 
 // The code around every simulated call: it takes the lock, finds the calling thread, checks that the call is allowed, and runs the
 // model.
@@ -106,27 +113,42 @@ constexpr bool AnswersInside(driver::BaseId base) noexcept {
 
 CUresult Enter(Call& call, Needs needs, bool inside = false) noexcept;  // inside: see AnswersInside
 
-// The result when Enter returns NOT_INITIALIZED. A few calls check their first argument before anything else, and a few work with what a
-// forked child has inherited.
+// True when the stream ended with its context.
+bool WentWithItsContext(World& world, CUstream stream) noexcept;
+
+// The result when Enter refuses the call. Without a current context the genuine driver crashes on a kernel node, and in one that is gone on
+// its streams. Before cuInit a few calls check their first argument, and a few work with what a forked child has inherited.
 template <CallId id, typename First, typename... P>
-CUresult NotInitialized([[maybe_unused]] World& world, First first, P...) noexcept {
+CUresult Refused([[maybe_unused]] Call& call, CUresult refusal, First first, [[maybe_unused]] P... others) noexcept {
   constexpr driver::BaseId base = driver::BaseOf(id);
-  if constexpr (base == driver::BaseId::StreamQuery) return QueryInherited(world, first);
-  if constexpr (base == driver::BaseId::StreamSynchronize) return SynchronizeInherited(world, first);
-  if constexpr (base == driver::BaseId::LaunchHostFunc) return LaunchInherited(world, first);
+  if constexpr (base == driver::BaseId::GraphAddKernelNode || base == driver::BaseId::GraphKernelNodeSetParams ||
+                base == driver::BaseId::GraphExecKernelNodeSetParams) {
+    if (refusal == CUDA_ERROR_INVALID_CONTEXT) return call.Undefined(refusal);
+  }
+  if constexpr (base == driver::BaseId::StreamDestroy) {
+    if (refusal == CUDA_ERROR_CONTEXT_IS_DESTROYED && WentWithItsContext(call.world, first)) return call.Undefined(refusal);
+  }
+  if (refusal != CUDA_ERROR_NOT_INITIALIZED) return refusal;
+  if constexpr (base == driver::BaseId::StreamQuery) return QueryInherited(call.world, first);
+  if constexpr (base == driver::BaseId::StreamSynchronize) return SynchronizeInherited(call.world, first);
+  if constexpr (base == driver::BaseId::LaunchHostFunc) return LaunchInherited(call.world, first);
+  if constexpr (base == driver::BaseId::EventRecord) return RecordInherited(call.world, first, others...);
+  if constexpr (base == driver::BaseId::EventQuery) return QueryInherited(call.world, first);
   if constexpr (base == driver::BaseId::StreamDestroy || base == driver::BaseId::EventDestroy) {
-    if (first == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    return first == nullptr ? CUDA_ERROR_INVALID_HANDLE : DestroyInherited(call, first);
   } else if constexpr (base == driver::BaseId::CtxDestroy || base == driver::BaseId::StreamCreate) {
     if (first == nullptr) return CUDA_ERROR_INVALID_VALUE;
   }
-  return CUDA_ERROR_NOT_INITIALIZED;
+  return refusal;
 }
 template <CallId id>
-CUresult NotInitialized(World&) noexcept {
-  return CUDA_ERROR_NOT_INITIALIZED;
+CUresult Refused(Call&, CUresult refusal) noexcept {
+  return refusal;
 }
 
 void Leave(Call& call) noexcept;
+// Raises SIGSEGV as a read through a pointer that leads nowhere does.
+void Crash() noexcept;
 // Logs a call that its model refused, and passes the line to the callbacks of cuLogsRegisterCallback, without holding the lock.
 void LogRefusal(Call& call, CallId id, CUresult result) noexcept;
 
@@ -135,6 +157,22 @@ struct ModelOf;
 template <CallId id, typename... P>
 struct ModelOf<id, CUresult(P...)> {
   using Type = CUresult(Call&, P...);
+  // With the lock held, which Leave releases.
+  template <Type* model>
+  static CUresult Within(Call& call, P... arguments) noexcept {
+    constexpr int required = RequiredAttribute(driver::BaseOf(id));
+    CUresult result = CUDA_SUCCESS;
+    if (required != 0 && call.world.profile->Attribute(required) == 0) {
+      result = CUDA_ERROR_NOT_SUPPORTED;
+    } else if (HasOldTwin(driver::BaseOf(id)) && call.context != nullptr && call.context->api_version < kSecondInterface) {
+      result = CUDA_ERROR_INVALID_CONTEXT;
+    } else {
+      result = model(call, arguments...);
+    }
+    if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY) LogRefusal(call, id, result);
+    Leave(call);
+    return result;
+  }
   template <Needs needs, Type* model>
   static CUresult Entry(void* self, P... arguments) noexcept {
     Call call{*static_cast<World*>(self), nullptr, nullptr, driver::Row(id).per_thread};
@@ -143,18 +181,13 @@ struct ModelOf<id, CUresult(P...)> {
       return model(call, arguments...);
     } else {
       CUresult result = Enter(call, needs, AnswersInside(driver::BaseOf(id)));
-      if (result == CUDA_ERROR_NOT_INITIALIZED) return NotInitialized<id>(call.world, arguments...);
-      if (result != CUDA_SUCCESS) return result;
-      constexpr int required = RequiredAttribute(driver::BaseOf(id));
-      if (required != 0 && call.world.profile->Attribute(required) == 0) {
-        result = CUDA_ERROR_NOT_SUPPORTED;
-      } else if (HasOldTwin(driver::BaseOf(id)) && call.context != nullptr && call.context->api_version < kSecondInterface) {
-        result = CUDA_ERROR_INVALID_CONTEXT;
+      if (result == CUDA_SUCCESS) {
+        result = Within<model>(call, arguments...);
       } else {
-        result = model(call, arguments...);
+        result = Refused<id>(call, result, arguments...);
       }
-      if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY) LogRefusal(call, id, result);
-      Leave(call);
+      if (call.undefined && call.world.undefined == OnUndefined::Crash) [[unlikely]]
+        Crash();
       return result;
     }
   }

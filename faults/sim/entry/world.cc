@@ -66,6 +66,7 @@ World* CreateWorld(const WorldOptions& options) noexcept {
   if (options.kernel_counts != nullptr) world->kernel_counts = options.kernel_counts;
   world->random = options.seed;
   world->schedule = options.schedule;
+  world->undefined = options.undefined;
   world->on_misuse = options.on_misuse;
   world->origin = options.origin;
   world->observer = options.observer;
@@ -309,11 +310,17 @@ Inherited StateOf(const World& world, CUstream handle) {
   return Inherited::Finished;
 }
 
-Inherited Look(World& world, CUstream stream) {
-  if (!IsForkedChild(world) || pthread_mutex_trylock(&world.lock) != 0) return Inherited::Nothing;
-  const Inherited state = StateOf(world, stream);
+// Calls `act` in a forked child with the lock held. Where that cannot be: Inherited::Nothing, or false.
+template <typename Act>
+auto InChild(World& world, Act act) -> decltype(act()) {
+  if (!IsForkedChild(world) || pthread_mutex_trylock(&world.lock) != 0) return {};
+  const auto answer = act();
   pthread_mutex_unlock(&world.lock);
-  return state;
+  return answer;
+}
+
+Inherited Look(World& world, CUstream stream) {
+  return InChild(world, [&] { return StateOf(world, stream); });
 }
 
 }  // namespace
@@ -336,6 +343,38 @@ CUresult SynchronizeInherited(World& world, CUstream stream) noexcept {
 
 CUresult LaunchInherited(World& world, CUstream stream) noexcept {
   return Look(world, stream) == Inherited::Nothing ? CUDA_ERROR_NOT_INITIALIZED : CUDA_SUCCESS;
+}
+
+CUresult RecordInherited(World& world, CUevent handle, CUstream stream) noexcept {
+  const bool recorded = InChild(world, [&] {
+    Event* const event = world.Find<Event>(handle);
+    if (event == nullptr || StateOf(world, stream) == Inherited::Nothing) return false;
+    event->inherited = true;
+    return true;
+  });
+  return recorded ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+}
+
+CUresult QueryInherited(World& world, CUevent handle) noexcept {
+  const bool recorded = InChild(world, [&] {
+    const Event* const event = world.Find<Event>(handle);
+    return event != nullptr && event->inherited;
+  });
+  return recorded ? CUDA_ERROR_NOT_READY : CUDA_ERROR_NOT_INITIALIZED;
+}
+
+CUresult DestroyInherited(Call& call, CUevent handle) noexcept {
+  const bool destroyed = InChild(call.world, [&] {
+    Event* const event = call.world.Find<Event>(handle);
+    if (event == nullptr || !event->inherited) return false;
+    call.world.Retire(event);  // its record of work is the parent's
+    return true;
+  });
+  return destroyed ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+}
+
+CUresult DestroyInherited(Call& call, CUstream stream) noexcept {
+  return Look(call.world, stream) == Inherited::Nothing ? CUDA_ERROR_NOT_INITIALIZED : call.Undefined(CUDA_ERROR_NOT_INITIALIZED);
 }
 
 }  // namespace cuaudit::sim

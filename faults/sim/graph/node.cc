@@ -71,7 +71,7 @@ CUresult HostWork(const CUDA_HOST_NODE_PARAMS* parameters, Work* work) noexcept 
 }
 
 CUresult EventWork(Call& call, CUevent event, WorkType type, Work* work) noexcept {
-  if (call.world.Find<Event>(event) == nullptr) return event == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
+  if (call.Follow<Event>(event) == nullptr) return event == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
   work->type = type;
   work->event = event;
   return CUDA_SUCCESS;
@@ -81,14 +81,19 @@ static bool IsReservedClear(const CUgraphNodeParams& parameters) {
   return parameters.reserved0[0] == 0 && parameters.reserved0[1] == 0 && parameters.reserved0[2] == 0 && parameters.reserved2 == 0;
 }
 
-// Without a current context a device crashes on a kernel node. No device was asked about semaphores. Other nodes need no context.
-static bool NeedsContext(CUgraphNodeType type) {
-  return type == CU_GRAPH_NODE_TYPE_KERNEL || type == CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL || type == CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT;
+// Without a current context. A device crashes on a kernel node, and no device was asked about semaphores. Other nodes need none.
+static CUresult RefuseType(Call& call, CUgraphNodeType type) {
+  if (type == CU_GRAPH_NODE_TYPE_KERNEL) return call.Undefined(CUDA_ERROR_INVALID_CONTEXT);
+  const bool semaphores = type == CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL || type == CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT;
+  return semaphores ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
 }
 
 CUresult WorkOf(Call& call, const CUgraphNodeParams* parameters, CUgraphNodeType* type, Work* work) noexcept {
   if (parameters == nullptr || !IsReservedClear(*parameters)) return CUDA_ERROR_INVALID_VALUE;
-  if (call.context == nullptr && NeedsContext(parameters->type)) return CUDA_ERROR_INVALID_CONTEXT;
+  if (call.context == nullptr) {
+    const CUresult refusal = RefuseType(call, parameters->type);
+    if (refusal != CUDA_SUCCESS) return refusal;
+  }
   *type = parameters->type;
   switch (parameters->type) {
     case CU_GRAPH_NODE_TYPE_EMPTY:

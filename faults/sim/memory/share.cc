@@ -68,9 +68,15 @@ char* MapTable(const ShareName& name, int* file) {
   return table;
 }
 
-bool Matches(const TableSlot& slot, const ShareName& name) {
-  return (name.life & kAlive) != 0 && slot.life.load(std::memory_order_seq_cst) == name.life && slot.nonce == name.nonce &&
+// `ended`: how many times the share has ended since it was named, 0 or 1.
+bool Matches(const TableSlot& slot, const ShareName& name, std::uint32_t ended = 0) {
+  return (name.life & kAlive) != 0 && slot.life.load(std::memory_order_seq_cst) == name.life + ended && slot.nonce == name.nonce &&
          slot.kind == name.kind && slot.group == name.group && slot.size == name.size;
+}
+
+// Memory of a pool is imported although it was freed, as on a device (ipc.pool_memory_freed), until another takes its place in the table.
+bool MayOpen(const TableSlot& slot, const ShareName& name) {
+  return Matches(slot, name) || (name.kind == ShareKind::PoolMemory && Matches(slot, name, 1));
 }
 
 }  // namespace
@@ -192,7 +198,7 @@ Import* OpenShare(World& world, const ShareName& name) noexcept {
   slot->opens.fetch_add(1, std::memory_order_seq_cst);
   Import* import = nullptr;
   char* bytes = nullptr;
-  if (Matches(*slot, name) && name.size != 0) {
+  if (MayOpen(*slot, name) && name.size != 0) {
     bytes = MapShareFile(file, Pages(name.size), slot->offset);
     import = bytes == nullptr ? nullptr : world.arena.New<Import>();
   }

@@ -166,6 +166,7 @@ struct Event : Object {
   bool was_captured = false;  // its last record was captured
   std::uint32_t share = 0;    // slot in share.h if other processes may open it
   bool foreign = false;       // opened from another process
+  bool inherited = false;     // recorded in a forked child, where nobody learns that it is reached
   Vector<Node*> capture_tips;
 };
 

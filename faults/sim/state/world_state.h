@@ -119,6 +119,7 @@ class World {
   std::uint32_t running = 0;  // number of host functions running without the lock
   std::uint32_t waiting_turns = 0;
   Schedule schedule = Schedule::Lazy;
+  OnUndefined undefined = OnUndefined::Error;
   std::uint64_t random = 0;       // state of Schedule::Random
   std::uint64_t patience_ms = 0;  // see value_work.h
   std::uint64_t stuck_since = 0;  // real nanoseconds; 0: something can run

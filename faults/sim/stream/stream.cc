@@ -62,7 +62,7 @@ Stream* FindStream(Call& call, CUstream handle, CUresult* result) noexcept {
     }
     return stream;
   }
-  Stream* const stream = call.world.Find<Stream>(handle);
+  Stream* const stream = call.Follow<Stream>(handle);
   if (stream == nullptr) {
     *result = call.world.DiedWithGreen(handle) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_HANDLE;
     return nullptr;

@@ -3,6 +3,8 @@
 //
 //   misuse double_release|use_after_release|over_released_primary|unbalanced_stack|wrong_order|right_order
 //     wrong_order  the state is freed before the close that still uses it: its stream is synchronized after it was destroyed
+//   twice wrong|right CYCLES (TWICE)
+//     marks its cycles. Where the memory of one cannot be had, it destroys the stream once too often; or, right, once
 //   standing texture|surface|level|node|function|registration [clean] (STANDING)
 //     destroys what another object stands on, and uses that one; or, clean, uses it before
 #include <cuda.h>
@@ -132,6 +134,51 @@ int main(int argc, char **argv) {
   }
   cuDevicePrimaryCtxRelease(0);
   return result == CUDA_SUCCESS ? 0 : 1;
+}
+
+#elif defined(TWICE)
+
+#include <cuaudit/mark.h>
+#include <stdlib.h>
+
+static void give_up(CUstream stream, int wrong) {
+  cuStreamDestroy(stream);
+  if (wrong) cuStreamDestroy(stream);
+}
+
+static CUresult run_cycle(int wrong) {
+  CUstream stream;
+  CUdeviceptr memory;
+  CUresult freed, destroyed, result = cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+  if (result != CUDA_SUCCESS) return result;
+  result = cuMemAlloc(&memory, 64);
+  if (result != CUDA_SUCCESS) {
+    give_up(stream, wrong);
+    return result;
+  }
+  freed = cuMemFree(memory);
+  destroyed = cuStreamDestroy(stream);
+  if (destroyed != CUDA_SUCCESS) cuStreamDestroy(stream);  // as far as it was told, the stream is still there
+  return freed != CUDA_SUCCESS ? freed : destroyed;
+}
+
+int main(int argc, char **argv) {
+  CUcontext context;
+  int cycle, pushed, failed = 0;
+  if (argc < 3) return 9;
+  if (cuInit(0) != CUDA_SUCCESS || cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS) return 1;
+  pushed = cuCtxPushCurrent(context) == CUDA_SUCCESS;
+  for (cycle = 0; pushed && cycle < atoi(argv[2]); ++cycle) {
+    CUresult result;
+    cuaudit_cycle_begin();
+    result = run_cycle(argv[1][0] == 'w');
+    cuaudit_report((int)result);
+    cuaudit_cycle_end();
+    failed += result != CUDA_SUCCESS;
+  }
+  if (pushed) cuCtxPopCurrent(NULL);
+  cuDevicePrimaryCtxRelease(0);
+  return pushed && failed == 0 ? 0 : 1;
 }
 
 #else

@@ -87,13 +87,15 @@ TEST(Usage, BadOptionsOfTheSimulatedDriverAreOneLine) {
     refused("--device-memory=64MB", "--device-memory: '64MB': expected a size from 64MiB to 1024GiB");
     refused("--profile=h100", "--profile: 'h100': expected h200 or small");
     refused("--seed=x", "--seed: 'x': expected a number");
+    refused("--undefined=abort", "--undefined: 'abort': expected error or crash");
   }
   ExpectOneLine(RunTool({"run", "--driver=sim", "--schedule=random:7", "--seed=7", "--", "true"}), 2,
                 "--seed: '7': expected the seed once");
 }
 
 TEST(Usage, ARealDriverIsNotAskedForASimulatedOnesOptions) {
-  for (const char* const flag : {"--schedule=fifo", "--devices=2", "--device-memory=64MiB", "--profile=small", "--seed=2"}) {
+  for (const char* const flag :
+       {"--schedule=fifo", "--devices=2", "--device-memory=64MiB", "--profile=small", "--seed=2", "--undefined=crash"}) {
     ExpectOneLine(RunTool({"run", "--driver=real", flag, "--", "true"}), 2, "only the simulated driver can be asked for it");
   }
 }

@@ -76,6 +76,21 @@ TEST(WorldOptions, KnowsProfilesByName) {
   EXPECT_STREQ(request.world.profile, "small");
 }
 
+TEST(WorldOptions, WhatIsUndefinedIsAnErrorUnlessItIsToCrash) {
+  WorldRequest request;
+  EXPECT_EQ(request.world.undefined, sim::OnUndefined::Error);
+  for (const char* const wrong : {"", "Crash", "abort", "crash "})
+    EXPECT_STREQ(SetWorldOption("undefined", wrong, &request), "error or crash");
+  EXPECT_EQ(request.given, nullptr);
+  EXPECT_EQ(SetWorldOption("undefined", "crash", &request), nullptr);
+  EXPECT_EQ(request.world.undefined, sim::OnUndefined::Crash);
+  EXPECT_STREQ(request.given, "undefined");
+  EXPECT_EQ(Formatted(request, std::uint64_t{8} << 30),
+            "schedule=lazy;devices=1;device_memory=8192MiB;profile=h200;seed=1;undefined=crash");
+  EXPECT_EQ(SetWorldOption("undefined", "error", &request), nullptr);
+  EXPECT_EQ(Formatted(request, std::uint64_t{8} << 30), "schedule=lazy;devices=1;device_memory=8192MiB;profile=h200;seed=1");
+}
+
 TEST(WorldOptions, OneSeedInEitherOrder) {
   WorldRequest first;
   EXPECT_EQ(SetWorldOption("seed", "3", &first), nullptr);

@@ -29,7 +29,7 @@ CUresult OfGreen(Call& call, CUgreenCtx handle, CUevent event_handle, ForAllStre
   GreenContext* green = nullptr;
   const CUresult result = GreenOf(call, handle, &green);
   if (result != CUDA_SUCCESS) return result;
-  Event* const event = call.world.Find<Event>(event_handle);
+  Event* const event = call.Follow<Event>(event_handle);
   return event == nullptr ? CUDA_ERROR_INVALID_HANDLE : act(call, green->primary, green, event);
 }
 
@@ -39,7 +39,7 @@ CUresult OfGreen(Call& call, CUgreenCtx handle, CUevent event_handle, ForAllStre
   GreenContext* green = nullptr;
   const CUresult result = NamedContext(call, handle, &context, &green);
   if (result != CUDA_SUCCESS) return result;
-  Event* const event = call.world.Find<Event>(event_handle);
+  Event* const event = call.Follow<Event>(event_handle);
   return event == nullptr ? CUDA_ERROR_INVALID_HANDLE : act(call, context, green, event);
 }
 
@@ -107,7 +107,8 @@ CUresult api::DevSmResourceSplitByCount(Call& call, CUdevResource* groups, unsig
 }
 
 CUresult api::DevResourceGenerateDesc(Call& call, CUdevResourceDesc* out, CUdevResource* resources, unsigned int count) {
-  if (out == nullptr || resources == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (out == nullptr || resources == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (count == 0) return call.Undefined(CUDA_ERROR_INVALID_VALUE);
   ResourceOrigin origin = ResourceOrigin::Whole;
   CUdevice device = 0;
   unsigned all = 0;

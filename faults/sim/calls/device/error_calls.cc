@@ -111,7 +111,7 @@ CUresult api::DeviceRegisterAsyncNotification(Call& call, CUdevice device, CUasy
 
 CUresult api::DeviceUnregisterAsyncNotification(Call& call, CUdevice device, CUasyncCallbackHandle handle) {
   if (device < 0 || device >= call.world.device_count) return CUDA_ERROR_INVALID_DEVICE;
-  CallbackEntry* const entry = call.world.Find<CallbackEntry>(handle);
+  CallbackEntry* const entry = call.Follow<CallbackEntry>(handle);
   if (entry == nullptr || entry->device != device) return CUDA_ERROR_INVALID_VALUE;
   call.world.Destroy(entry);
   return CUDA_SUCCESS;

@@ -78,7 +78,7 @@ CUresult Instantiate(Call& call, CUgraphExec* out, CUgraph handle, unsigned long
     return Refuse(refusal, CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE, node);
   }
   if (const Node* const node = NodeOfNothing(world, graph); node != nullptr) {
-    return Refuse(refusal, CUDA_GRAPH_INSTANTIATE_ERROR, node, CUDA_ERROR_INVALID_HANDLE);
+    return Refuse(refusal, CUDA_GRAPH_INSTANTIATE_ERROR, node, call.Undefined(CUDA_ERROR_INVALID_HANDLE));
   }
   if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0) {
     const Node* node = nullptr;
@@ -105,6 +105,14 @@ CUresult Instantiate(Call& call, CUgraphExec* out, CUgraph handle, unsigned long
   if (OwnsMemory(graph) || HasConditional(graph) || executable->updatable) graph->executable = executable->handle;
   *out = ToHandle<CUgraphExec>(executable);
   return CUDA_SUCCESS;
+}
+
+// True when a kernel's context is gone. Here executables are of no context.
+bool OutlivesItsContext(const World& world, const Executable* executable) {
+  for (const Step& step : executable->plan->steps) {
+    if (step.work.type == WorkType::Kernel && world.DiedWithContext(step.work.kernel.func)) return true;
+  }
+  return false;
 }
 
 // Takes the parameters of `fresh` into the steps that it pairs with. The nodes keep the names under which the executable was made.
@@ -181,6 +189,7 @@ CUresult api::GraphInstantiateWithParams(Call& call, CUgraphExec* out, CUgraph g
 CUresult api::GraphExecDestroy(Call& call, CUgraphExec handle) {
   Executable* const executable = call.world.Find<Executable>(handle);
   if (executable == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = OutlivesItsContext(call.world, executable) ? call.Undefined(CUDA_SUCCESS) : CUDA_SUCCESS;
   if (executable->in_flight == 0) {
     FreeExecutable(call.world, executable);
   } else {
@@ -188,7 +197,7 @@ CUresult api::GraphExecDestroy(Call& call, CUgraphExec handle) {
     call.world.Retire(executable);
     executable->destroyed = true;
   }
-  return CUDA_SUCCESS;
+  return result;
 }
 
 CUresult api::GraphExecGetFlags(Call& call, CUgraphExec handle, cuuint64_t* flags) {

@@ -92,7 +92,7 @@ CUresult api::GraphGetRootNodes(Call& call, CUgraph handle, CUgraphNode* nodes, 
 }
 
 CUresult api::GraphDestroyNode(Call& call, CUgraphNode handle) {
-  Node* const node = call.world.Find<Node>(handle);
+  Node* const node = call.Follow<Node>(handle);
   if (node == nullptr || node->graph->capturing) return CUDA_ERROR_INVALID_VALUE;
   if (OwnsMemory(node->graph) || node->updatable) return CUDA_ERROR_NOT_SUPPORTED;
   DestroyNode(call.world, node);
@@ -166,16 +166,18 @@ CUresult api::GraphReleaseUserObject(Call& call, CUgraph handle, CUuserObject ob
   Graph* const graph = call.world.Find<Graph>(handle);
   UserObject* const object = call.world.Find<UserObject>(object_handle);
   if (graph == nullptr || object == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
-  for (std::size_t i = 0; i < graph->holdings.size(); ++i) {
+  bool holds = false;
+  for (std::size_t i = 0; i < graph->holdings.size() && !holds; ++i) {
     Holding& holding = graph->holdings[i];
     if (holding.object != object->handle) continue;
+    holds = true;
     if (count > holding.count) count = static_cast<unsigned>(holding.count);
     holding.count -= count;
     if (holding.count == 0) graph->holdings.Erase(i);
     ReleaseReferences(call.world, object, count);
-    break;
   }
-  return CUDA_SUCCESS;
+  // Of references that only other graphs hold, the genuine driver takes one all the same.
+  return holds || count <= object->client_references ? CUDA_SUCCESS : call.Undefined(CUDA_SUCCESS);
 }
 
 CUresult api::GraphConditionalHandleCreate(Call& call, CUgraphConditionalHandle* out, CUgraph handle, CUcontext context, unsigned int value,

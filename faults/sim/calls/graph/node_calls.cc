@@ -13,6 +13,12 @@ namespace {
 
 constexpr CUgraphNodeType kKernel = CU_GRAPH_NODE_TYPE_KERNEL;
 
+// True for the graph itself, and for one inside it, however deep.
+bool LiesWithin(const Graph* graph, const Graph* outer) {
+  while (graph != nullptr && graph != outer) graph = graph->parent == nullptr ? nullptr : graph->parent->graph;
+  return graph != nullptr;
+}
+
 // Resolves graph and dependencies, then adds the node.
 CUresult Add(Call& call, CUgraphNode* out, CUgraph handle, const CUgraphNode* dependencies, std::size_t count, CUgraphNodeType type,
              const Work& work) {
@@ -23,7 +29,8 @@ CUresult Add(Call& call, CUgraphNode* out, CUgraph handle, const CUgraphNode* de
   const Node* const node = AddNode(call.world, earlier.graph(), earlier.nodes().data(), count, type, work);
   if (node == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   *out = ToHandle<CUgraphNode>(node);
-  return CUDA_SUCCESS;
+  const bool holds_itself = work.type == WorkType::Child && LiesWithin(earlier.graph(), work.child);
+  return holds_itself ? call.Undefined(CUDA_SUCCESS) : CUDA_SUCCESS;
 }
 
 // A conditional node gets its bodies at once, to be filled by the client.
@@ -68,10 +75,7 @@ CUresult MoveChild(Call& call, CUgraphNode* out, CUgraph handle, const CUgraphNo
   if (child == nullptr || child->capturing || child_handle == handle) return CUDA_ERROR_INVALID_VALUE;
   if (child->IsChild() || HasConditional(child)) return CUDA_ERROR_NOT_SUPPORTED;
   if (child->parent != nullptr) return CUDA_ERROR_INVALID_VALUE;
-  // Not into itself, however deep.
-  for (const Graph* at = world.Find<Graph>(handle); at != nullptr; at = at->parent == nullptr ? nullptr : at->parent->graph) {
-    if (at == child) return CUDA_ERROR_INVALID_VALUE;
-  }
+  if (LiesWithin(world.Find<Graph>(handle), child)) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = Add(call, out, handle, dependencies, count, CU_GRAPH_NODE_TYPE_EMPTY, Work());
   if (result != CUDA_SUCCESS) return result;
   Node* const node = world.Find<Node>(*out);

@@ -76,7 +76,8 @@ CUresult Batch(Call& call, const CUdeviceptr* to, const CUdeviceptr* from, const
       call, count, stream, failed,
       [&](std::size_t i, CUDA_MEMCPY3D* copy) {
         *copy = LinearCopy(CU_MEMORYTYPE_UNIFIED, to[i], CU_MEMORYTYPE_UNIFIED, from[i], sizes[i]);
-        return CUDA_SUCCESS;
+        const CUresult usable = CheckCopy(call.world, *copy);
+        return usable == CUDA_SUCCESS ? usable : call.Undefined(usable);
       },
       [&](std::size_t i) {
         std::size_t at = attribute_count - 1;

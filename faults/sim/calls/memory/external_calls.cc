@@ -181,10 +181,11 @@ CUresult api::IpcCloseMemHandle(Call& call, CUdeviceptr address) {
 }
 
 CUresult api::IpcGetEventHandle(Call& call, CUipcEventHandle* out, CUevent handle) {
-  Event* event = call.world.Find<Event>(handle);
   if (out == nullptr || handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Event* event = call.Follow<Event>(handle);
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if ((event->flags & CU_EVENT_INTERPROCESS) == 0 || event->foreign || event->owner != call.context) return CUDA_ERROR_INVALID_HANDLE;
+  if ((event->flags & CU_EVENT_INTERPROCESS) == 0 || event->foreign) return CUDA_ERROR_INVALID_HANDLE;
+  if (event->owner != call.context) return call.Undefined(CUDA_ERROR_INVALID_HANDLE);
   // Another process cannot run the work that this event waits for. From here on, recording the event runs that work.
   DrainMarker(call, event->marker);
   event = call.world.Find<Event>(handle);

@@ -66,7 +66,7 @@ CUDA_KERNEL_NODE_PARAMS Describe(CUfunction function, unsigned gx, unsigned gy, 
 CUresult RecordWith(Call& call, CUevent handle, CUstream stream_handle) {
   CUresult result = CUDA_SUCCESS;
   Stream* const stream = FindStream(call, stream_handle, &result);
-  Event* const event = call.world.Find<Event>(handle);
+  Event* const event = call.Follow<Event>(handle);
   if (stream == nullptr || event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   return stream->capture != nullptr ? CaptureRecord(call.world, stream, event) : RecordOn(call, stream, event);
 }
@@ -130,7 +130,7 @@ CUresult api::LaunchKernelEx(Call& call, const CUlaunchConfig* config, CUfunctio
       if (result != CUDA_SUCCESS) return RefuseLaunch(call, config->hStream, result);
     }
   }
-  if (event != nullptr && call.world.Find<Event>(event) == nullptr) return RefuseLaunch(call, config->hStream, CUDA_ERROR_INVALID_HANDLE);
+  if (event != nullptr && call.Follow<Event>(event) == nullptr) return RefuseLaunch(call, config->hStream, CUDA_ERROR_INVALID_HANDLE);
   if (updatable != nullptr && !MayBeUpdatable(call, config->hStream, updatable->deviceUpdatableKernelNode.deviceUpdatable)) {
     return RefuseLaunch(call, config->hStream, CUDA_ERROR_INVALID_VALUE);
   }
@@ -241,7 +241,7 @@ CUresult api::ParamSetTexRef(Call& call, CUfunction handle, int unit, CUtexref r
   CUresult result = CUDA_SUCCESS;
   if (Find(call, handle, &result) == nullptr) return result;
   if (unit != CU_PARAM_TR_DEFAULT) return CUDA_ERROR_INVALID_VALUE;
-  return call.world.Find<TextureReference>(reference) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+  return call.Follow<TextureReference>(reference) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
 }
 
 CUresult api::Launch(Call& call, CUfunction function) { return Start(call, function, 1, 1, nullptr); }

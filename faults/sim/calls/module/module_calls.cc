@@ -181,7 +181,7 @@ CUresult api::LibraryLoadFromFile(Call& call, CUlibrary* out, const char* path, 
 }
 
 CUresult api::LibraryUnload(Call& call, CUlibrary handle) {
-  Library* const library = call.world.Find<Library>(handle);
+  Library* const library = call.Follow<Library>(handle);
   if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   FreeLibrary(call.world, library);
   return CUDA_SUCCESS;
@@ -189,7 +189,7 @@ CUresult api::LibraryUnload(Call& call, CUlibrary handle) {
 
 CUresult api::LibraryGetKernel(Call& call, CUkernel* out, CUlibrary handle, const char* name) {
   if (out == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  Library* const library = call.world.Find<Library>(handle);
+  Library* const library = call.Follow<Library>(handle);
   if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (library->image->fault != CUDA_SUCCESS) return library->image->fault;
   const Symbol* const symbol = FindSymbol(call.world.arena, library->image, name, true);
@@ -202,7 +202,7 @@ CUresult api::LibraryGetKernel(Call& call, CUkernel* out, CUlibrary handle, cons
 
 CUresult api::LibraryGetKernelCount(Call& call, unsigned int* count, CUlibrary handle) {
   if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const Library* const library = call.world.Find<Library>(handle);
+  const Library* const library = call.Follow<Library>(handle);
   if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (library->image->fault != CUDA_SUCCESS) return library->image->fault;
   *count = CountKernels(library->image);
@@ -211,7 +211,7 @@ CUresult api::LibraryGetKernelCount(Call& call, unsigned int* count, CUlibrary h
 
 CUresult api::LibraryEnumerateKernels(Call& call, CUkernel* kernels, unsigned int capacity, CUlibrary handle) {
   if (kernels == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  Library* const library = call.world.Find<Library>(handle);
+  Library* const library = call.Follow<Library>(handle);
   if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (library->image->fault != CUDA_SUCCESS) return library->image->fault;
   unsigned at = 0;
@@ -226,7 +226,7 @@ CUresult api::LibraryEnumerateKernels(Call& call, CUkernel* kernels, unsigned in
 
 CUresult api::LibraryGetModule(Call& call, CUmodule* out, CUlibrary handle) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  Library* const library = call.world.Find<Library>(handle);
+  Library* const library = call.Follow<Library>(handle);
   if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (library->image->fault != CUDA_SUCCESS) return library->image->fault;
   const Module* const module = ModuleOf(call.world, library, call.context);
@@ -237,7 +237,7 @@ CUresult api::LibraryGetModule(Call& call, CUmodule* out, CUlibrary handle) {
 
 CUresult api::LibraryGetGlobal(Call& call, CUdeviceptr* address, std::size_t* bytes, CUlibrary handle, const char* name) {
   if (name == nullptr || (address == nullptr && bytes == nullptr)) return CUDA_ERROR_INVALID_VALUE;
-  Library* const library = call.world.Find<Library>(handle);
+  Library* const library = call.Follow<Library>(handle);
   if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (library->image->fault != CUDA_SUCCESS) return library->image->fault;
   Module* const module = ModuleOf(call.world, library, call.context);
@@ -247,14 +247,14 @@ CUresult api::LibraryGetGlobal(Call& call, CUdeviceptr* address, std::size_t* by
 // No image that is read here declares any.
 CUresult api::LibraryGetUnifiedFunction(Call& call, void** function, CUlibrary handle, const char*) {
   (void)function;
-  return call.world.Find<Library>(handle) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
+  return call.Follow<Library>(handle) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
 }
 
 // A library's managed memory is one for all contexts: that of the module in the first of them. Without one, the current context gets the
 // module, or the primary one of the first device.
 CUresult api::LibraryGetManaged(Call& call, CUdeviceptr* address, std::size_t* bytes, CUlibrary handle, const char* name) {
   if (name == nullptr || (address == nullptr && bytes == nullptr)) return CUDA_ERROR_INVALID_VALUE;
-  Library* const library = call.world.Find<Library>(handle);
+  Library* const library = call.Follow<Library>(handle);
   if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (library->image->fault != CUDA_SUCCESS) return library->image->fault;
   Context* home = call.context != nullptr ? call.context : call.world.devices[0].primary;
@@ -355,7 +355,7 @@ CUresult api::LinkCreate(Call& call, unsigned int count, CUjit_option* options, 
 
 CUresult api::LinkAddData(Call& call, CUlinkState handle, CUjitInputType type, void* data, std::size_t bytes, const char*, unsigned int,
                           CUjit_option*, void**) {
-  LinkState* const state = call.world.Find<LinkState>(handle);
+  LinkState* const state = call.Follow<LinkState>(handle);
   if (state == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (data == nullptr || bytes == 0 || state->complete) return CUDA_ERROR_INVALID_VALUE;
   if (type < CU_JIT_INPUT_CUBIN || type >= CU_JIT_NUM_INPUT_TYPES) return CUDA_ERROR_INVALID_VALUE;
@@ -367,7 +367,7 @@ CUresult api::LinkAddData(Call& call, CUlinkState handle, CUjitInputType type, v
 }
 
 CUresult api::LinkAddFile(Call& call, CUlinkState handle, CUjitInputType, const char* path, unsigned int, CUjit_option*, void**) {
-  LinkState* const state = call.world.Find<LinkState>(handle);
+  LinkState* const state = call.Follow<LinkState>(handle);
   if (state == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (path == nullptr || state->complete) return CUDA_ERROR_INVALID_VALUE;
   Image* image = nullptr;
@@ -376,7 +376,7 @@ CUresult api::LinkAddFile(Call& call, CUlinkState handle, CUjitInputType, const 
 }
 
 CUresult api::LinkComplete(Call& call, CUlinkState handle, void** out, std::size_t* bytes) {
-  LinkState* const state = call.world.Find<LinkState>(handle);
+  LinkState* const state = call.Follow<LinkState>(handle);
   if (state == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!state->complete && !WriteCubin(call.world.arena, state->image, &state->output, &state->output_bytes))
@@ -388,7 +388,7 @@ CUresult api::LinkComplete(Call& call, CUlinkState handle, void** out, std::size
 }
 
 CUresult api::LinkDestroy(Call& call, CUlinkState handle) {
-  LinkState* const state = call.world.Find<LinkState>(handle);
+  LinkState* const state = call.Follow<LinkState>(handle);
   if (state == nullptr) return call.world.DiedWithContext(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   const CUresult result = Borrow(call, state->owner);
   if (result != CUDA_SUCCESS) return result;

@@ -44,8 +44,8 @@ CUresult api::StreamCreateWithPriority(Call& call, CUstream* out, unsigned int f
 
 CUresult api::StreamDestroy(Call& call, CUstream handle) {
   const bool is_default = handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD;
-  if (is_default && call.context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  Stream* const stream = call.world.Find<Stream>(handle);
+  if (is_default) return call.context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_HANDLE;
+  Stream* const stream = call.Follow<Stream>(handle);
   if (stream == nullptr && call.world.DiedWithGreen(handle)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   if (stream == nullptr) return call.world.DiedWithContext(handle) ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_HANDLE;
   const CUresult result = Borrow(call, stream->owner);
@@ -102,7 +102,7 @@ CUresult api::StreamWaitEvent(Call& call, CUstream handle, CUevent event_handle,
   CUresult result = CUDA_SUCCESS;
   Stream* const stream = FindStream(call, handle, &result);
   if (stream == nullptr) return result;
-  Event* const event = call.world.Find<Event>(event_handle);
+  Event* const event = call.Follow<Event>(event_handle);
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if ((flags & ~static_cast<unsigned>(CU_EVENT_WAIT_EXTERNAL)) != 0) return CUDA_ERROR_INVALID_VALUE;
   if (flags == CU_EVENT_WAIT_EXTERNAL) return CaptureExternal(call.world, stream, WorkType::Wait, event_handle);

@@ -33,7 +33,7 @@ CUresult RefuseCaptured(Event* event) {
 
 // The event, if the host may wait for it.
 Event* FindToWaitFor(Call& call, CUevent handle, CUresult* result) {
-  Event* const event = call.world.Find<Event>(handle);
+  Event* const event = call.Follow<Event>(handle);
   *result = event == nullptr ? CUDA_ERROR_INVALID_HANDLE : Borrow(call, event->owner);
   if (*result == CUDA_SUCCESS) *result = RefuseCaptured(event);
   return *result == CUDA_SUCCESS ? event : nullptr;
@@ -52,7 +52,7 @@ CUresult api::EventCreate(Call& call, CUevent* out, unsigned int flags) {
 }
 
 CUresult api::EventDestroy(Call& call, CUevent handle) {
-  Event* const event = call.world.Find<Event>(handle);
+  Event* const event = call.Follow<Event>(handle);
   if (event == nullptr) return call.world.DiedWithContext(handle) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_HANDLE;
   const CUresult result = Borrow(call, event->owner);
   if (result != CUDA_SUCCESS) return result;
@@ -64,7 +64,7 @@ CUresult api::EventDestroy(Call& call, CUevent handle) {
 }
 
 CUresult api::EventRecord(Call& call, CUevent handle, CUstream stream_handle) {
-  Event* const event = call.world.Find<Event>(handle);
+  Event* const event = call.Follow<Event>(handle);
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   CUresult result = CUDA_SUCCESS;
   Stream* const stream = FindStream(call, stream_handle, &result);
@@ -81,7 +81,7 @@ CUresult api::EventRecord(Call& call, CUevent handle, CUstream stream_handle) {
 CUresult api::EventRecordWithFlags(Call& call, CUevent handle, CUstream stream_handle, unsigned int flags) {
   if ((flags & ~static_cast<unsigned>(CU_EVENT_RECORD_EXTERNAL)) != 0) return CUDA_ERROR_INVALID_VALUE;
   if (flags == 0) return EventRecord(call, handle, stream_handle);
-  const Event* const event = call.world.Find<Event>(handle);
+  const Event* const event = call.Follow<Event>(handle);
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   CUresult result = CUDA_SUCCESS;
   Stream* const stream = FindStream(call, stream_handle, &result);
@@ -114,8 +114,8 @@ CUresult api::EventSynchronize(Call& call, CUevent handle) {
 }
 
 CUresult api::EventElapsedTime(Call& call, float* milliseconds, CUevent start_handle, CUevent end_handle) {
-  const Event* const start = call.world.Find<Event>(start_handle);
-  const Event* const end = call.world.Find<Event>(end_handle);
+  const Event* const start = call.Follow<Event>(start_handle);
+  const Event* const end = call.Follow<Event>(end_handle);
   if (milliseconds == nullptr || start == nullptr || end == nullptr || start->owner != end->owner) return CUDA_ERROR_INVALID_HANDLE;
   if (((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING) != 0) return CUDA_ERROR_INVALID_HANDLE;
   const auto leads_nowhere = [](const Event* event) { return event->was_captured && event->capture == nullptr; };

@@ -41,12 +41,12 @@ CUresult api::Array3DCreate(Call& call, CUarray* out, const CUDA_ARRAY3D_DESCRIP
 }
 
 CUresult api::ArrayDestroy(Call& call, CUarray handle) {
-  Array* array = call.world.Find<Array>(handle);
+  Array* array = call.Follow<Array>(handle);
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   const CUresult result = Borrow(call, array->owner);
   if (result != CUDA_SUCCESS) return result;
   DrainContext(call, array->owner);
-  array = call.world.Find<Array>(handle);
+  array = call.Follow<Array>(handle);
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (array->parent != nullptr) return CUDA_SUCCESS;  // a level stays its mipmapped array's: mipmapped.level_destroyed_twice
   ObserveRelease(call.world, array->range);
@@ -56,7 +56,7 @@ CUresult api::ArrayDestroy(Call& call, CUarray handle) {
 
 CUresult api::ArrayGetDescriptor(Call& call, CUDA_ARRAY_DESCRIPTOR* out, CUarray handle) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const Array* const array = call.world.Find<Array>(handle);
+  const Array* const array = call.Follow<Array>(handle);
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   *out = {array->descriptor.Width, array->descriptor.Height, array->descriptor.Format, array->descriptor.NumChannels};
   return CUDA_SUCCESS;
@@ -64,7 +64,7 @@ CUresult api::ArrayGetDescriptor(Call& call, CUDA_ARRAY_DESCRIPTOR* out, CUarray
 
 CUresult api::Array3DGetDescriptor(Call& call, CUDA_ARRAY3D_DESCRIPTOR* out, CUarray handle) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const Array* const array = call.world.Find<Array>(handle);
+  const Array* const array = call.Follow<Array>(handle);
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   *out = array->descriptor;
   return CUDA_SUCCESS;
@@ -81,10 +81,10 @@ CUresult api::MipmappedArrayCreate(Call& call, CUmipmappedArray* out, const CUDA
 }
 
 CUresult api::MipmappedArrayDestroy(Call& call, CUmipmappedArray handle) {
-  MipmappedArray* array = call.world.Find<MipmappedArray>(handle);
+  MipmappedArray* array = call.Follow<MipmappedArray>(handle);
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   DrainContext(call, array->owner);
-  array = call.world.Find<MipmappedArray>(handle);
+  array = call.Follow<MipmappedArray>(handle);
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   ObserveRelease(call.world, array->range);
   FreeMipmappedArray(call.world, array);
@@ -93,7 +93,7 @@ CUresult api::MipmappedArrayDestroy(Call& call, CUmipmappedArray handle) {
 
 CUresult api::MipmappedArrayGetLevel(Call& call, CUarray* out, CUmipmappedArray handle, unsigned int level) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const MipmappedArray* const array = call.world.Find<MipmappedArray>(handle);
+  const MipmappedArray* const array = call.Follow<MipmappedArray>(handle);
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (level >= array->levels) return CUDA_ERROR_INVALID_VALUE;
   *out = ToHandle<CUarray>(array->level[level]);
@@ -187,7 +187,7 @@ void Unbind(World& world, Binding* binding) {
 }  // namespace
 
 CUresult api::ArrayGetMemoryRequirements(Call& call, CUDA_ARRAY_MEMORY_REQUIREMENTS* out, CUarray handle, CUdevice device) {
-  const Array* const array = call.world.Find<Array>(handle);
+  const Array* const array = call.Follow<Array>(handle);
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (device < 0 || device >= call.world.device_count) return CUDA_ERROR_INVALID_DEVICE;
@@ -196,7 +196,7 @@ CUresult api::ArrayGetMemoryRequirements(Call& call, CUDA_ARRAY_MEMORY_REQUIREME
 
 CUresult api::MipmappedArrayGetMemoryRequirements(Call& call, CUDA_ARRAY_MEMORY_REQUIREMENTS* out, CUmipmappedArray handle,
                                                   CUdevice device) {
-  const MipmappedArray* const array = call.world.Find<MipmappedArray>(handle);
+  const MipmappedArray* const array = call.Follow<MipmappedArray>(handle);
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (device < 0 || device >= call.world.device_count) return CUDA_ERROR_INVALID_DEVICE;
@@ -204,7 +204,7 @@ CUresult api::MipmappedArrayGetMemoryRequirements(Call& call, CUDA_ARRAY_MEMORY_
 }
 
 CUresult api::ArrayGetSparseProperties(Call& call, CUDA_ARRAY_SPARSE_PROPERTIES* out, CUarray handle) {
-  const Array* const array = call.world.Find<Array>(handle);
+  const Array* const array = call.Follow<Array>(handle);
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (out == nullptr || (array->descriptor.Flags & CUDA_ARRAY3D_SPARSE) == 0) return CUDA_ERROR_INVALID_VALUE;
   const Extent tile = TileOf(*array);
@@ -214,7 +214,7 @@ CUresult api::ArrayGetSparseProperties(Call& call, CUDA_ARRAY_SPARSE_PROPERTIES*
 }
 
 CUresult api::MipmappedArrayGetSparseProperties(Call& call, CUDA_ARRAY_SPARSE_PROPERTIES* out, CUmipmappedArray handle) {
-  const MipmappedArray* const array = call.world.Find<MipmappedArray>(handle);
+  const MipmappedArray* const array = call.Follow<MipmappedArray>(handle);
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (out == nullptr || (array->descriptor.Flags & CUDA_ARRAY3D_SPARSE) == 0) return CUDA_ERROR_INVALID_VALUE;
   const Extent tile = TileOf(*array->level[0]);
@@ -234,7 +234,7 @@ CUresult api::MipmappedArrayGetSparseProperties(Call& call, CUDA_ARRAY_SPARSE_PR
 
 // No planar format can be created.
 CUresult api::ArrayGetPlane(Call& call, CUarray* out, CUarray handle, unsigned int) {
-  if (call.world.Find<Array>(handle) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (call.Follow<Array>(handle) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   (void)out;
   return CUDA_ERROR_INVALID_VALUE;
 }

@@ -15,7 +15,7 @@ constexpr unsigned kReferenceFlags = CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZE
 bool IsFilter(CUfilter_mode mode) { return mode == CU_TR_FILTER_MODE_POINT || mode == CU_TR_FILTER_MODE_LINEAR; }
 
 TextureReference* Find(Call& call, CUtexref handle, CUresult* result) {
-  TextureReference* const found = call.world.Find<TextureReference>(handle);
+  TextureReference* const found = call.Follow<TextureReference>(handle);
   if (found == nullptr) *result = CUDA_ERROR_INVALID_HANDLE;
   return found;
 }
@@ -98,7 +98,7 @@ CUresult api::ModuleGetSurfRef(Call& call, CUsurfref* out, CUmodule handle, cons
 
 CUresult api::SurfRefSetArray(Call& call, CUsurfref handle, CUarray array_handle, unsigned int flags) {
   SurfaceReference* const reference = call.world.Find<SurfaceReference>(handle);
-  const Array* const array = call.world.Find<Array>(array_handle);
+  const Array* const array = call.Follow<Array>(array_handle);
   if (reference == nullptr || array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
   reference->array = array->handle;
@@ -161,7 +161,7 @@ CUresult api::TexRefGetAddress(Call& call, CUdeviceptr* address, CUtexref handle
 
 CUresult api::TexRefSetArray(Call& call, CUtexref handle, CUarray array_handle, unsigned int flags) {
   return With(call, handle, [&](TextureReference& reference) {
-    const Array* const array = call.world.Find<Array>(array_handle);
+    const Array* const array = call.Follow<Array>(array_handle);
     if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     if ((flags & ~unsigned{CU_TRSA_OVERRIDE_FORMAT}) != 0) return CUDA_ERROR_INVALID_VALUE;
     Unbind(reference);
@@ -185,7 +185,7 @@ CUresult api::TexRefGetArray(Call& call, CUarray* out, CUtexref handle) {
 
 CUresult api::TexRefSetMipmappedArray(Call& call, CUtexref handle, CUmipmappedArray levels_handle, unsigned int flags) {
   return With(call, handle, [&](TextureReference& reference) {
-    const MipmappedArray* const levels = call.world.Find<MipmappedArray>(levels_handle);
+    const MipmappedArray* const levels = call.Follow<MipmappedArray>(levels_handle);
     if (levels == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     if (flags != CU_TRSA_OVERRIDE_FORMAT) return CUDA_ERROR_INVALID_VALUE;
     Unbind(reference);
