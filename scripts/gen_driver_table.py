@@ -13,7 +13,7 @@ Reads cuda.h, cudaProfiler.h, cudaGL.h, cudaEGL.h and their typedef headers; wri
   driver_codes.inc    CUAUDIT_CODES(base, code...)                     result codes the headers document for the base entry point
   driver_results.inc  CUAUDIT_RESULT(name, value)                      the CUresult enumeration
   driver_effects.inc  the rows of effects.def whose entry point these headers have
-  driver_observed.inc the same of observed_codes.def
+  driver_observed.inc its result codes that headers do not document
   driver_absent.inc   CUAUDIT_ABSENT_BASE(base)                        rows of effects.def that only newer headers have a function for
   driver_present.inc  #define CUAUDIT_HAS_<id>                         per symbol, for code that names symbols of newer toolkits
   driver_methods.inc  members of DriverRef for the current entry points
@@ -137,7 +137,6 @@ def main():
     parser.add_argument("--include", type=Path, required=True, help="directory that holds cuda.h")
     parser.add_argument("--graphics-types", type=Path, required=True, help="directory with stand-ins for EGL/ and GL/ headers")
     parser.add_argument("--effects", type=Path, required=True, help="effects.def")
-    parser.add_argument("--observed", type=Path, required=True, help="observed_codes.def")
     parser.add_argument("--compiler", default="c++")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
@@ -214,7 +213,7 @@ def main():
     present = {base[2:] for base in bases}
     rows["effects"] = [marker, "#define _ -1", *classified(options.effects, present, version), "#undef _"]
     rows["absent"] = [marker] + [f"CUAUDIT_ABSENT_BASE({base})" for base, _ in rows_of(options.effects, "CUAUDIT_EFFECT") if base not in present]
-    rows["observed"] = [marker] + [line for base, line in rows_of(options.observed, "CUAUDIT_OBSERVED") if base in present]
+    rows["observed"] = [marker] + [line for base, line in rows_of(options.effects, "CUAUDIT_OBSERVED") if base in present]
     options.out.mkdir(parents=True, exist_ok=True)
     for name, content in rows.items():
         target = options.out / f"driver_{name}.inc"

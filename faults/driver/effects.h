@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // effects.h: what each base entry point does to resources, and which errors it may return.
 //
-// The tables come from effects.def, from the result codes that the toolkit's headers document, and from observed_codes.def.
+// The tables come from effects.def and from the result codes that the toolkit's headers document.
 #pragma once
 
 #include <cuda.h>

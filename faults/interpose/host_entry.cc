@@ -8,9 +8,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "faults/interpose/host_callers.h"
 #include "faults/interpose/host_census.h"
 #include "faults/interpose/host_objects.h"
-#include "faults/interpose/host_owner.h"
 #include "faults/interpose/host_state.h"
 #include "faults/interpose/host_watch.h"
 #include "faults/interpose/next_function.h"

@@ -14,8 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "faults/interpose/host_oom.h"
-#include "faults/interpose/host_owner.h"
+#include "faults/interpose/host_callers.h"
 #include "faults/interpose/host_state.h"
 #include "faults/interpose/host_tables.h"
 #include "faults/interpose/host_watch.h"

@@ -21,7 +21,7 @@
 #include <atomic>
 #include <cstddef>
 
-#include "faults/interpose/host_oom.h"
+#include "faults/interpose/host_callers.h"
 #include "faults/interpose/host_state.h"
 #include "faults/interpose/host_tables.h"
 #include "faults/interpose/next_function.h"

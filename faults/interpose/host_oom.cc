@@ -2,8 +2,6 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "faults/interpose/host_oom.h"
-
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
@@ -13,6 +11,7 @@
 #include <atomic>
 
 #include "faults/driver/foreign_runtime.h"
+#include "faults/interpose/host_callers.h"
 #include "faults/interpose/host_state.h"
 #include "faults/interpose/host_watch.h"
 

@@ -2,8 +2,6 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "faults/interpose/host_owner.h"
-
 #include <dlfcn.h>
 #include <link.h>
 #include <string.h>
@@ -11,6 +9,7 @@
 
 #include <atomic>
 
+#include "faults/interpose/host_callers.h"
 #include "faults/interpose/host_state.h"
 
 namespace cuaudit::faults {

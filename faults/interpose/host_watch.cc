@@ -9,8 +9,8 @@
 #include <atomic>
 
 #include "faults/driver/call_id.h"
+#include "faults/interpose/host_callers.h"
 #include "faults/interpose/host_census.h"
-#include "faults/interpose/host_owner.h"
 #include "faults/interpose/host_state.h"
 #include "faults/probes/host_watch.h"
 

@@ -14,7 +14,6 @@
 
 #include "faults/driver/foreign_runtime.h"
 #include "faults/driver/genuine_driver.h"
-#include "faults/interpose/cycle_plans.h"
 #include "faults/interpose/forker.h"
 #include "faults/interpose/options.h"
 #include "faults/interpose/resolving_driver.h"

@@ -22,6 +22,7 @@
 #include <cstdint>
 
 #include "faults/plan/fault.h"
+#include "faults/plan/plan.h"
 
 namespace cuaudit::faults {
 
@@ -137,6 +138,22 @@ struct CycleRow {
   std::uint32_t cycle = 0;  // counted from 1
   std::uint32_t faults = 0;
   Fault fault[kCycleFaults];
+};
+
+// The faults of each cycle, as the program reads them.
+class CyclePlans {
+ public:
+  // Maps the file while the program is loaded; the mapping stays for the rest of the process. Returns null or a static phrase that says
+  // what is wrong.
+  [[nodiscard]] const char* Open(const char* path) noexcept;
+  // As Open, for the content of a file. `bytes` must be aligned to a page and outlive this object.
+  [[nodiscard]] const char* Adopt(const void* bytes, std::size_t size) noexcept;
+  bool is_open() const noexcept { return header_ != nullptr; }
+  // The faults of a cycle; empty for a cycle that runs without faults.
+  Plan Of(std::uint32_t cycle) const noexcept;
+
+ private:
+  const CycleHeader* header_ = nullptr;
 };
 
 }  // namespace cuaudit::faults

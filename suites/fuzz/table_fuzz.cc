@@ -9,8 +9,8 @@
 
 #include "faults/driver/call_id.h"
 #include "faults/driver/genuine_driver.h"
-#include "faults/interpose/cycle_plans.h"
 #include "faults/journal/layout.h"
+#include "faults/plan/fork_file.h"
 #include "include/cuaudit/fuzz_input.h"
 #include "suites/fuzz/require.h"
 

@@ -10,6 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
+import gen_cudart_exports  # noqa: E402  (its folder is known only here)
+
 
 def exports(library):
     """{name: version node} of the functions that a library defines."""
@@ -27,7 +30,7 @@ options = parser.parse_args()
 soname = options.library.name
 problems = []
 found = exports(options.library)
-expected = {name: soname for name in (options.room / f"exports_{soname.rsplit('.', 1)[1]}.txt").read_text().split()}
+expected = {name: soname for name in gen_cudart_exports.exports_of(options.room, soname.rsplit(".", 1)[1])}
 problems += [f"{name} is not exported" for name in sorted(expected.keys() - found.keys())]
 problems += [f"{name} is exported and should not be" for name in sorted(found.keys() - expected.keys())]
 problems += [f"{name} stands under {found[name]}" for name in sorted(expected.keys() & found.keys()) if found[name] != expected[name]]

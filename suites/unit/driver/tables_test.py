@@ -30,8 +30,7 @@ def generate(effects_text):
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "effects.def"
         file.write_text(effects_text)
-        return run("gen_driver_table.py", "--graphics-types", driver / "graphics_types", "--effects", file, "--observed", driver / "observed_codes.def",
-                   "--out", Path(directory) / "out")
+        return run("gen_driver_table.py", "--graphics-types", driver / "graphics_types", "--effects", file, "--out", Path(directory) / "out")
 
 
 def check(outputs_text, effects_text=effects, page_text=page):
