@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// writers.h: writes reports and audits, one function for each format. Trials (trials_writer.h) and HTML (html/html_writer.h) have
-// headers of their own.
+// writers.h: writes reports and audits, one function for each format. Trials (trials_writer.h) have a header of their own.
 //
 //   Errors    each function returns false when the stream failed.
 #pragma once
@@ -100,6 +99,17 @@ bool WriteGithub(const Audit& audit, const SourceRoot& root, std::ostream& out);
 //
 // Source: GitLab, "Code Quality", section "Implement a custom tool".
 bool WriteGitlab(const Audit& audit, const SourceRoot& root, std::ostream& out);
+
+// One HTML file that shows itself: no other file, no network.
+//
+// The report is one JSON element in the page, and html/page/*.js draws it. Whatever bytes a name has, it stays inside that element and
+// reaches the page as text. Lines of source files below the root are taken along when the files are still where the debug information says
+// (html/place_table.h), so the same audit gives the same bytes as long as those files do not change. An audit from an archive was made with
+// the files of another machine, and has none.
+bool WriteHtml(const Audit& audit, const SourceRoot& root, std::ostream& out);
+
+// One report as an audit of one case without a name.
+bool WriteHtml(const Run& run, const SourceRoot& root, std::ostream& out);
 
 // An audit that was compared with a base, as text and as JSON (schema/comparison.schema.json).
 //

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Writes files as text into a C++ source: embed_files.py --out assets.cc NAME=FILE[,FILE...] ...
 
-Several files of one name are joined; one called LICENSE becomes a comment. Each name becomes the Asset NAME of reports/html/assets.h. Parts are small, because compilers need not
+Several files of one name are joined; one called LICENSE becomes a comment. Each name becomes the Asset NAME of reports/html/page_parts.h. Parts are small, because compilers need not
 take a string literal of any length.
 """
 import argparse
@@ -32,7 +32,7 @@ def main() -> int:
     parser.add_argument("--out", required=True, type=pathlib.Path)
     parser.add_argument("assets", nargs="+", metavar="NAME=FILE[,FILE...]")
     arguments = parser.parse_args()
-    lines = ["// Made by scripts/embed_files.py.", '#include "reports/html/assets.h"', "", "namespace cuaudit::report::html {", "namespace {", ""]
+    lines = ["// Made by scripts/embed_files.py.", '#include "reports/html/page_parts.h"', "", "namespace cuaudit::report::html {", "namespace {", ""]
     names = []
     for asset in arguments.assets:
         name, equals, files = asset.partition("=")

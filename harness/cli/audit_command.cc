@@ -18,14 +18,13 @@
 #include "harness/cli/comparison.h"
 #include "harness/cli/driver_choice.h"
 #include "harness/cli/session.h"
-#include "harness/cli/test_cases.h"
 #include "harness/options/report_files.h"
 #include "harness/options/sweep_options.h"
 #include "harness/process/process.h"
 #include "harness/process/program.h"
 #include "harness/project/project.h"
 #include "reports/escape.h"
-#include "reports/words/signal_name.h"
+#include "reports/words/words.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -12,12 +12,17 @@
 
 #include "harness/cli/carry_out.h"
 #include "harness/cli/progress.h"
+#include "harness/options/options.h"
 #include "harness/process/status.h"
 #include "harness/project/case_settings.h"
 #include "harness/project/finished_case.h"
 #include "reports/audit_json.h"
 
 namespace cuaudit::harness {
+
+// The cases of --config, or of --ctest the tests of a build (asks `ctest` of PATH), with the settings of CUAUDIT_AUDIT and of the command
+// line over those of the files. In test_cases.cc.
+Result<std::vector<ProjectCase>> ReadCases(const Options& options);
 
 // Where the files of a case go.
 struct CasePlaces {

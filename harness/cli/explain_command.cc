@@ -19,7 +19,7 @@
 #include "harness/sweep/run/observation.h"
 #include "harness/sweep/run/site_text.h"
 #include "harness/verdict/evidence/site_keys.h"
-#include "harness/verdict/said.h"
+#include "harness/verdict/parts.h"
 #include "harness/verdict/verdict.h"
 #include "reports/defect_words.h"
 #include "reports/frames.h"

@@ -7,17 +7,16 @@
 #include <system_error>
 #include <utility>
 
+#include "harness/cli/case_runs.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/session.h"
 #include "harness/cli/shard_work.h"
 #include "harness/cli/side_by_side.h"
-#include "harness/cli/test_cases.h"
 #include "harness/options/sweep_options.h"
 #include "harness/process/program.h"
 #include "harness/project/project.h"
 #include "harness/shards/shard_plan.h"
-#include "harness/shards/slurm_script.h"
 #include "reports/escape.h"
 
 namespace cuaudit::harness {

@@ -23,11 +23,11 @@
 #include "harness/options/report_files.h"
 #include "harness/process/shell.h"
 #include "harness/recording/recording.h"
-#include "harness/verdict/death.h"
 #include "harness/verdict/evidence/site_keys.h"
+#include "harness/verdict/parts.h"
 #include "reports/escape.h"
 #include "reports/frames.h"
-#include "reports/words/signal_name.h"
+#include "reports/words/words.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -16,7 +16,6 @@
 #include "harness/cli/session.h"
 #include "harness/options/options.h"
 #include "harness/process/status.h"
-#include "harness/shards/run_digest.h"
 #include "harness/shards/shard_file.h"
 #include "harness/shards/shard_plan.h"
 #include "harness/sweep/sweep_engine.h"

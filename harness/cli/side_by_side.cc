@@ -16,7 +16,7 @@
 #include "harness/process/files.h"
 #include "harness/process/left_behind.h"
 #include "harness/process/process.h"
-#include "reports/words/signal_name.h"
+#include "reports/words/words.h"
 
 namespace cuaudit::harness {
 namespace {

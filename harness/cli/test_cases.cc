@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
-#include "harness/cli/test_cases.h"
-
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
+#include "harness/cli/case_runs.h"
 #include "harness/cli/session.h"
 #include "harness/process/process.h"
 #include "harness/process/program.h"
 #include "harness/process/work_dir.h"
-#include "harness/project/ctest_cases.h"
 #include "harness/project/project.h"
 
 namespace cuaudit::harness {
@@ -43,8 +41,7 @@ Result<std::string> ListTests(const std::string& build) {
   return text;
 }
 
-}  // namespace
-
+// The [defaults] of --config hold for the tests, if that file is there.
 Result<std::vector<ProjectCase>> ReadTests(const Options& options) {
   std::error_code error;
   if (options.config_file != Options().config_file && !std::filesystem::exists(options.config_file, error)) {
@@ -64,6 +61,8 @@ Result<std::vector<ProjectCase>> ReadTests(const Options& options) {
   }
   return std::move(all->cases);
 }
+
+}  // namespace
 
 Result<std::vector<ProjectCase>> ReadCases(const Options& options) {
   Result<std::vector<ProjectCase>> cases = options.ctest.empty() ? ReadProject(options.config_file) : ReadTests(options);

@@ -92,8 +92,8 @@ class Account {
   void OrphanKind(driver::Kind kind, std::uint64_t context, std::uint64_t heir, const Site& site);
   // A query answered `handle`, so it is valid now. `bytes` is the length of the memory at an address, or 0 when unknown.
   void Borrow(driver::Family family, std::uint64_t handle, std::uint64_t bytes = 0);
-  // The call `by` answered a handle that belongs to somebody else (lent.h): a release by the program is a violation, or one that the driver
-  // declines when it is not `sure`.
+  // The call `by` answered a handle that belongs to somebody else (lent.cc): a release by the program is a violation, or one that the
+  // driver declines when it is not `sure`.
   void Lend(driver::Kind kind, std::uint64_t handle, const Site& by, bool sure);
   // The driver made an object but told the caller that the call failed. The handle is valid, may be released, and is never a leak.
   void AcquireUnowned(driver::Family family, std::uint64_t handle, std::uint64_t bytes, const faults::Record& record);

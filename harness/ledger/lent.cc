@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "harness/ledger/lent.h"
-
 #include <algorithm>
 #include <iterator>
 #include <string_view>
 
 #include "faults/driver/call_id.h"
 #include "harness/ledger/arguments.h"
+#include "harness/ledger/process_fold.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "harness/ledger/lent.h"
-
 namespace cuaudit::harness {
 namespace {
 

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,6 +18,19 @@
 #include "harness/ledger/graphs.h"
 
 namespace cuaudit::harness {
+
+// A handle or an address that belongs to somebody else, so that whoever asked for it must not release it. README.md, section "What a getter
+// lends", has each call with the sentence of the headers.
+struct Lent {
+  driver::Kind kind{};  // of the call that would release it
+  std::uint64_t handle = 0;
+  // False where code without records may have acquired the object and may release it. Then only a release that the driver declines is
+  // wrong.
+  bool sure = false;
+};
+
+// What a call that has succeeded lends; empty for all others. In lent.cc.
+[[nodiscard]] std::optional<Lent> LentBy(const faults::Record& record);
 
 class ProcessFold {
  public:

@@ -10,7 +10,7 @@
 #include "faults/driver/result.h"
 #include "harness/defect/blame.h"
 #include "harness/lifecycle/chosen_driver.h"
-#include "harness/verdict/how_left.h"
+#include "harness/verdict/parts.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -12,7 +12,7 @@
 #include "harness/lifecycle/host_change.h"
 #include "harness/lifecycle/sweep_lifecycle.h"
 #include "harness/lifecycle/trial_world.h"
-#include "harness/verdict/surplus.h"
+#include "harness/verdict/parts.h"
 #include "reports/message.h"
 
 namespace cuaudit::harness {

@@ -7,9 +7,7 @@
 
 #include "harness/verdict/context/put_back.h"
 #include "harness/verdict/context/restored_settings.h"
-#include "harness/verdict/death.h"
-#include "harness/verdict/deficit.h"
-#include "harness/verdict/recovery.h"
+#include "harness/verdict/parts.h"
 #include "harness/verdict/rehearsed.h"
 
 namespace cuaudit::harness {

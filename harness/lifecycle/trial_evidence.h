@@ -94,8 +94,8 @@ bool AllFired(const faults::JournalView& journal, std::size_t faults);
 // Each question is answered by what the judge asks, too, and needs neither call stacks nor a comparison:
 //
 //   did each fault hit a call, and is none missing   the journal
-//   does the clean cycle prove that it works         RecoveryAfter (harness/verdict/recovery.h), CycleSteps::failed
-//   is anything left or wrong                        BalanceOf: the ledger, MayGiveTooMuch (deficit.h), MayLeaveChanged (put_back.h), MayLeaveSettings, IsOwed
+//   does the clean cycle prove that it works         RecoveryAfter (harness/verdict/parts.h), CycleSteps::failed
+//   is anything left or wrong                        BalanceOf: the ledger, MayGiveTooMuch (parts.h), MayLeaveChanged (put_back.h), MayLeaveSettings, IsOwed
 //   what did the steps say                           JudgeSteps (steps.h), as if no refused call were made good
 //   are the faults declared benign                   DeclaredOf (harness/sweep/findings/benign.h)
 //

@@ -19,7 +19,7 @@
 #include "harness/lifecycle/chosen_driver.h"
 #include "harness/lifecycle/isolation.h"
 #include "harness/lifecycle/sweep_lifecycle.h"
-#include "harness/verdict/surplus.h"
+#include "harness/verdict/parts.h"
 
 namespace cuaudit {
 namespace {

@@ -13,17 +13,18 @@ namespace {
 using Sort = OptionRow::Sort;
 
 const std::vector<OptionRow>& Rows() {
+  using enum Echo;
   static const std::vector<OptionRow> rows = {
 #define CUAUDIT_CHOICE(field, flag, default_value, choices, commands, echo, help) \
-  {Sort::Choice, #field, flag, choices, commands, help, 0, 0, &Options::field, nullptr, nullptr, nullptr},
+  {Sort::Choice, #field, flag, choices, commands, echo, help, 0, 0, &Options::field, nullptr, nullptr, nullptr},
 #define CUAUDIT_TEXT(field, flag, default_value, operand_name, commands, echo, help) \
-  {Sort::Text, #field, flag, operand_name, commands, help, 0, 0, &Options::field, nullptr, nullptr, nullptr},
+  {Sort::Text, #field, flag, operand_name, commands, echo, help, 0, 0, &Options::field, nullptr, nullptr, nullptr},
 #define CUAUDIT_NUMBER(field, flag, default_value, lowest, highest, commands, echo, help) \
-  {Sort::Number, #field, flag, "", commands, help, lowest, highest, nullptr, &Options::field, nullptr, nullptr},
+  {Sort::Number, #field, flag, "", commands, echo, help, lowest, highest, nullptr, &Options::field, nullptr, nullptr},
 #define CUAUDIT_SWITCH(field, flag, commands, echo, help) \
-  {Sort::Switch, #field, flag, "", commands, help, 0, 0, nullptr, nullptr, &Options::field, nullptr},
+  {Sort::Switch, #field, flag, "", commands, echo, help, 0, 0, nullptr, nullptr, &Options::field, nullptr},
 #define CUAUDIT_LIST(field, flag, operand_name, commands, echo, help) \
-  {Sort::List, #field, flag, operand_name, commands, help, 0, 0, nullptr, nullptr, nullptr, &Options::field},
+  {Sort::List, #field, flag, operand_name, commands, echo, help, 0, 0, nullptr, nullptr, nullptr, &Options::field},
 #include "harness/options/options.def"
 #undef CUAUDIT_CHOICE
 #undef CUAUDIT_TEXT
@@ -130,28 +131,51 @@ std::vector<std::string> SplitCommas(std::string_view list) {
 std::vector<std::string> EchoOptions(const Options& options, Command command) {
   const Options defaults;
   std::vector<std::string> flags;
-  const auto wanted = [command](std::uint32_t commands, Echo echo) { return echo == Echo::kEcho && (commands & command) != 0; };
-  const auto add = [&flags](const char* flag, const std::string& value) { flags.push_back(std::string(flag) + "=" + value); };
-  using enum Echo;
-#define CUAUDIT_CHOICE(field, flag, default_value, choices, commands, echo, help) \
-  if (wanted(commands, echo) && options.field != defaults.field) add(flag, options.field);
-#define CUAUDIT_TEXT(field, flag, default_value, operand_name, commands, echo, help) \
-  if (wanted(commands, echo) && options.field != defaults.field) add(flag, options.field);
-#define CUAUDIT_NUMBER(field, flag, default_value, lowest, highest, commands, echo, help) \
-  if (wanted(commands, echo) && options.field != defaults.field) add(flag, std::to_string(options.field));
-#define CUAUDIT_SWITCH(field, flag, commands, echo, help) \
-  if (wanted(commands, echo) && options.field) flags.emplace_back(flag);
-#define CUAUDIT_LIST(field, flag, operand_name, commands, echo, help) \
-  if (wanted(commands, echo)) {                                       \
-    for (const std::string& value : options.field) add(flag, value);  \
+  for (const OptionRow& row : Rows()) {
+    if (row.echo == Echo::kQuiet || (row.commands & command) == 0) continue;
+    const std::string flag = row.flag;
+    if (row.text != nullptr && options.*row.text != defaults.*row.text) flags.push_back(flag + "=" + options.*row.text);
+    if (row.number != nullptr && options.*row.number != defaults.*row.number)
+      flags.push_back(flag + "=" + std::to_string(options.*row.number));
+    if (row.flagged != nullptr && options.*row.flagged) flags.push_back(flag);
+    if (row.list == nullptr) continue;
+    for (const std::string& value : options.*row.list) flags.push_back(flag + "=" + value);
   }
-#include "harness/options/options.def"
-#undef CUAUDIT_CHOICE
-#undef CUAUDIT_TEXT
-#undef CUAUDIT_NUMBER
-#undef CUAUDIT_SWITCH
-#undef CUAUDIT_LIST
   return flags;
+}
+
+Status CheckOptions(const Options& options) {
+  const std::span<const CommandRow> rows = Commands();
+  const CommandRow& row = *std::find_if(rows.begin(), rows.end(), [&](const CommandRow& one) { return one.command == options.command; });
+  const std::string usage = std::string("cuaudit ") + row.name + " [OPTIONS]" + row.usage;
+  const char* instead = options.print_environment ? "--print-environment" : !options.pack.empty() ? "--pack" : "--from-journal";
+  const bool is_instead = options.print_environment || !options.pack.empty() || !options.from_journal.empty();
+  const bool takes_program = (options.command & (kAudit | kInit | kRecord)) != 0;
+  if (is_instead && !options.program.empty()) return {Exit::Usage, std::string("expected no program beside ") + instead + ": " + usage};
+  if (options.print_environment && !options.pack.empty()) return {Exit::Usage, "expected --print-environment or --pack, not both"};
+  if (takes_program && !is_instead && options.program.empty()) return {Exit::Usage, "expected -- and a program: " + usage};
+  const bool may_take_program = takes_program || (options.command & (kEnv | kPlan | kReduce)) != 0;
+  if (!may_take_program && !options.program.empty()) return {Exit::Usage, std::string(row.name) + " takes no program: " + usage};
+  if (options.command == kExplain && options.operand.empty() == options.rule.empty())
+    return {Exit::Usage, "expected a journal or --rule: " + usage};
+  if (options.command == kReplay && options.fault.empty()) return {Exit::Usage, "expected at least one --fault: " + usage};
+  if (options.command == kCompare && options.operands.size() != 2) return {Exit::Usage, "expected a base and a head: " + usage};
+  if (options.command == kBaseline) {
+    const std::size_t count = options.operands.size();
+    const bool shows = count == 2 && options.operands[0] == "show";
+    const bool writes = (count == 2 || count == 3) && options.operands[0] == "write";
+    if (!shows && !writes) return {Exit::Usage, "expected write and a result, or show and a file: " + usage};
+  }
+  if (options.command == kSuppress && options.operands.size() != 1) return {Exit::Usage, "expected a fingerprint: " + usage};
+  const std::size_t named = options.operands.size() + (options.program.empty() ? 0 : 1);
+  if (options.command == kReduce && (options.operands.empty() || options.operands.size() > 2 || named < 2))
+    return {Exit::Usage, "expected a fingerprint, and a result or -- and a program: " + usage};
+  if (options.command == kReport && options.operands.empty()) return {Exit::Usage, "expected a result: " + usage};
+  if (options.no_prune && options.prune != Options().prune) return {Exit::Usage, "expected --prune or --no-prune, not both"};
+  if (options.allow_left && !(options.lifetime + options.write_lifetime).empty())
+    return {Exit::Usage, "expected --allow-left or --lifetime and --write-lifetime, not both"};
+  if (options.host && options.no_host) return {Exit::Usage, "expected --host or --no-host, not both"};
+  return {};
 }
 
 }  // namespace cuaudit::harness

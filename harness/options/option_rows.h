@@ -23,6 +23,7 @@ struct OptionRow {
   const char* flag = "";
   const char* operand = "";  // of a choice: the words, with commas
   std::uint32_t commands = 0;
+  Echo echo = Echo::kQuiet;
   const char* help = "";
   std::uint64_t lowest = 0;  // of a number
   std::uint64_t highest = 0;

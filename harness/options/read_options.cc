@@ -77,28 +77,32 @@ CLI::Validator NumberFrom(std::uint64_t lowest, std::uint64_t highest) {
 }
 
 void AddOptions(CLI::App* app, Command command, Options* options) {
-  const std::uint32_t wanted = BitsOf(command);
-  const auto has = [wanted](std::uint32_t commands) { return (commands & wanted) != 0; };
-  // "LIST=refuse": what is taken when the flag is not given, unless its help says it.
-  const auto with_default = [](const std::string& operand, const std::string& value, std::string_view help) {
-    return value.empty() || help.find("(default") != std::string_view::npos ? operand : operand + "=" + value;
-  };
-#define CUAUDIT_CHOICE(field, flag, default_value, choices, commands, echo, help) \
-  if (has(commands)) app->add_option(flag, options->field, help)->check(OneOf(SplitCommas(choices)))->capture_default_str();
-#define CUAUDIT_TEXT(field, flag, default_value, operand_name, commands, echo, help) \
-  if (has(commands)) app->add_option(flag, options->field, help)->option_text(with_default(operand_name, default_value, help));
-#define CUAUDIT_NUMBER(field, flag, default_value, lowest, highest, commands, echo, help) \
-  if (has(commands)) app->add_option(flag, options->field, help)->check(NumberFrom(lowest, highest))->capture_default_str();
-#define CUAUDIT_SWITCH(field, flag, commands, echo, help) \
-  if (has(commands)) app->add_flag(flag, options->field, help);
-#define CUAUDIT_LIST(field, flag, operand_name, commands, echo, help) \
-  if (has(commands)) app->add_option(flag, options->field, help)->allow_extra_args(false)->option_text(operand_name);
-#include "harness/options/options.def"
-#undef CUAUDIT_CHOICE
-#undef CUAUDIT_TEXT
-#undef CUAUDIT_NUMBER
-#undef CUAUDIT_SWITCH
-#undef CUAUDIT_LIST
+  const Options defaults;
+  for (const OptionRow& row : OptionRows()) {
+    if ((row.commands & BitsOf(command)) == 0) continue;
+    const std::string help = row.help;
+    switch (row.sort) {
+      case OptionRow::Sort::Choice:
+        app->add_option(row.flag, options->*row.text, help)->check(OneOf(SplitCommas(row.operand)))->capture_default_str();
+        break;
+      case OptionRow::Sort::Text: {
+        // "LIST=refuse": what is taken when the flag is not given, unless its help says it.
+        const std::string& value = defaults.*row.text;
+        const bool is_told = value.empty() || help.find("(default") != std::string::npos;
+        app->add_option(row.flag, options->*row.text, help)->option_text(is_told ? row.operand : row.operand + ("=" + value));
+        break;
+      }
+      case OptionRow::Sort::Number:
+        app->add_option(row.flag, options->*row.number, help)->check(NumberFrom(row.lowest, row.highest))->capture_default_str();
+        break;
+      case OptionRow::Sort::Switch:
+        app->add_flag(row.flag, options->*row.flagged, help);
+        break;
+      case OptionRow::Sort::List:
+        app->add_option(row.flag, options->*row.list, help)->allow_extra_args(false)->option_text(row.operand);
+        break;
+    }
+  }
 }
 
 // Reads "json" or "json=FILE".

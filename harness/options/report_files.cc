@@ -16,9 +16,8 @@
 #include "harness/process/files.h"
 #include "reports/audit_defects.h"
 #include "reports/escape.h"
-#include "reports/html/html_writer.h"
 #include "reports/source_root.h"
-#include "reports/words/signal_name.h"
+#include "reports/words/words.h"
 #include "reports/writers.h"
 
 namespace cuaudit::harness {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "harness/project/ctest_cases.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +9,7 @@
 
 #include "harness/options/option_rows.h"
 #include "harness/project/init_file.h"
+#include "harness/project/project.h"
 #include "harness/sweep/plan/plan_file.h"
 
 namespace cuaudit::harness {

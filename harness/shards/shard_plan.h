@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,13 +24,15 @@
 #include "harness/options/options.h"
 #include "harness/process/files.h"
 #include "harness/process/status.h"
-#include "harness/shards/run_digest.h"
 #include "harness/sweep/sweep_engine.h"
 
 namespace cuaudit::harness {
 
 inline constexpr std::uint64_t kMostShards = 100000;
 inline constexpr const char* kOnlyCase = "program";  // name of the case of `cuaudit plan -- PROGRAM`
+
+// The fault-free runs of a case, beside which every trial is judged: a digest of each file, by its name.
+using RunDigests = std::map<std::string, std::uint64_t>;
 
 struct PlannedCase {
   std::string name;
@@ -98,6 +101,12 @@ Result<ShardPlan> ParseShardPlan(std::string_view text, const std::string& name)
 Result<ShardPlan> ReadShardPlan(const PlanFolder& folder, std::uint64_t round);
 Status WriteShardPlan(const PlanFolder& folder, ShardPlan* plan);
 
+// Of all files of the directory but logs and locks. A file and its copy without holes have the same digest.
+Result<RunDigests> DigestRuns(const std::string& directory);
+
+// Names the first file that is changed, missing or not of the plan.
+Status CheckRuns(const std::string& directory, const RunDigests& planned);
+
 // The lines of CASE.trials. They go into the file as they are made, which gets its name when the last one is written. A file that is not
 // finished is removed.
 class TrialLines {
@@ -128,5 +137,18 @@ class TrialLines {
   std::string line_;
   Status status_;  // of writing
 };
+
+// The shell script that has Slurm carry out a plan. It submits four jobs, each after the one before it: the array of the first faults, the
+// plan of the second ones, their array, the merge. Slurm is the scheduler; the script ends at once. A task that was killed or requeued goes
+// on with its shard where it was, and a merge runs even when a shard has failed, so that its report names it. In slurm_script.cc.
+struct SlurmRequest {
+  std::string tool;                 // path of cuaudit
+  std::string plan;                 // path of the plan
+  std::string directory;            // where the commands of the plan run
+  std::vector<std::string> sbatch;  // further options of all jobs
+};
+
+// Cases on a genuine driver ask for a GPU.
+std::string SlurmScript(const ShardPlan& plan, const SlurmRequest& request);
 
 }  // namespace cuaudit::harness

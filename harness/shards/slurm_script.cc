@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "harness/shards/slurm_script.h"
-
 #include <algorithm>
 
 #include "harness/process/shell.h"
+#include "harness/shards/shard_plan.h"
 
 namespace cuaudit::harness {
 

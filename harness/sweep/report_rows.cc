@@ -13,10 +13,10 @@
 #include "faults/driver/result.h"
 #include "faults/plan/fault.h"
 #include "harness/process/files.h"
-#include "harness/verdict/death.h"
 #include "harness/verdict/evidence/site_keys.h"
+#include "harness/verdict/parts.h"
 #include "reports/audit.h"
-#include "reports/words/signal_name.h"
+#include "reports/words/words.h"
 
 namespace cuaudit::harness {
 namespace {

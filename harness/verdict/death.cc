@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "harness/verdict/death.h"
-
 #include <algorithm>
 #include <array>
 #include <csignal>
@@ -13,7 +11,8 @@
 #include "faults/driver/kinds.h"
 #include "faults/driver/result.h"
 #include "harness/verdict/evidence/site_keys.h"
-#include "reports/words/signal_name.h"
+#include "harness/verdict/parts.h"
+#include "reports/words/words.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "harness/verdict/deficit.h"
-
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -12,6 +10,7 @@
 #include "harness/verdict/context/counted_places.h"
 #include "harness/verdict/evidence/site_keys.h"
 #include "harness/verdict/host/closed_descriptors.h"
+#include "harness/verdict/parts.h"
 #include "harness/verdict/rehearsed.h"
 
 namespace cuaudit::harness {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "harness/verdict/how_left.h"
-
 #include <algorithm>
 
 #include "faults/driver/effects.h"
 #include "faults/driver/result.h"
 #include "harness/ledger/arguments.h"
 #include "harness/verdict/evidence/site_keys.h"
+#include "harness/verdict/parts.h"
 
 namespace cuaudit::harness {
 

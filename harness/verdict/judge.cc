@@ -10,15 +10,11 @@
 #include "harness/ledger/rules.h"
 #include "harness/verdict/context/put_back.h"
 #include "harness/verdict/context/restored_settings.h"
-#include "harness/verdict/death.h"
-#include "harness/verdict/deficit.h"
 #include "harness/verdict/evidence/site_keys.h"
 #include "harness/verdict/host/driver_owned.h"
-#include "harness/verdict/recovery.h"
+#include "harness/verdict/parts.h"
 #include "harness/verdict/rehearsed.h"
-#include "harness/verdict/said.h"
 #include "harness/verdict/steps.h"
-#include "harness/verdict/surplus.h"
 
 namespace cuaudit::harness {
 namespace {

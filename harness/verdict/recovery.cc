@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "harness/verdict/recovery.h"
-
 #include <algorithm>
 #include <iterator>
 #include <span>
@@ -12,10 +10,9 @@
 #include "faults/driver/result.h"
 #include "harness/ledger/arguments.h"
 #include "harness/verdict/evidence/site_keys.h"
+#include "harness/verdict/parts.h"
 #include "harness/verdict/rehearsed.h"
-#include "harness/verdict/said.h"
 #include "harness/verdict/steps.h"
-#include "harness/verdict/surplus.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "harness/verdict/said.h"
-
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -13,6 +11,7 @@
 #include "faults/driver/result.h"
 #include "harness/ledger/arguments.h"
 #include "harness/verdict/evidence/site_keys.h"
+#include "harness/verdict/parts.h"
 #include "harness/verdict/rehearsed.h"
 
 namespace cuaudit::harness {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// steps.h: judges what the steps of a lifecycle in C++ returned. A lifecycle reports by its return values; for programs see said.h.
+// steps.h: judges what the steps of a lifecycle in C++ returned. A lifecycle reports by its return values; for programs see parts.h.
 //
 //   Owns      plain values, which may lie in memory shared with a forked child.
 //   Units     tickets of the journal.
@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "harness/verdict/evidence/evidence.h"
-#include "harness/verdict/said.h"
+#include "harness/verdict/parts.h"
 #include "harness/verdict/verdict.h"
 
 namespace cuaudit::harness {

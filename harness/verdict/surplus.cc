@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "harness/verdict/surplus.h"
-
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -16,7 +14,7 @@
 #include "harness/verdict/context/restored_entries.h"
 #include "harness/verdict/evidence/site_keys.h"
 #include "harness/verdict/host/driver_owned.h"
-#include "harness/verdict/how_left.h"
+#include "harness/verdict/parts.h"
 #include "harness/verdict/rehearsed.h"
 
 namespace cuaudit::harness {

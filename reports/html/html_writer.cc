@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "reports/html/html_writer.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
 
-#include "reports/html/assets.h"
-#include "reports/html/page_data.h"
+#include "reports/html/page_parts.h"
+#include "reports/writers.h"
 
 namespace cuaudit::report {
 namespace {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "reports/html/page_data.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,11 +11,16 @@
 #include "reports/audit_defects.h"
 #include "reports/defect_words.h"
 #include "reports/escape.h"
+#include "reports/html/page_parts.h"
+#include "reports/html/place_table.h"
 #include "reports/message.h"
 #include "reports/reasons_json.h"
+#include "reports/run.h"
 
 namespace cuaudit::report::html {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 Json PairsOf(const InWords& counts) {
   Json rows = Json::array();
@@ -105,8 +109,7 @@ Json SequenceOf(const Sequence& sequence, PlaceTable* places) {
 
 Json FaultOf(const Fault& fault, PlaceTable* places) { return Json::array({fault.text, places->Stack(fault.stack)}); }
 
-}  // namespace
-
+// [call, stack]; null when nothing is known of the place.
 Json PlaceOf(const Acquired& place, PlaceTable* places) {
   if (place.call.empty() && place.stack.empty()) return nullptr;
   return Json::array({place.call, places->Stack(place.stack)});
@@ -144,8 +147,6 @@ Json RunOf(const Run& run, PlaceTable* places) {
   if (run.sequence) json["sequence"] = SequenceOf(*run.sequence, places);
   return json;
 }
-
-namespace {
 
 Json BlameFunction(const Defect& defect, PlaceTable* places) {
   return defect.blame ? Json(places->Row(defect.blame->function)) : Json(nullptr);

@@ -11,6 +11,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -24,14 +25,12 @@ namespace cuaudit::words {
 
 enum class Outcome : std::uint8_t {
 #define CUAUDIT_OUTCOME(name, ...) name,
-#include "reports/words/outcomes.def"
-#undef CUAUDIT_OUTCOME
+#include "reports/words/results.def"
 };
 
 enum class Verdict : std::uint8_t {
 #define CUAUDIT_VERDICT(name, ...) name,
-#include "reports/words/verdicts.def"
-#undef CUAUDIT_VERDICT
+#include "reports/words/results.def"
 };
 
 enum class Rule : std::uint8_t {
@@ -61,37 +60,28 @@ enum class RuleSort : std::uint8_t {
 
 enum class Missed : std::uint8_t {
 #define CUAUDIT_MISSED(name, ...) name,
-#include "reports/words/missed.def"
-#undef CUAUDIT_MISSED
+#include "reports/words/results.def"
 };
 
 enum class ReasonGroup : std::uint8_t {
-#define CUAUDIT_REASON(...)
 #define CUAUDIT_REASON_GROUP(name, about) name,
 #include "reports/words/reasons.def"
-#undef CUAUDIT_REASON_GROUP
-#undef CUAUDIT_REASON
 };
 
 enum class Reason : std::uint8_t {
-#define CUAUDIT_REASON_GROUP(...)
 #define CUAUDIT_REASON(name, ...) name,
 #include "reports/words/reasons.def"
-#undef CUAUDIT_REASON
-#undef CUAUDIT_REASON_GROUP
   None,  // no row: there is none
 };
 
 enum class Change : std::uint8_t {
 #define CUAUDIT_CHANGE(name, ...) name,
-#include "reports/words/comparison.def"
-#undef CUAUDIT_CHANGE
+#include "reports/words/results.def"
 };
 
 enum class Taken : std::uint8_t {
 #define CUAUDIT_TAKEN(name, ...) name,
-#include "reports/words/taken.def"
-#undef CUAUDIT_TAKEN
+#include "reports/words/results.def"
 };
 
 // What a trial ran in. Unknown: its runner has one way only.
@@ -102,8 +92,7 @@ struct OutcomeRow {
 };
 inline constexpr OutcomeRow kOutcomes[] = {
 #define CUAUDIT_OUTCOME(name, id, exit, title, explanation, advice) {id, exit, title, explanation, advice},
-#include "reports/words/outcomes.def"
-#undef CUAUDIT_OUTCOME
+#include "reports/words/results.def"
 };
 
 struct VerdictRow {
@@ -113,8 +102,7 @@ struct VerdictRow {
 };
 inline constexpr VerdictRow kVerdicts[] = {
 #define CUAUDIT_VERDICT(name, id, grave, title, explanation, advice) {id, grave, title, explanation, advice},
-#include "reports/words/verdicts.def"
-#undef CUAUDIT_VERDICT
+#include "reports/words/results.def"
 };
 inline constexpr std::size_t kVerdictCount = std::size(kVerdicts);
 
@@ -148,16 +136,12 @@ struct MissedRow {
 };
 inline constexpr MissedRow kMissed[] = {
 #define CUAUDIT_MISSED(name, id, note, outcome, coverage, reason, advice) {id, note, outcome, coverage, Reason::reason, advice},
-#include "reports/words/missed.def"
-#undef CUAUDIT_MISSED
+#include "reports/words/results.def"
 };
 
 inline constexpr std::string_view kReasonGroups[] = {
-#define CUAUDIT_REASON(...)
 #define CUAUDIT_REASON_GROUP(name, about) about,
 #include "reports/words/reasons.def"
-#undef CUAUDIT_REASON_GROUP
-#undef CUAUDIT_REASON
 };
 
 struct ReasonRow {
@@ -166,11 +150,8 @@ struct ReasonRow {
   std::string_view text, of, coverage, advice;
 };
 inline constexpr ReasonRow kReasons[] = {
-#define CUAUDIT_REASON_GROUP(...)
 #define CUAUDIT_REASON(name, id, group, text, of, coverage, advice) {id, ReasonGroup::group, text, of, coverage, advice},
 #include "reports/words/reasons.def"
-#undef CUAUDIT_REASON
-#undef CUAUDIT_REASON_GROUP
 };
 
 struct ChangeRow {
@@ -178,8 +159,7 @@ struct ChangeRow {
 };
 inline constexpr ChangeRow kChanges[] = {
 #define CUAUDIT_CHANGE(name, id, title, explanation, advice) {id, title, explanation, advice},
-#include "reports/words/comparison.def"
-#undef CUAUDIT_CHANGE
+#include "reports/words/results.def"
 };
 
 struct TakenRow {
@@ -187,8 +167,7 @@ struct TakenRow {
 };
 inline constexpr TakenRow kTaken[] = {
 #define CUAUDIT_TAKEN(name, id, title) {id, title},
-#include "reports/words/taken.def"
-#undef CUAUDIT_TAKEN
+#include "reports/words/results.def"
 };
 
 struct NameRow {
@@ -232,8 +211,7 @@ constexpr std::optional<E> Named(std::string_view name) {
 namespace verdict_column {
 inline constexpr std::optional<Verdict> None;
 #define CUAUDIT_VERDICT(name, ...) inline constexpr std::optional<Verdict> name = Verdict::name;
-#include "reports/words/verdicts.def"
-#undef CUAUDIT_VERDICT
+#include "reports/words/results.def"
 }  // namespace verdict_column
 inline constexpr std::optional<Verdict> kVerdictOfRule[] = {
 #define CUAUDIT_RULE(name, id, level, verdict, ...) verdict_column::verdict,
@@ -363,5 +341,11 @@ inline std::string Words(const Details& details) {
   return words;
 }
 inline std::string Words(const DetailPart& part) { return Words(Details{part}); }
+
+// A signal as reports name it: "SIGKILL"; "signal 34" for one that has no name.
+inline std::string SignalName(int number) {
+  const char* const name = sigabbrev_np(number);
+  return name == nullptr ? "signal " + std::to_string(number) : std::string("SIG") + name;
+}
 
 }  // namespace cuaudit::words

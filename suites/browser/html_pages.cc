@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "harness/defect/defects.h"
-#include "reports/html/html_writer.h"
+#include "reports/writers.h"
 #include "suites/support/sample_runs.h"
 
 namespace cuaudit::suites {

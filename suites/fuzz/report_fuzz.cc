@@ -12,7 +12,6 @@
 
 #include "harness/defect/defects.h"
 #include "include/cuaudit/fuzz_input.h"
-#include "reports/html/html_writer.h"
 #include "reports/json_reader.h"
 #include "reports/writers.h"
 #include "suites/fuzz/require.h"

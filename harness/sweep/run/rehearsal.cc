@@ -14,7 +14,7 @@
 #include "harness/recording/recording.h"
 #include "harness/sweep/run/site_text.h"
 #include "harness/verdict/evidence/site_keys.h"
-#include "harness/verdict/surplus.h"
+#include "harness/verdict/parts.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -8,10 +8,10 @@
 
 #include "faults/driver/call_id.h"
 #include "harness/symbols/symbolizer.h"
-#include "harness/verdict/death.h"
 #include "harness/verdict/evidence/evidence.h"
 #include "harness/verdict/evidence/site_keys.h"
-#include "reports/words/signal_name.h"
+#include "harness/verdict/parts.h"
+#include "reports/words/words.h"
 
 namespace cuaudit::harness {
 

@@ -22,8 +22,8 @@
 #include "harness/sweep/run/site_text.h"
 #include "harness/verdict/evidence/site_keys.h"
 #include "harness/verdict/host/driver_owned.h"
+#include "harness/verdict/parts.h"
 #include "harness/verdict/rehearsed.h"
-#include "harness/verdict/surplus.h"
 
 namespace cuaudit::harness {
 namespace {

@@ -8,7 +8,6 @@
 #include <cstdio>
 
 #include "harness/process/files.h"
-#include "harness/project/ctest_cases.h"
 #include "harness/project/finished_case.h"
 #include "harness/project/init_file.h"
 #include "harness/project/project.h"

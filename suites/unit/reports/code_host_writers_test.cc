@@ -12,7 +12,6 @@
 #include "reports/audit_defects.h"
 #include "reports/defect_words.h"
 #include "reports/escape.h"
-#include "reports/html/html_writer.h"
 #include "reports/writers.h"
 #include "suites/support/sample_runs.h"
 

@@ -11,7 +11,6 @@
 
 #include "reports/audit_defects.h"
 #include "reports/defect_words.h"
-#include "reports/html/html_writer.h"
 #include "reports/json_reader.h"
 #include "reports/message.h"
 #include "reports/writers.h"

@@ -17,7 +17,6 @@
 
 #include "reports/escape.h"
 #include "reports/frames.h"
-#include "reports/html/html_writer.h"
 #include "reports/source_root.h"
 #include "reports/writers.h"
 #include "suites/support/report_checks.h"

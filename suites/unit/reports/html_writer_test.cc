@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "reports/html/html_writer.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <string>
 
 #include "reports/html/place_table.h"
+#include "reports/writers.h"
 #include "suites/support/sample_runs.h"
 
 namespace cuaudit::suites::html_writer_test {

@@ -12,10 +12,8 @@
 #include <vector>
 
 #include "harness/process/files.h"
-#include "harness/shards/run_digest.h"
 #include "harness/shards/shard_file.h"
 #include "harness/shards/shard_plan.h"
-#include "harness/shards/slurm_script.h"
 #include "suites/support/temporary_dir.h"
 
 namespace cuaudit::harness {

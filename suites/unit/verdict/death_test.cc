@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Places: where a program died and of what, and the key of a place that other builds and runs have too.
-#include "harness/verdict/death.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <csignal>
 
 #include "harness/verdict/evidence/site_keys.h"
+#include "harness/verdict/parts.h"
 #include "suites/support/journal_image.h"
 
 namespace cuaudit::testing::death_test {

@@ -9,9 +9,8 @@
 
 #include "harness/verdict/context/away.h"
 #include "harness/verdict/context/put_back.h"
-#include "harness/verdict/deficit.h"
 #include "harness/verdict/evidence/site_keys.h"
-#include "harness/verdict/how_left.h"
+#include "harness/verdict/parts.h"
 #include "harness/verdict/steps.h"
 #include "suites/support/journal_image.h"
 

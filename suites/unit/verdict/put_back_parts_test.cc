@@ -4,8 +4,8 @@
 
 #include "harness/verdict/context/put_back.h"
 #include "harness/verdict/context/restored_entries.h"
+#include "harness/verdict/parts.h"
 #include "harness/verdict/rehearsed.h"
-#include "harness/verdict/surplus.h"
 #include "suites/support/journal_image.h"
 
 namespace cuaudit::testing::put_back_parts_test {
