@@ -15,8 +15,7 @@ import unittest
 
 try:
     import page
-    from page_content import Hostile, Large  # pylint: disable=unused-import  # unittest finds the tests in this module
-    from page_look import Accessible, Look  # pylint: disable=unused-import
+    from page_look import Accessible, Hostile, Large, Look  # pylint: disable=unused-import  # unittest finds the tests in this module
     from page_story import Growth, Outcomes, Story  # pylint: disable=unused-import
 except ImportError as error:
     if error.name is None or not error.name.startswith("selenium"):

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
-// What the gate knows of contexts: those that are lost, and those that it pins.
+// What the gate keeps in tables: contexts that are lost, contexts that it pins, and handles that are gone.
 #define __CUDA_API_VERSION_INTERNAL
 #include <gtest/gtest.h>
 
+#include "faults/shim/gone_handles.h"
 #include "faults/shim/lost_contexts.h"
 #include "faults/shim/pinned_contexts.h"
 #include "suites/support/gated_world.h"
 
-namespace cuaudit::faults::context_tables_test {
+namespace cuaudit::faults::gate_tables_test {
 namespace {
 
 using driver::BaseId;
+using driver::CallId;
 using driver::Effect;
 
 TEST(LostContexts, ConcernCallsThatNeedAContext) {
@@ -103,5 +105,52 @@ TEST(PinnedContexts, ADeviceBeyondTheTableIsLeftAlone) {
   EXPECT_EQ(pinned.Unreferenced(), 0U);
 }
 
+Passage Call(CallId id, std::uint64_t first, CUresult injected = CUDA_SUCCESS) {
+  Passage passage{};
+  passage.id = id;
+  passage.value[0] = first;
+  passage.injected = injected;
+  return passage;
+}
+
+CUresult Answer(const GoneHandles& gone, CallId id, std::uint64_t first) {
+  Passage passage = Call(id, first);
+  gone.Answer(&passage);
+  EXPECT_EQ(passage.forward, passage.injected == CUDA_SUCCESS);
+  return passage.injected;
+}
+
+TEST(GoneHandles, AReleaseThatWasToldToHaveFailedTakesItsHandle) {
+  GoneHandles gone;
+  gone.After(Call(CallId::StreamDestroy_v2, 0x10));
+  EXPECT_FALSE(gone.any()) << "its caller knows";
+  gone.After(Call(CallId::StreamDestroy_v2, 0x10, CUDA_ERROR_LAUNCH_FAILED));
+  EXPECT_EQ(Answer(gone, CallId::StreamSynchronize, 0x10), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(Answer(gone, CallId::StreamSynchronize, 0x20), CUDA_SUCCESS);
+  EXPECT_EQ(Answer(gone, CallId::EventSynchronize, 0x10), CUDA_SUCCESS) << "a handle of another family";
+}
+
+TEST(GoneHandles, AHandleThatTheDriverHandsOutIsThere) {
+  GoneHandles gone;
+  gone.After(Call(CallId::StreamDestroy_v2, 0x10, CUDA_ERROR_LAUNCH_FAILED));
+  std::uint64_t made = 0x10;
+  gone.After(Call(CallId::StreamCreate, reinterpret_cast<std::uintptr_t>(&made)));
+  EXPECT_EQ(Answer(gone, CallId::StreamSynchronize, 0x10), CUDA_SUCCESS);
+}
+
+TEST(GoneHandles, AContextStaysWhenAccessToItEnds) {
+  GoneHandles gone;
+  gone.After(Call(CallId::CtxDisablePeerAccess, 0x10, CUDA_ERROR_LAUNCH_FAILED));
+  EXPECT_FALSE(gone.any());
+}
+
+TEST(GoneHandles, WhatFindsNoPlaceIsCounted) {
+  GoneHandles gone;
+  for (std::uint64_t i = 0; i < GoneHandles::kMost; ++i) gone.Add(driver::Family::Stream, 0x10 + i);
+  EXPECT_EQ(gone.beyond(), 0U);
+  gone.Add(driver::Family::Stream, 0x1000);
+  EXPECT_EQ(gone.beyond(), 1U);
+}
+
 }  // namespace
-}  // namespace cuaudit::faults::context_tables_test
+}  // namespace cuaudit::faults::gate_tables_test
