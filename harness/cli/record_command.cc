@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -24,6 +23,7 @@
 #include "harness/cli/driver_choice.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/session.h"
+#include "harness/cycle/meters.h"
 #include "harness/ledger/facts.h"
 #include "harness/options/sweep_options.h"
 #include "harness/process/files.h"
@@ -44,26 +44,10 @@ struct Wish {
   faults::JournalOptions journal;
 };
 
-Result<std::uint64_t> ParseSize(std::string_view text) {
-  const Status wrong(Exit::Usage, OptionFlag{"--max-size"},
-                     "'" + std::string(text) + "': expected 32MiB to 1024GiB, such as 256MiB or 4GiB");
-  unsigned shift = 0;
-  for (const auto& [unit, bits] :
-       {std::pair{std::string_view("KiB"), 10U}, std::pair{std::string_view("MiB"), 20U}, std::pair{std::string_view("GiB"), 30U}}) {
-    if (!text.ends_with(unit)) continue;
-    text.remove_suffix(unit.size());
-    shift = bits;
-    break;
-  }
-  std::uint64_t value = 0;
-  const std::from_chars_result parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || value > kMostSize >> shift) return wrong;
-  return value << shift < kLeastSize ? Result<std::uint64_t>(wrong) : Result<std::uint64_t>(value << shift);
-}
-
 Result<Wish> WishOf(const Options& options) {
-  const Result<std::uint64_t> size = ParseSize(options.max_size);
-  if (!size.ok()) return size.status();
+  const std::optional<std::uint64_t> size = ParseBytes(options.max_size);
+  if (!size || *size < kLeastSize || *size > kMostSize)
+    return Status(Exit::Usage, OptionFlag{"--max-size"}, "'" + options.max_size + "': expected 32MiB to 1024GiB, such as 256MiB or 4GiB");
   const Result<std::optional<std::chrono::seconds>> last = ParseBudget(options.last);
   if (!last.ok() || (*last && (*last)->count() > kMostSeconds))
     return Status(Exit::Usage, OptionFlag{"--last"}, "'" + options.last + "': expected a time with s, min or h of at most 400 days: 10min");

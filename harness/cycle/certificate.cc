@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <utility>
 
 #include "harness/cycle/cycles.h"
 #include "harness/cycle/meters.h"
 #include "harness/ledger/rules.h"
 #include "harness/sweep/findings/aggregate.h"
+#include "harness/sweep/run/rehearsal.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -154,15 +156,11 @@ report::Finding GrowthOf(const report::Meter& row, const std::string& reproduce)
 
 }  // namespace
 
-Result<std::uint64_t> ParseDetect(std::string_view text) {
-  const Status wrong(Exit::Usage, OptionFlag{"--detect"},
-                     "'" + std::string(text) + "': expected bytes per cycle from 1, such as 4096, 4KiB or 1MiB/cycle");
-  if (text.empty()) return std::uint64_t{0};
-  constexpr std::string_view kPerCycle = "/cycle";
-  if (text.ends_with(kPerCycle)) text.remove_suffix(kPerCycle.size());
+std::optional<std::uint64_t> ParseBytes(std::string_view text) {
+  constexpr std::pair<std::string_view, unsigned> kUnits[] = {{"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"B", 0}};
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 60U;
   unsigned shift = 0;
-  for (const auto& [unit, bits] : {std::pair{std::string_view("KiB"), 10U}, std::pair{std::string_view("MiB"), 20U},
-                                   std::pair{std::string_view("GiB"), 30U}, std::pair{std::string_view("B"), 0U}}) {
+  for (const auto& [unit, bits] : kUnits) {
     if (!text.ends_with(unit)) continue;
     text.remove_suffix(unit.size());
     shift = bits;
@@ -170,19 +168,23 @@ Result<std::uint64_t> ParseDetect(std::string_view text) {
   }
   std::uint64_t value = 0;
   const std::from_chars_result parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || value == 0 || value > (std::uint64_t{1} << 40U)) return wrong;
+  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || value > kMost >> shift) return std::nullopt;
   return value << shift;
 }
 
+Result<std::uint64_t> ParseDetect(std::string_view text) {
+  const Status wrong(Exit::Usage, OptionFlag{"--detect"},
+                     "'" + std::string(text) + "': expected bytes per cycle from 1, such as 4096, 4KiB or 1MiB/cycle");
+  if (text.empty()) return std::uint64_t{0};
+  constexpr std::string_view kPerCycle = "/cycle";
+  if (text.ends_with(kPerCycle)) text.remove_suffix(kPerCycle.size());
+  const std::optional<std::uint64_t> bytes = ParseBytes(text);
+  return bytes && *bytes != 0 ? Result<std::uint64_t>(*bytes) : wrong;
+}
+
 Result<Observation> RunOnce(const Subject& subject, const std::string& name, int* interrupted) {
-  const Result<Launch> launch = PrepareRun(subject, name + ".journal", subject.record_capacity, {}, name + ".log");
-  if (!launch.ok()) return launch.status();
-  const Result<Ending> ending = RunToEnd(*launch, interrupted);
-  if (!ending.ok()) return ending.status();
-  Result<Observation> seen = ReadRun(subject, name + ".journal", *ending);
+  Result<Observation> seen = RunFaultFree(subject, name, interrupted);
   if (!seen.ok()) return seen;
-  Status fit = CheckFaultFree(subject, *seen);
-  if (!fit.ok()) return fit.With(LastLines(name + ".log", kQuotedLines));
   for (Object& object : seen->ledger.objects) object.own_context = object.own_context && !subject.own_orphans_count;
   return seen;
 }

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/cycle/growth.h"
@@ -65,6 +67,9 @@ struct CertificateOptions {
   // Called before each run that judges the meters: of several in a row how many are done, and how many there are.
   std::function<void(std::size_t done, std::size_t planned)> told = {};
 };
+
+// "4096", "4096B", "4KiB", "1MiB" or "2GiB" as bytes; none for another text, and for more than 2^60.
+std::optional<std::uint64_t> ParseBytes(std::string_view text);
 
 // Reads "4KiB", "4KiB/cycle", "512" or "2MiB" as bytes. An error names the text and what was expected. An empty text is 0.
 Result<std::uint64_t> ParseDetect(std::string_view text);

@@ -142,6 +142,18 @@ void ForgetEqualRuns(Rehearsal* rehearsal) {
   if (!rehearsal->threaded && !rehearsal->drifting && LeaveTheSame(*rehearsal)) rehearsal->others.clear();
 }
 
+Result<Observation> RunFaultFree(const Subject& subject, const std::string& name, int* interrupted) {
+  const Result<Launch> launch = PrepareRun(subject, name + ".journal", subject.record_capacity, {}, name + ".log");
+  if (!launch.ok()) return launch.status();
+  const Result<Ending> ending = RunToEnd(*launch, interrupted);
+  if (!ending.ok()) return ending.status();
+  Result<Observation> seen = ReadRun(subject, name + ".journal", *ending);
+  if (!seen.ok()) return seen;
+  const Status fit = CheckFaultFree(subject, *seen);
+  if (!fit.ok()) return fit.With(LastLines(name + ".log", kQuotedLines));
+  return seen;
+}
+
 Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs, int* interrupted, const RunsSoFar& told) {
   Rehearsal rehearsal;
   SiteTexts sites;
@@ -151,14 +163,8 @@ Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs,
   for (int number = runs + 1; number <= kMostRuns; ++number) unlink((RunName(dir, number) + ".journal").c_str());
   for (int number = 1; number <= planned(); ++number) {
     const std::string name = RunName(dir, number);
-    const Result<Launch> launch = PrepareRun(subject, name + ".journal", subject.record_capacity, {}, name + ".log");
-    if (!launch.ok()) return launch.status();
-    const Result<Ending> ending = RunToEnd(*launch, interrupted);
-    if (!ending.ok()) return ending.status();
-    Result<Observation> run = ReadRun(subject, name + ".journal", *ending);
+    Result<Observation> run = RunFaultFree(subject, name, interrupted);
     if (!run.ok()) return run.status();
-    Status fit = CheckFaultFree(subject, *run);
-    if (!fit.ok()) return fit.With(LastLines(name + ".log", kQuotedLines));
     AddRun(std::move(*run), &sites, &rehearsal);
     if (told) told(static_cast<std::size_t>(number), static_cast<std::size_t>(planned()));
   }

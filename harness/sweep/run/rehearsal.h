@@ -56,6 +56,10 @@ void AddRun(Observation run, SiteTexts* sites, Rehearsal* rehearsal);
 // Number of driver objects of each kind that are held at ticket `last` in excess of those at ticket `first`: "2 module, 1 stream".
 std::string MoreHeld(const Ledger& ledger, std::uint64_t first, std::uint64_t last);
 
+// Runs the program once without a fault. `name`: the path of its journal and of its output, without their endings. A run that proves
+// nothing is an error.
+Result<Observation> RunFaultFree(const Subject& subject, const std::string& name, int* interrupted);
+
 // Runs the program once, or twice to see whether it does the same each time. When the work of two runs differs, the program runs twice
 // more, because a place that only some runs reach must be seen in one of them. `told` hears before the first run, and after each, how many
 // are done and how many there will be.

@@ -199,7 +199,7 @@ TEST(DetectText, ReadsBytesPerCycle) {
   EXPECT_EQ(read("512B/cycle"), 512U);
   EXPECT_EQ(read("4KiB"), 4096U);
   EXPECT_EQ(read("2MiB/cycle"), std::uint64_t{2} << 20U);
-  for (const char* const text : {"0", "-1", "KiB", "4 KiB", "4k", "1e3", "4KiB/s", "99999999999999999999"}) {
+  for (const char* const text : {"0", "-1", "KiB", "4 KiB", "4k", "1e3", "4KiB/s", "99999999999999999999", "17179869185GiB"}) {
     const Result<std::uint64_t> bound = ParseDetect(text);
     ASSERT_FALSE(bound.ok()) << text;
     EXPECT_EQ(bound.status().exit(), Exit::Usage);
