@@ -127,26 +127,23 @@ KnownDefect ReadKnown(const JsonNode& node) {
 
 // Two lines about one defect say together what it loses, and when.
 void TakeTogether(const KnownDefect& more, KnownDefect* defect) {
-  std::vector<std::string> kinds;
-  std::set_union(defect->kinds.begin(), defect->kinds.end(), more.kinds.begin(), more.kinds.end(), std::back_inserter(kinds));
-  defect->kinds = std::move(kinds);
+  const auto join = [](const std::vector<std::string>& with, std::vector<std::string>* sorted) {
+    std::vector<std::string> both;
+    std::set_union(sorted->begin(), sorted->end(), with.begin(), with.end(), std::back_inserter(both));
+    *sorted = std::move(both);
+  };
+  join(more.kinds, &defect->kinds);
   for (const auto& [kind, amount] : more.lost) {
     Amount& most = defect->lost[kind];
     most = {std::max(most.count, amount.count), std::max(most.bytes, amount.bytes)};
   }
   ShownBy& shown = defect->shown_by;
-  std::vector<std::string> probes;
-  std::set_union(shown.probes.begin(), shown.probes.end(), more.shown_by.probes.begin(), more.shown_by.probes.end(),
-                 std::back_inserter(probes));
-  shown.probes = std::move(probes);
+  join(more.shown_by.probes, &shown.probes);
   shown.cycles = std::max(shown.cycles, more.shown_by.cycles);
   // What one of two lines does not know is unknown.
   shown.grown = shown.grown == 0 || more.shown_by.grown == 0 ? 0 : std::max(shown.grown, more.shown_by.grown);
   shown.faults = std::min(shown.faults, more.shown_by.faults);
-  std::vector<std::string> settings;
-  std::set_union(shown.settings.begin(), shown.settings.end(), more.shown_by.settings.begin(), more.shown_by.settings.end(),
-                 std::back_inserter(settings));
-  shown.settings = std::move(settings);
+  join(more.shown_by.settings, &shown.settings);
   for (const FailingWay& way : more.failing) {
     const auto same = [&way](FailingWay one) {
       one.places = way.places;

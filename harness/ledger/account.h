@@ -157,18 +157,6 @@ class Account {
   std::pmr::vector<std::int64_t> TakeChildren(std::uint64_t context);
   Account(const Account&) = default;
 
-  struct Key {
-    driver::Family family;
-    std::uint64_t handle;
-    friend bool operator==(const Key&, const Key&) = default;
-  };
-  struct KeyHash {
-    std::size_t operator()(const Key& key) const noexcept {
-      std::uint64_t h = (key.handle ^ (static_cast<std::uint64_t>(key.family) << 56)) * 0x9e3779b97f4a7c15U;
-      return static_cast<std::size_t>(h ^ (h >> 29));
-    }
-  };
-
   bool ReleasesLent(driver::Kind kind, std::uint64_t handle, const faults::Record& record, Answer answer);
   void ReleaseNothing(driver::Kind kind, HandleEntry* entry, std::uint64_t handle, const faults::Record& record, Answer answer);
   std::int64_t ReferenceToRelease(const HandleEntry& entry) const;
@@ -188,8 +176,8 @@ class Account {
     bool sure = false;
   };
   static constexpr std::size_t kFirstHandles = 32;
-  std::pmr::unordered_map<Key, HandleEntry, KeyHash> handles_;
-  std::unordered_map<Key, Loan, KeyHash> lent_;  // handles that nobody in this process acquired
+  std::pmr::unordered_map<FamilyHandle, HandleEntry, FamilyHandle::Hash> handles_;
+  std::unordered_map<FamilyHandle, Loan, FamilyHandle::Hash> lent_;  // handles that nobody in this process acquired
   std::pmr::unordered_map<std::uint64_t, std::pmr::vector<std::int64_t>> by_context_;
   std::unordered_map<std::uint64_t, std::vector<std::int64_t>> by_peer_;  // peer access, by the context whose memory may be used
   std::unordered_map<std::uint64_t, std::uint64_t> deaths_;               // by context

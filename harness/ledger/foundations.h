@@ -20,6 +20,20 @@ inline constexpr driver::Family kCode = driver::Family::None;
 // device or host address has the bit.
 inline constexpr std::uint64_t kNeededObject = std::uint64_t{1} << 63U;
 
+// Handles of two families may be equal numbers.
+struct FamilyHandle {
+  driver::Family family;
+  std::uint64_t handle;
+  friend bool operator==(const FamilyHandle&, const FamilyHandle&) = default;
+
+  struct Hash {
+    std::size_t operator()(const FamilyHandle& key) const noexcept {
+      const std::uint64_t h = (key.handle ^ (static_cast<std::uint64_t>(key.family) << 56U)) * 0x9e3779b97f4a7c15U;
+      return static_cast<std::size_t>(h ^ (h >> 29U));
+    }
+  };
+};
+
 class Foundations {
  public:
   // From now on `handle` stands on `object`; -1: on nothing that the ledger knows.
@@ -38,18 +52,7 @@ class Foundations {
   [[nodiscard]] bool empty() const { return of_.empty(); }
 
  private:
-  struct Key {
-    driver::Family family;
-    std::uint64_t handle;
-    friend bool operator==(const Key&, const Key&) = default;
-  };
-  struct KeyHash {
-    std::size_t operator()(const Key& key) const noexcept {
-      const std::uint64_t h = (key.handle ^ (static_cast<std::uint64_t>(key.family) << 56U)) * 0x9e3779b97f4a7c15U;
-      return static_cast<std::size_t>(h ^ (h >> 29U));
-    }
-  };
-  std::unordered_map<Key, std::int64_t, KeyHash> of_;
+  std::unordered_map<FamilyHandle, std::int64_t, FamilyHandle::Hash> of_;
 };
 
 }  // namespace cuaudit::harness

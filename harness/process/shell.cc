@@ -54,14 +54,7 @@ bool ReadEscaped(std::string_view* line, std::string* word) {
 
 std::string ShellQuote(std::string_view word) { return report::ShellWord(word); }
 
-std::string ShellJoin(std::span<const std::string> words) {
-  std::string line;
-  for (const std::string& word : words) {
-    if (!line.empty()) line += ' ';
-    line += ShellQuote(word);
-  }
-  return line;
-}
+std::string ShellJoin(const std::vector<std::string>& words) { return report::ForShell(words); }
 
 std::optional<std::vector<std::string>> ShellSplit(std::string_view line) {
   std::vector<std::string> words;

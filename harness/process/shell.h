@@ -18,7 +18,7 @@ namespace cuaudit::harness {
 std::string ShellQuote(std::string_view word);
 
 // The quoted words with one space between them.
-std::string ShellJoin(std::span<const std::string> words);
+std::string ShellJoin(const std::vector<std::string>& words);
 
 // The words of a line that ShellJoin made. Empty when a quote is not closed, or when a shell would do more than take the words apart.
 std::optional<std::vector<std::string>> ShellSplit(std::string_view line);

@@ -22,16 +22,8 @@ class Reader {
     std::error_code error;
     const std::string itself = std::filesystem::weakly_canonical(file, error).string();
     open_.push_back(itself);
-    const Result<TomlValue> root = ReadToml(file);
+    const Result<TomlValue> root = ReadRoot(file, &defaults);
     if (!root.ok()) return root.status();
-    Status known = CheckKeys(*root, file);
-    if (!known.ok()) return known;
-    // The defaults of the file hold for its includes and cases wherever they stand.
-    for (const TomlEntry& entry : root->entries) {
-      if (entry.key != "defaults") continue;
-      Status applied = ApplyTable(entry.value, file, Section::Defaults, &defaults);
-      if (!applied.ok()) return applied;
-    }
     for (const TomlEntry& entry : root->entries) {
       Status read;
       if (entry.key == "include") read = ReadIncludes(entry.value, file, defaults);
@@ -43,6 +35,17 @@ class Reader {
   }
 
   std::vector<ProjectCase> TakeCases() { return std::move(cases_); }
+
+  // The file, with its own defaults over these: they hold for its includes and cases wherever they stand.
+  static Result<TomlValue> ReadRoot(const std::string& file, ProjectCase* defaults) {
+    Result<TomlValue> root = ReadToml(file);
+    if (!root.ok()) return root;
+    Status usable = CheckKeys(*root, file);
+    for (const TomlEntry& entry : root->entries) {
+      if (usable.ok() && entry.key == "defaults") usable = ApplyTable(entry.value, file, Section::Defaults, defaults);
+    }
+    return usable.ok() ? std::move(root) : Result<TomlValue>(std::move(usable));
+  }
 
   static Status CheckKeys(const TomlValue& root, const std::string& file) {
     const std::vector<std::string> known = {"case", "defaults", "include"};
@@ -127,16 +130,8 @@ Result<ProjectCase> ReadDefaults(const std::string& file) {
   ProjectCase defaults;
   std::error_code error;
   if (!std::filesystem::exists(file, error)) return defaults;
-  const Result<TomlValue> root = ReadToml(file);
-  if (!root.ok()) return root.status();
-  Status known = Reader::CheckKeys(*root, file);
-  if (!known.ok()) return known;
-  for (const TomlEntry& entry : root->entries) {
-    if (entry.key != "defaults") continue;
-    Status applied = ApplyTable(entry.value, file, Section::Defaults, &defaults);
-    if (!applied.ok()) return applied;
-  }
-  return defaults;
+  const Result<TomlValue> root = Reader::ReadRoot(file, &defaults);
+  return root.ok() ? Result<ProjectCase>(std::move(defaults)) : root.status();
 }
 
 Result<std::vector<bool>> SelectCases(std::span<const ProjectCase> cases, std::span<const std::string> names,

@@ -107,7 +107,12 @@ struct Reporting {
   Said said = Said::Nothing;
   std::vector<TrialFinding> findings;
   std::vector<Reason> skipped;  // checks that were not possible
+
+  void AddAtNewPlace(TrialFinding finding);  // one for each place
 };
+
+// A finding at a call; at no place where `call` is null.
+[[nodiscard]] TrialFinding FindingAt(Rule rule, const faults::JournalView& journal, const faults::Record* call, Details detail);
 
 // Judges the reports of a trial in which a fault fired.
 [[nodiscard]] Reporting JudgeReporting(const Rehearsed& rehearsal, const Evidence& trial, const JudgeOptions& options);

@@ -85,18 +85,6 @@ std::vector<const Record*> LostCalls(const RehearsedCycle& rehearsed, const std:
   return lost;
 }
 
-TrialFinding FindingAt(Rule rule, const faults::JournalView& journal, const Record* call, Details detail) {
-  TrialFinding finding;
-  finding.rule = rule;
-  finding.count = 1;
-  finding.detail = std::move(detail);
-  if (call != nullptr) {
-    finding.where = SiteOf(*call);
-    finding.where_key = SiteKey(journal, finding.where);
-  }
-  return finding;
-}
-
 // Judges the reports and outputs of the faulted cycle after the fault.
 void JudgeReports(const std::vector<const Record*>& cycle, const Record& fault, const faults::JournalView& journal, Reporting* reporting) {
   std::set<std::int32_t> answered;
@@ -126,6 +114,23 @@ void JudgeReports(const std::vector<const Record*>& cycle, const Record& fault, 
 
 }  // namespace
 
+TrialFinding FindingAt(Rule rule, const faults::JournalView& journal, const Record* call, Details detail) {
+  TrialFinding finding;
+  finding.rule = rule;
+  finding.count = 1;
+  finding.detail = std::move(detail);
+  if (call != nullptr) {
+    finding.where = SiteOf(*call);
+    finding.where_key = SiteKey(journal, finding.where);
+  }
+  return finding;
+}
+
+void Reporting::AddAtNewPlace(TrialFinding finding) {
+  const auto same = [&](const TrialFinding& known) { return known.where_key == finding.where_key; };
+  if (std::none_of(findings.begin(), findings.end(), same)) findings.push_back(std::move(finding));
+}
+
 std::string SaidCode(std::uint64_t argument) {
   const auto code = static_cast<std::int32_t>(static_cast<std::uint32_t>(argument));
   return IsResult(code) ? std::string(driver::ShortResultName(static_cast<CUresult>(code))) : std::to_string(code);
@@ -154,10 +159,7 @@ Reporting JudgeReporting(const Rehearsed& rehearsal, const Evidence& trial, cons
   if (reporting.said != Said::Success || !(declared || options.exit_is_said)) return reporting;
   for (const Record* const lost : LostCalls(rehearsal.cycle(fault->cycle), tried)) {
     if (driver::IsRelease(driver::EffectOf(BaseOf(*lost)).effect)) continue;  // teardown often has nobody to tell
-    TrialFinding finding = FindingAt(Rule::Swallowed, journal, lost, {});
-    const auto same = std::find_if(reporting.findings.begin(), reporting.findings.end(),
-                                   [&](const TrialFinding& known) { return known.where_key == finding.where_key; });
-    if (same == reporting.findings.end()) reporting.findings.push_back(std::move(finding));
+    reporting.AddAtNewPlace(FindingAt(Rule::Swallowed, journal, lost, {}));
   }
   return reporting;
 }

@@ -41,16 +41,6 @@ words::DetailPart StepAnswer(const CycleSteps& steps, std::size_t at) {
   return {step.failed ? Detail::StepFailed : Detail::StepSucceeded, {name}};
 }
 
-TrialFinding AtCall(Rule rule, const faults::JournalView& journal, const Record& call, Details detail) {
-  TrialFinding finding;
-  finding.rule = rule;
-  finding.count = 1;
-  finding.detail = std::move(detail);
-  finding.where = SiteOf(call);
-  finding.where_key = SiteKey(journal, finding.where);
-  return finding;
-}
-
 bool IsOfHost(const Record* record) { return record->kind == RecordKind::Host; }
 
 // `failed` holds what the driver itself answered, too: the code of any call that failed until the step's end is right.
@@ -70,7 +60,7 @@ void JudgeCode(const CycleSteps& steps, std::size_t at, std::span<const Record* 
     const auto hit = std::find_if(refused.begin(), refused.end(), [&](const Record* one) { return StepAt(steps, one->begin) == at; });
     const Record& call = hit == refused.end() ? *refused.front() : **hit;
     const std::string code = CodeText(static_cast<CUresult>(call.result));
-    reporting->findings.push_back(AtCall(Rule::WrongCode, journal, call, {StepAnswer(steps, at), {Detail::DriverAnswered, {code}}}));
+    reporting->findings.push_back(FindingAt(Rule::WrongCode, journal, &call, {StepAnswer(steps, at), {Detail::DriverAnswered, {code}}}));
   }
 }
 
@@ -100,8 +90,8 @@ Reporting JudgeSteps(const CycleSteps& steps, std::span<const Record* const> ref
     reporting.said = Said::Failure;
     const auto at = static_cast<std::size_t>(ended - std::begin(steps.step));
     if (ended->written_output[0] != '\0') {
-      reporting.findings.push_back(
-          AtCall(Rule::OutputWritten, journal, *refused.front(), {StepAnswer(steps, at), {Detail::WroteOutput, {ended->written_output}}}));
+      reporting.findings.push_back(FindingAt(Rule::OutputWritten, journal, refused.front(),
+                                             {StepAnswer(steps, at), {Detail::WroteOutput, {ended->written_output}}}));
     }
     // Only the first failing step is judged: later steps may return errors that follow from it.
     JudgeCode(steps, at, refused, failed, journal, any_code, &reporting);
@@ -119,11 +109,8 @@ Reporting JudgeSteps(const CycleSteps& steps, std::span<const Record* const> ref
     // While the program unwinds from another failure, a failed release cannot be reported.
     const bool on_the_way_back = call->begin > failure->begin;
     if (on_the_way_back && driver::IsRelease(driver::EffectOf(BaseOf(*call)).effect)) continue;
-    TrialFinding finding =
-        AtCall(Rule::Swallowed, journal, *call, {{Detail::ReportedByNone, {std::string(kStepNames[at])}}, StepAnswer(steps, at)});
-    const auto same = std::find_if(reporting.findings.begin(), reporting.findings.end(),
-                                   [&](const TrialFinding& known) { return known.where_key == finding.where_key; });
-    if (same == reporting.findings.end()) reporting.findings.push_back(std::move(finding));
+    reporting.AddAtNewPlace(
+        FindingAt(Rule::Swallowed, journal, call, {{Detail::ReportedByNone, {std::string(kStepNames[at])}}, StepAnswer(steps, at)}));
   }
   return reporting;
 }
