@@ -9,7 +9,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -198,11 +197,11 @@ class Audit {
     CaseSeen& seen = seen_[i];
     seen.row.name = cases_[i].name;
     seen.row.tags = cases_[i].tags;
+    seen.suppressions = cases_[i].options.suppressions;
     digests_.push_back(ConfigDigest(cases_[i], Surroundings(cases_[i]), inherited_));
     if (options_.fresh && selected_[i]) return;
     std::optional<FinishedCase> finished = ReadFinished(DoneFile(i), digests_.back(), options_.out);
-    const bool suppresses = !cases_[i].options.suppressions.empty();
-    if (!finished.has_value() || (suppresses && !ExpireKept(cases_[i].name, options_.out, &*finished))) return;
+    if (!finished.has_value() || (!seen.suppressions.empty() && !ExpireKept(cases_[i].name, options_.out, &*finished))) return;
     seen.row.reports = finished->reports;
     seen.row.trials = finished->trials;
     seen.line = finished->line;
@@ -282,20 +281,16 @@ class Audit {
   // `why` is said of selected cases that have no result yet.
   Status WriteIndex(const Details& why) const {
     report::AuditIndex index;
-    index.generated = Timestamp();
-    index.tool_version = std::string(ToolVersion());
     std::error_code error;
     const std::filesystem::path project = std::filesystem::absolute(options_.config_file, error);
     if (!error && std::filesystem::is_regular_file(project, error)) index.project = project.string();
-    index.unused_suppressions = UnusedSuppressions(cases_, seen_);
+    index.unused_suppressions = UnusedSuppressions(seen_);
     for (std::size_t i = 0; i < cases_.size(); ++i) {
       report::IndexedCase row = seen_[i].row;
       if (row.reports.empty() && row.not_run.empty()) row.not_run = selected_[i] ? Words(why) : Words({Detail::NotSelected});
       index.cases.push_back(std::move(row));
     }
-    std::ostringstream text;
-    if (!report::WriteAuditIndex(index, text)) return {Exit::Failure, "the index could not be written"};
-    return WriteFile(options_.out + "/" + report::kAuditFile, text.str(), Exit::Failure);
+    return harness::WriteIndex(std::move(index), options_.out);
   }
 
   Exit Sum() const {
@@ -306,7 +301,7 @@ class Audit {
       Say("kept: settings, program, files named in its arguments, libraries that call the driver, environment and inputs are as they were; "
           "no other file that a program opens was compared (inputs in cuaudit.toml, or --fresh)");
     }
-    for (const std::string& place : UnusedSuppressions(cases_, seen_)) Say("warning: " + place + ": the suppression fits no defect");
+    for (const std::string& place : UnusedSuppressions(seen_)) Say("warning: " + place + ": the suppression fits no defect");
     const Status told = WriteAll(STDOUT_FILENO, sum.line + "; results in " + report::ForTerminal(options_.out) + "\n", "stdout");
     if (!told.ok()) return Refuse(told);
     if (base_.has_value()) sum.exit = base_->Compare(options_.out, sum.exit);
@@ -349,12 +344,8 @@ Status CheckSuppressions(const std::vector<ProjectCase>& cases, const std::vecto
 Exit AuditCommand(const Options& options) {
   const Result<std::optional<std::chrono::seconds>> budget = ParseBudget(options.budget);
   if (!budget.ok()) return Refuse(budget.status());
-  std::optional<AuditBase> base;
-  if (!options.base.empty()) {
-    Result<AuditBase> read = AuditBase::Read(options);
-    if (!read.ok()) return Refuse(read.status());
-    base = std::move(*read);
-  }
+  Result<std::optional<AuditBase>> base = AuditBase::Read(options);
+  if (!base.ok()) return Refuse(base.status());
   Result<std::vector<ProjectCase>> cases = ReadCases(options);
   if (!cases.ok()) return Refuse(cases.status());
   Result<std::vector<bool>> selected = SelectCases(*cases, options.operands, options.tag);
@@ -368,7 +359,7 @@ Exit AuditCommand(const Options& options) {
   }
   const Status readable = CheckSuppressions(*cases, *selected);
   if (!readable.ok()) return Refuse(readable);
-  return Audit(options, *budget, std::move(base), std::move(*cases), std::move(*selected)).Run();
+  return Audit(options, *budget, std::move(*base), std::move(*cases), std::move(*selected)).Run();
 }
 
 }  // namespace cuaudit::harness

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -21,14 +22,10 @@
 #include "reports/defect_words.h"
 #include "reports/json_reader.h"
 #include "reports/message.h"
+#include "reports/text_page.h"
 
 namespace cuaudit::harness {
 namespace {
-
-std::uint64_t CountOf(const report::Run& run) {
-  return static_cast<std::uint64_t>(
-      std::count_if(run.defects.begin(), run.defects.end(), [](const report::Defect& one) { return !report::IsSuppressed(one); }));
-}
 
 // "2 new or changed places untried"
 std::string LeftOut(std::size_t places) {
@@ -137,6 +134,7 @@ class CaseRuns {
     CaseSeen seen;
     seen.row.name = case_.name;
     seen.row.tags = case_.tags;
+    seen.suppressions = options_.suppressions;
     seen.signal = signal_;
     seen.complete = signal_ == 0;
     std::string line;
@@ -215,11 +213,9 @@ class CaseRuns {
     }
     part->defects = CountOf(run);
     part->line = OutcomeLine(run);
-    Output output;
-    output.format = Format::Json;
-    output.file = places_.out + "/" + report::ReportFile(case_.name, run.mode);
-    const Status written = WriteReport(run, output);
-    if (written.ok()) part->report = report::ReportFile(case_.name, run.mode);
+    const std::string file = report::ReportFile(case_.name, run.mode);
+    const Status written = WriteReport(run, {Format::Json, places_.out + "/" + file});
+    if (written.ok()) part->report = file;
     else Fails(written, part);
     last_ = std::move(run);
   }
@@ -257,6 +253,11 @@ std::string OutcomeLine(const report::Run& run) {
   return message.empty() ? std::string(report::OutcomeName(run)) : message;
 }
 
+std::uint64_t CountOf(const report::Run& run) {
+  return static_cast<std::uint64_t>(
+      std::count_if(run.defects.begin(), run.defects.end(), [](const report::Defect& one) { return !report::IsSuppressed(one); }));
+}
+
 bool ExpireKept(const std::string& name, const std::string& out, FinishedCase* finished) {
   std::string line;
   std::uint64_t defects = 0;
@@ -271,10 +272,7 @@ bool ExpireKept(const std::string& name, const std::string& out, FinishedCase* f
     };
     const auto before = expired();
     ExpireSuppressed(Today(), &run);
-    Output output;
-    output.format = Format::Json;
-    output.file = out + "/" + file;
-    if (expired() != before && !WriteReport(run, output).ok()) return false;
+    if (expired() != before && !WriteReport(run, {Format::Json, out + "/" + file}).ok()) return false;
     line += (line.empty() ? "" : "; ") + std::string(run.mode == report::Mode::Cycles ? "cycles " : "") + OutcomeLine(run);
     defects += CountOf(run);
     exit = Worse(exit, ExitOf(run));
@@ -315,29 +313,35 @@ AuditSum SumOf(const std::vector<bool>& selected, const std::vector<CaseSeen>& s
     clean += is_clean ? 1 : 0;
     without += one.exit != Exit::Findings && !one.cut && !is_clean ? 1 : 0;
   }
-  const auto of = [](std::uint64_t count, const char* word) { return std::to_string(count) + " " + word + (count == 1 ? "" : "s"); };
-  sum.line =
-      of(asked, "case") + ": " + of(defects, "defect") + " in " + std::to_string(with_defects) + ", " + std::to_string(clean) + " clean";
+  sum.line = report::Plural(asked, "case") + ": " + report::Plural(defects, "defect") + " in " + std::to_string(with_defects) + ", " +
+             std::to_string(clean) + " clean";
   if (cut != 0) sum.line += ", " + std::to_string(cut) + " cut short by the budget";
   if (without != 0) sum.line += ", " + std::to_string(without) + " without a result";
   return sum;
 }
 
-std::vector<std::string> UnusedSuppressions(const std::vector<ProjectCase>& cases, const std::vector<CaseSeen>& seen) {
+std::vector<std::string> UnusedSuppressions(const std::vector<CaseSeen>& seen) {
   std::map<std::string, std::vector<std::string>> by_file;
   std::set<std::string> unknown;
-  for (std::size_t i = 0; i < cases.size(); ++i) {
-    const std::string& file = cases[i].options.suppressions;
-    if (file.empty()) continue;
-    if (!seen[i].complete) unknown.insert(file);
-    const auto [unused, is_first] = by_file.emplace(file, seen[i].unused_suppressions);
-    if (!is_first) KeepCommon(seen[i].unused_suppressions, &unused->second);
+  for (const CaseSeen& one : seen) {
+    if (one.suppressions.empty()) continue;
+    if (!one.complete) unknown.insert(one.suppressions);
+    const auto [unused, is_first] = by_file.emplace(one.suppressions, one.unused_suppressions);
+    if (!is_first) KeepCommon(one.unused_suppressions, &unused->second);
   }
   std::vector<std::string> places;
   for (const auto& [file, unused] : by_file) {
     if (!unknown.contains(file)) places.insert(places.end(), unused.begin(), unused.end());
   }
   return places;
+}
+
+Status WriteIndex(report::AuditIndex index, const std::string& out) {
+  index.generated = Timestamp();
+  index.tool_version = std::string(ToolVersion());
+  std::ostringstream text;
+  if (!report::WriteAuditIndex(index, text)) return {Exit::Failure, "the index could not be written"};
+  return WriteFile(out + "/" + report::kAuditFile, text.str(), Exit::Failure);
 }
 
 }  // namespace cuaudit::harness

@@ -56,6 +56,7 @@ struct CaseSeen {
   bool complete = false;  // all was carried out that the case asks for, and the reports are written
   bool cut = false;       // something was left out for the budget
   std::vector<std::string> modules;
+  std::string suppressions;                      // the file of --suppressions; empty: none
   std::vector<std::string> unused_suppressions;  // of all parts
   // What was carried out in this turn or before it.
   std::optional<PartSeen> sweep;
@@ -84,6 +85,9 @@ CaseSeen CarryOutCase(const ProjectCase& one, const CasePlaces& places, const st
 // has is written anew. False: a report cannot be read or written, so the case has to be carried out again.
 bool ExpireKept(const std::string& name, const std::string& out, FinishedCase* finished);
 
+// Of the defects, those that no suppression accepts.
+std::uint64_t CountOf(const report::Run& run);
+
 // "1 defect, 3 findings"; "clean for 10 of 12 planned faults"; "not exercised: no fault fired".
 std::string OutcomeLine(const report::Run& run);
 
@@ -104,6 +108,9 @@ AuditSum SumOf(const std::vector<bool>& selected, const std::vector<CaseSeen>& s
 
 // Entries of --suppressions that fit no defect of any case. Those of a file are known when all cases that take the file were carried out to
 // their end.
-std::vector<std::string> UnusedSuppressions(const std::vector<ProjectCase>& cases, const std::vector<CaseSeen>& seen);
+std::vector<std::string> UnusedSuppressions(const std::vector<CaseSeen>& seen);
+
+// Writes audit.json of the result directory `out`, of this version and of now.
+Status WriteIndex(report::AuditIndex index, const std::string& out);
 
 }  // namespace cuaudit::harness

@@ -102,7 +102,8 @@ Status CheckApart(const std::string& base, const std::string& out) {
 
 }  // namespace
 
-Result<AuditBase> AuditBase::Read(const Options& options) {
+Result<std::optional<AuditBase>> AuditBase::Read(const Options& options) {
+  if (options.base.empty()) return std::optional<AuditBase>();
   Result<std::set<report::Change>> policy = ReadPolicy(options.fail_on);
   if (!policy.ok()) return policy.status();
   if (const Status apart = CheckApart(options.base, options.out); !apart.ok()) return apart;
@@ -110,7 +111,7 @@ Result<AuditBase> AuditBase::Read(const Options& options) {
   Result<Base> base = ReadBase(options.base, ReadingOf(options.base, &progress));
   progress.Clear();
   if (!base.ok()) return Status(base.status().exit(), OptionFlag{"--base"}, base.status().message());
-  return AuditBase(std::move(*base), std::move(*policy), options.progress);
+  return std::optional(AuditBase(std::move(*base), std::move(*policy), options.progress));
 }
 
 TriedBefore AuditBase::TriedIn(const std::string& case_name) const {

@@ -5,6 +5,7 @@
 //   Errors    a Status with one line.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 
@@ -30,8 +31,8 @@ Status WriteComparison(const report::Audit& audit, const Output& output);
 
 class AuditBase {
  public:
-  // Reads what --base names.
-  static Result<AuditBase> Read(const Options& options);
+  // Reads what --base names; none without it.
+  static Result<std::optional<AuditBase>> Read(const Options& options);
 
   // What the base has tried in the sweep of a case. A report of one program, whose case has no name, speaks for every case. Of a baseline
   // file only the failing calls of its defects are known.

@@ -15,6 +15,7 @@
 #include "faults/driver/result.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
+#include "harness/options/option_rows.h"
 #include "harness/probes/host_meters.h"
 #include "harness/sweep/plan/make_plan.h"
 #include "harness/verdict/verdict.h"
@@ -168,29 +169,22 @@ Table CommandTable() {
 }
 
 Table OptionTable() {
+  constexpr const char* kForms[] = {"choice", "text", "number", "switch", "list"};  // as OptionRow::Sort has them
   Table table{{"option", "operand", "default", "help", "commands", "form"}, {}, 4};
-  const auto add = [&table](const char* form, const char* flag, std::string operand, const std::string& fallback, const char* help,
-                            std::uint32_t commands) {
+  const Options defaults;
+  for (const OptionRow& option : OptionRows()) {
+    const bool is_number = option.number != nullptr;
     std::string names;
     for (const CommandRow& row : Commands()) {
-      if ((BitsOf(row.command) & commands) != 0) names += (names.empty() ? "" : " ") + std::string(row.name);
+      if ((BitsOf(row.command) & option.commands) != 0) names += (names.empty() ? "" : " ") + std::string(row.name);
     }
-    if ((commands & kLifecycle) != 0) names += (names.empty() ? "" : " ") + std::string("CUAUDIT_SWEEP");
-    table.rows.push_back({flag, std::move(operand), fallback, help, names, form});
-  };
-#define CUAUDIT_CHOICE(field, flag, default_value, choices, commands, echo, help) \
-  add("choice", flag, choices, default_value, help, commands);
-#define CUAUDIT_TEXT(field, flag, default_value, operand, commands, echo, help) add("text", flag, operand, default_value, help, commands);
-#define CUAUDIT_NUMBER(field, flag, default_value, lowest, highest, commands, echo, help) \
-  add("number", flag, #lowest "-" #highest, std::to_string(default_value), help, commands);
-#define CUAUDIT_SWITCH(field, flag, commands, echo, help) add("switch", flag, "", "", help, commands);
-#define CUAUDIT_LIST(field, flag, operand, commands, echo, help) add("list", flag, operand, "", help, commands);
-#include "harness/options/options.def"
-#undef CUAUDIT_CHOICE
-#undef CUAUDIT_TEXT
-#undef CUAUDIT_NUMBER
-#undef CUAUDIT_SWITCH
-#undef CUAUDIT_LIST
+    if ((option.commands & kLifecycle) != 0) names += (names.empty() ? "" : " ") + std::string("CUAUDIT_SWEEP");
+    table.rows.push_back({option.flag, is_number ? std::to_string(option.lowest) + "-" + std::to_string(option.highest) : option.operand,
+                          is_number                ? std::to_string(defaults.*option.number)
+                          : option.text != nullptr ? defaults.*option.text
+                                                   : "",
+                          option.help, names, kForms[static_cast<std::size_t>(option.sort)]});
+  }
   return table;
 }
 

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "harness/cli/case_runs.h"
 #include "harness/cli/commands.h"
@@ -20,7 +18,6 @@
 #include "harness/options/sweep_options.h"
 #include "harness/sweep/report_rows.h"
 #include "reports/audit_json.h"
-#include "reports/defect_words.h"
 #include "reports/escape.h"
 
 namespace cuaudit::harness {
@@ -78,34 +75,22 @@ Exit MergeProgram(Merge merge) {
 // What the process that merged a case says of it.
 struct MergedCase {
   Status status;  // of writing its files
-  report::IndexedCase row;
-  std::string line;
-  std::uint64_t defects = 0;
-  Exit exit = Exit::Clean;
-  int signal = 0;
-  std::vector<std::string> unused;  // suppressions
+  CaseSeen seen;
 };
 
-// As bytes and not as text: paths may hold bytes that are not UTF-8.
 std::string Pack(const MergedCase& one) {
-  const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(
-      nlohmann::json::array({static_cast<int>(one.status.exit()), one.status.message(), one.row.reports, one.row.trials, one.row.not_run,
-                             one.line, one.defects, static_cast<int>(one.exit), one.signal, one.unused}));
-  return {bytes.begin(), bytes.end()};
+  return PackParts(one.status.exit(), one.status.message(), one.seen.row.reports, one.seen.row.trials, one.seen.row.not_run, one.seen.line,
+                   one.seen.defects, one.seen.exit, one.seen.signal, one.seen.unused_suppressions);
 }
 
 MergedCase Unpack(const std::string& bytes) {
-  const nlohmann::json parts = nlohmann::json::from_cbor(bytes);
   MergedCase one;
-  one.status = Status(static_cast<Exit>(parts.at(0).get<int>()), parts.at(1).get<std::string>());
-  one.row.reports = parts.at(2).get<std::vector<std::string>>();
-  one.row.trials = parts.at(3).get<std::string>();
-  one.row.not_run = parts.at(4).get<std::string>();
-  one.line = parts.at(5).get<std::string>();
-  one.defects = parts.at(6).get<std::uint64_t>();
-  one.exit = static_cast<Exit>(parts.at(7).get<int>());
-  one.signal = parts.at(8).get<int>();
-  one.unused = parts.at(9).get<std::vector<std::string>>();
+  Exit exit = Exit::Clean;
+  std::string why;
+  CaseSeen& seen = one.seen;
+  UnpackParts(bytes, &exit, &why, &seen.row.reports, &seen.row.trials, &seen.row.not_run, &seen.line, &seen.defects, &seen.exit,
+              &seen.signal, &seen.unused_suppressions);
+  one.status = Status(exit, std::move(why));
   return one;
 }
 
@@ -151,64 +136,50 @@ class ProjectMerge {
     merged.status = session.status();
     if (!session.ok()) return merged;
     CarriedOut carried = merge_.Sweep(i, *session);
-    merged.signal = carried.progressed.signal;
-    if (merged.signal != 0) return merged;
-    if (!carried.status.ok()) {
-      SayFailure(carried.status);
-      carried.run = FailedReport(carried.status, *session);
-    }
-    Suppressions suppressions = session->suppressions();
-    suppressions.Apply(Today(), &carried.run);
-    merged.unused = suppressions.Unused();
-    merged.exit = carried.status.ok() ? ExitOf(carried.run) : Exit::Environment;
-    merged.line = one.name + ": " + OutcomeLine(carried.run);
-    merged.defects = static_cast<std::uint64_t>(std::count_if(carried.run.defects.begin(), carried.run.defects.end(),
-                                                              [](const report::Defect& defect) { return !report::IsSuppressed(defect); }));
-    Output output;
-    output.format = Format::Json;
-    output.file = out_ + "/" + report::ReportFile(one.name, carried.run.mode);
-    merged.status = WriteReport(carried.run, output);
+    merged.seen.signal = carried.progressed.signal;
+    if (merged.seen.signal != 0) return merged;
+    PartSum sum = SumOf(*session, &carried);
+    merged.seen.unused_suppressions = std::move(sum.unused_suppressions);
+    merged.seen.exit = sum.exit;
+    merged.seen.line = one.name + ": " + sum.line;
+    merged.seen.defects = sum.defects;
+    const std::string file = report::ReportFile(one.name, carried.run.mode);
+    merged.status = WriteReport(carried.run, {Format::Json, out_ + "/" + file});
     if (merged.status.ok()) merged.status = WriteTrialRows(carried.rows, carried.run, options.trials);
-    merged.row.reports.push_back(report::ReportFile(one.name, carried.run.mode));
-    merged.row.trials = report::TrialsFile(one.name);
-    if (merged.status.ok() && !one.cycles.empty()) AddCycles(i, &merged);
+    merged.seen.row.reports.push_back(file);
+    merged.seen.row.trials = report::TrialsFile(one.name);
+    if (merged.status.ok() && !one.cycles.empty()) merged.status = AddCycles(i, &merged.seen);
     return merged;
   }
 
-  void AddCycles(std::size_t i, MergedCase* merged) const {
+  Status AddCycles(std::size_t i, CaseSeen* seen) const {
     const WrittenCycles* const cycles = CyclesOfCase(i);
     if (cycles == nullptr) {
-      merged->row.not_run = Words({Detail::CyclesShardMissing});
-      merged->line += "; cycles missing";
-      merged->exit = Worse(merged->exit, Exit::Environment);
-      return;
+      seen->row.not_run = Words({Detail::CyclesShardMissing});
+      seen->line += "; cycles missing";
+      seen->exit = Worse(seen->exit, Exit::Environment);
+      return {};
     }
     const std::string file = report::ReportFile(merge_.Case(i).name, report::Mode::Cycles);
-    merged->status = WriteFile(out_ + "/" + file, cycles->report, Exit::Failure);
-    merged->row.reports.push_back(file);
-    merged->line += "; cycles " + cycles->line;
-    merged->defects += cycles->defects;
-    merged->exit = Worse(merged->exit, static_cast<Exit>(cycles->exit));
-    KeepCommon(cycles->unused_suppressions, &merged->unused);
+    seen->row.reports.push_back(file);
+    seen->line += "; cycles " + cycles->line;
+    seen->defects += cycles->defects;
+    seen->exit = Worse(seen->exit, static_cast<Exit>(cycles->exit));
+    KeepCommon(cycles->unused_suppressions, &seen->unused_suppressions);
+    return WriteFile(out_ + "/" + file, cycles->report, Exit::Failure);
   }
 
   Status Take(std::size_t i, MergedCase merged) {
     const PlannedCase& one = merge_.Case(i);
-    signal_ = merged.signal;
+    signal_ = merged.seen.signal;
     if (signal_ != 0) return {Exit::Failure, "stopped"};
     if (!merged.status.ok()) return merged.status;
-    merged.row.name = one.name;
-    merged.row.tags = one.tags;
-    index_.cases.push_back(std::move(merged.row));
-    if (!one.options.suppressions.empty()) {
-      const auto [common, is_first] = unused_.emplace(one.options.suppressions, merged.unused);
-      if (!is_first) KeepCommon(merged.unused, &common->second);
-    }
-    exit_ = Worse(exit_, merged.exit);
-    defects_ += merged.defects;
-    with_defects_ += merged.exit == Exit::Findings ? 1 : 0;
-    clean_ += merged.exit == Exit::Clean ? 1 : 0;
-    return WriteAll(1, report::ForTerminal(merged.line) + "\n", "stdout");
+    merged.seen.row.name = one.name;
+    merged.seen.row.tags = one.tags;
+    merged.seen.suppressions = one.options.suppressions;
+    merged.seen.complete = true;
+    seen_.push_back(std::move(merged.seen));
+    return WriteAll(1, report::ForTerminal(seen_.back().line) + "\n", "stdout");
   }
 
   const WrittenCycles* CyclesOfCase(std::size_t i) const {
@@ -221,39 +192,26 @@ class ProjectMerge {
     return nullptr;
   }
 
-  Status WriteIndex() {
-    for (const auto& [file, unused] : unused_)
-      index_.unused_suppressions.insert(index_.unused_suppressions.end(), unused.begin(), unused.end());
-    index_.generated = Timestamp();
-    index_.tool_version = std::string(ToolVersion());
-    std::ostringstream text;
-    if (!report::WriteAuditIndex(index_, text)) return {Exit::Failure, "the index could not be written"};
-    return WriteFile(out_ + "/" + report::kAuditFile, text.str(), Exit::Failure);
+  Status WriteIndex() const {
+    report::AuditIndex index;
+    for (const CaseSeen& one : seen_) index.cases.push_back(one.row);
+    index.unused_suppressions = UnusedSuppressions(seen_);
+    return harness::WriteIndex(std::move(index), out_);
   }
 
   Exit Sum() const {
-    for (const std::string& place : index_.unused_suppressions) Say("warning: " + place + ": the suppression fits no defect");
-    const std::size_t cases = index_.cases.size();
-    const auto of = [](std::uint64_t count, const char* word) { return std::to_string(count) + " " + word + (count == 1 ? "" : "s"); };
-    std::string line = of(cases, "case") + ": " + of(defects_, "defect") + " in " + std::to_string(with_defects_) + ", " +
-                       std::to_string(clean_) + " clean";
-    const std::size_t without = cases - with_defects_ - clean_;
-    if (without != 0) line += ", " + std::to_string(without) + " without a result";
-    const Status told = WriteAll(1, line + "; results in " + report::ForTerminal(out_) + "\n", "stdout");
+    for (const std::string& place : UnusedSuppressions(seen_)) Say("warning: " + place + ": the suppression fits no defect");
+    const AuditSum sum = SumOf(std::vector<bool>(seen_.size(), true), seen_);
+    const Status told = WriteAll(1, sum.line + "; results in " + report::ForTerminal(out_) + "\n", "stdout");
     if (!told.ok()) return Refuse(told);
-    return base_.has_value() ? base_->Compare(out_, exit_) : exit_;
+    return base_.has_value() ? base_->Compare(out_, sum.exit) : sum.exit;
   }
 
   Merge merge_;
   const std::optional<AuditBase> base_;
   const std::string out_;
   std::size_t jobs_ = 0;  // trials at a time of one case of several; 0: as its settings say
-  report::AuditIndex index_;
-  std::map<std::string, std::vector<std::string>> unused_;  // by file of suppressions
-  Exit exit_ = Exit::Clean;
-  std::uint64_t defects_ = 0;
-  std::size_t with_defects_ = 0;
-  std::size_t clean_ = 0;
+  std::vector<CaseSeen> seen_;
   int signal_ = 0;
 };
 
@@ -266,18 +224,14 @@ Exit MergeCommand(const Options& options) {
   const PlanFolder folder(options.operands.front());
   const Result<Rounds> rounds = ReadRounds(folder);
   if (!rounds.ok()) return Refuse(rounds.status());
-  std::optional<AuditBase> base;
-  if (!options.base.empty()) {
-    if (!rounds->front().project) return Refuse(Status(Exit::Usage, OptionFlag{"--base"}, kNoProject));
-    Result<AuditBase> read = AuditBase::Read(options);
-    if (!read.ok()) return Refuse(read.status());
-    base = std::move(*read);
-  }
+  if (!options.base.empty() && !rounds->front().project) return Refuse(Status(Exit::Usage, OptionFlag{"--base"}, kNoProject));
+  Result<std::optional<AuditBase>> base = AuditBase::Read(options);
+  if (!base.ok()) return Refuse(base.status());
   const ShardSet shards = ShardsOf(options, folder, *rounds);
   for (const std::string& fault : shards.faults) Say(fault);
   Merge merge{options, folder, *rounds, shards, std::make_unique<Progress>(options.progress)};
   if (!rounds->front().project) return MergeProgram(std::move(merge));
-  return ProjectMerge(std::move(merge), std::move(base)).Run();
+  return ProjectMerge(std::move(merge), std::move(*base)).Run();
 }
 
 }  // namespace cuaudit::harness

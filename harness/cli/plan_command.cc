@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -18,9 +17,12 @@
 #include "harness/project/project.h"
 #include "harness/shards/shard_plan.h"
 #include "reports/escape.h"
+#include "reports/text_page.h"
 
 namespace cuaudit::harness {
 namespace {
+
+using report::Plural;
 
 constexpr double kMicrosecondsInMinute = 60e6;
 
@@ -58,8 +60,6 @@ Status MakeFolder(const std::string& path) {
   return {};
 }
 
-std::string Counted(std::uint64_t count, const char* word) { return std::to_string(count) + " " + word + (count == 1 ? "" : "s"); }
-
 // What the process that planned a case says of it.
 struct Planned {
   Status status;
@@ -74,30 +74,21 @@ struct Planned {
   std::vector<std::string> said;  // lines for stderr
 };
 
-// As bytes and not as text: the program may have written bytes that are not UTF-8.
 std::string PackPlanned(const Planned& one) {
-  const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(nlohmann::json::array(
-      {static_cast<int>(one.status.exit()), one.status.message(), one.status.detail(), one.signal, one.driver, one.subject, one.trials,
-       one.digest, one.calls, one.microseconds, one.runs, one.said, one.status.not_exercised()}));
-  return {bytes.begin(), bytes.end()};
+  return PackParts(one.status.exit(), one.status.message(), one.status.detail(), one.status.not_exercised(), one.signal, one.driver,
+                   one.subject, one.trials, one.digest, one.calls, one.microseconds, one.runs, one.said);
 }
 
 Planned UnpackPlanned(const std::string& bytes) {
-  const nlohmann::json parts = nlohmann::json::from_cbor(bytes);
   Planned one;
-  std::string why = parts.at(1).get<std::string>();
-  one.status =
-      parts.at(12).get<bool>() ? Status::NotExercised(std::move(why)) : Status(static_cast<Exit>(parts.at(0).get<int>()), std::move(why));
-  one.status = one.status.With(parts.at(2).get<std::string>());
-  one.signal = parts.at(3).get<int>();
-  one.driver = parts.at(4).get<std::string>();
-  one.subject = parts.at(5).get<std::uint64_t>();
-  one.trials = parts.at(6).get<std::uint64_t>();
-  one.digest = parts.at(7).get<std::uint64_t>();
-  one.calls = parts.at(8).get<std::uint64_t>();
-  one.microseconds = parts.at(9).get<std::uint64_t>();
-  one.runs = parts.at(10).get<RunDigests>();
-  one.said = parts.at(11).get<std::vector<std::string>>();
+  Exit exit = Exit::Clean;
+  std::string why;
+  std::string detail;
+  bool not_exercised = false;
+  UnpackParts(bytes, &exit, &why, &detail, &not_exercised, &one.signal, &one.driver, &one.subject, &one.trials, &one.digest, &one.calls,
+              &one.microseconds, &one.runs, &one.said);
+  one.status = not_exercised ? Status::NotExercised(std::move(why)) : Status(exit, std::move(why));
+  one.status = one.status.With(std::move(detail));
   return one;
 }
 
@@ -149,7 +140,7 @@ class FirstPlan {
     }
     const Status written = WriteShardPlan(folder_, &plan_);
     if (!written.ok()) return Refuse(written);
-    return Print(Counted(trials_, "first fault") + " of " + Counted(plan_.cases.size(), "case") + " in " + Counted(plan_.shards, "shard") +
+    return Print(Plural(trials_, "first fault") + " of " + Plural(plan_.cases.size(), "case") + " in " + Plural(plan_.shards, "shard") +
                  ": " + report::ForTerminal(options_.to) + "\n");
   }
 
@@ -301,7 +292,7 @@ Exit PlanNext(const Options& options) {
   const Status written = WriteShardPlan(folder, &next);
   if (!written.ok()) return Refuse(written);
   if (trials == 0) return Print(nothing_left);
-  return Print(Counted(trials, "trial") + " of round " + std::to_string(next.round) + " in " + Counted(next.shards, "shard") + ": " +
+  return Print(Plural(trials, "trial") + " of round " + std::to_string(next.round) + " in " + Plural(next.shards, "shard") + ": " +
                report::ForTerminal(folder.path()) + "\n");
 }
 

@@ -28,21 +28,7 @@ Exit CyclesOfRecording(const Options& options);
 // What `explain` reports of the recording `file`. `sites` have been told where to look, and what the CUDA runtime keeps (MarkRuntimeOwned).
 report::Run ReportOfRecording(const Observation& seen, const std::string& file, SiteTexts* sites);
 
-// True when what a process left at its end can be judged. A process that was killed is listed instead, and all are when records are
-// missing.
-bool JudgesWhatIsLeft(const Observation& seen);
-
-// True when every process that called the driver reached its end by itself. Otherwise what it held died with it, or it still runs.
-bool AllReachedTheirEnd(const Observation& seen);
-
 // One line when the file is shorter than its header says.
 Status CheckWhole(const Observation& seen);
-
-// What text says of a recording before its report: what it has and lacks, how its processes ended, what died with them.
-
-std::string RecordingPage(const Observation& seen, SiteTexts* sites);
-
-// The object files whose functions could not be named here; empty when there are none.
-std::string NotFoundPage(const SiteTexts& sites);
 
 }  // namespace cuaudit::harness

@@ -25,6 +25,7 @@
 #include "reports/defect_words.h"
 #include "reports/escape.h"
 #include "reports/message.h"
+#include "reports/text_page.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -112,9 +113,8 @@ Exit WriteBaseline(const Options& options, const std::string& result, const std:
 Exit ShowBaseline(const std::string& file) {
   const Result<Baseline> known = ReadBaseline(file);
   if (!known.ok()) return Refuse(known.status());
-  const auto many = [](std::size_t count, const char* word) { return std::to_string(count) + " " + word + (count == 1 ? "" : "s"); };
-  std::string text = many(known->defects.size(), "defect");
-  if (!known->runs.empty()) text += ", " + many(known->runs.size(), "report");
+  std::string text = report::Plural(known->defects.size(), "defect");
+  if (!known->runs.empty()) text += ", " + report::Plural(known->runs.size(), "report");
   text += "\n";
   for (const KnownDefect& defect : known->defects) {
     text += "  " +
@@ -199,10 +199,8 @@ Result<report::Audit> ReadAll(const std::vector<std::string>& paths, Progress* p
 }  // namespace
 
 Exit ReportCommand(const Options& options) {
-  for (const Output& output : options.outputs) {
-    const Status writable = CheckOutput(output.file, output.file == options.output ? "--output" : "--format");
-    if (!writable.ok()) return Refuse(writable);
-  }
+  const Status writable = CheckOutputs(options);
+  if (!writable.ok()) return Refuse(writable);
   Progress progress(options.progress);
   const Result<report::Audit> audit = ReadAll(options.operands, &progress);
   if (!audit.ok()) return Refuse(audit.status());

@@ -9,14 +9,12 @@
 #include <tuple>
 #include <utility>
 
-#include "harness/cli/case_runs.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
 #include "harness/cli/shard_work.h"
 #include "harness/options/report_files.h"
 #include "harness/options/sweep_options.h"
 #include "harness/sweep/trial_log.h"
-#include "reports/defect_words.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -149,28 +147,14 @@ class ShardRun {
     CarriedOut carried = CarryOutCycles(*session, *asked, &progress_);
     signal_ = carried.progressed.signal;
     if (signal_ != 0) return {};
-    WrittenCycles cycles;
-    cycles.in_case = in_case;
-    if (!carried.status.ok()) {
-      SayFailure(carried.status);
-      carried.run = FailedReport(carried.status, *session);
-    }
-    Suppressions suppressions = session->suppressions();
-    suppressions.Apply(Today(), &carried.run);
-    cycles.unused_suppressions = suppressions.Unused();
-    cycles.line = OutcomeLine(carried.run);
-    cycles.exit = static_cast<int>(carried.status.ok() ? ExitOf(carried.run) : Exit::Environment);
-    cycles.defects = static_cast<std::uint64_t>(std::count_if(carried.run.defects.begin(), carried.run.defects.end(),
-                                                              [](const report::Defect& defect) { return !report::IsSuppressed(defect); }));
-    Output output;
-    output.format = Format::Json;
-    output.file = session->dir().File("cycles.json");
-    Status written = WriteReport(carried.run, output);
+    PartSum sum = SumOf(*session, &carried);
+    const std::string file = session->dir().File("cycles.json");
+    Status written = WriteReport(carried.run, {Format::Json, file});
     if (!written.ok()) return written;
-    Result<std::string> text = ReadFile(output.file);
+    Result<std::string> text = ReadFile(file);
     if (!text.ok()) return text.status();
-    cycles.report = std::move(*text);
-    writer->Add(std::move(cycles));
+    writer->Add(
+        {in_case, std::move(*text), std::move(sum.line), sum.defects, static_cast<int>(sum.exit), std::move(sum.unused_suppressions)});
     return {};
   }
 

@@ -213,10 +213,8 @@ Result<Session> Session::Open(const Options& options) {
   subject.environment = std::move(*environment);
   const Status set = SetVariables(options.environment, &subject.environment);
   if (!set.ok()) return set;
-  for (const Output& output : options.outputs) {
-    Status writable = CheckOutput(output.file, output.file == options.output ? "--output" : "--format");
-    if (!writable.ok()) return writable;
-  }
+  const Status writable = CheckOutputs(options);
+  if (!writable.ok()) return writable;
 
   if (!options.suppressions.empty()) {
     Result<Suppressions> suppressions = Suppressions::Read(options.suppressions);

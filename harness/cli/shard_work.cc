@@ -147,6 +147,17 @@ CarriedOut CarryOutMerge(const Session& session, const EngineOptions& sweep, con
   return carried;
 }
 
+PartSum SumOf(const Session& session, CarriedOut* carried) {
+  if (!carried->status.ok()) {
+    SayFailure(carried->status);
+    carried->run = FailedReport(carried->status, session);
+  }
+  Suppressions suppressions = session.suppressions();
+  suppressions.Apply(Today(), &carried->run);
+  const Exit exit = carried->status.ok() ? ExitOf(carried->run) : Exit::Environment;
+  return {OutcomeLine(carried->run), CountOf(carried->run), exit, suppressions.Unused()};
+}
+
 bool AnyAlone(const std::vector<PlannedCase>& cases) {
   return std::any_of(cases.begin(), cases.end(), [](const PlannedCase& one) {
     if (one.options.jobs == 1) return true;

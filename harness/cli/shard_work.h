@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,31 @@ CarriedOut CarryOutMerge(const Session& session, const EngineOptions& sweep, con
 // What the commands plan, run-shard and merge have in common.
 //
 //   Errors    one line.
+
+// What a sweep or its cycles come to, as the shards and the merge tell it.
+struct PartSum {
+  std::string line;  // "1 defect, 3 findings"
+  std::uint64_t defects = 0;
+  Exit exit = Exit::Clean;
+  std::vector<std::string> unused_suppressions;
+};
+
+// Applies the suppressions. What failed is said, and its report stands in the place of the run.
+PartSum SumOf(const Session& session, CarriedOut* carried);
+
+// The parts of an answer of CarryOutSideBySide as bytes and back. Not as text: paths and what programs write may hold bytes that are not
+// UTF-8.
+template <typename... Parts>
+std::string PackParts(const Parts&... parts) {
+  const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(nlohmann::json::array({nlohmann::json(parts)...}));
+  return {bytes.begin(), bytes.end()};
+}
+template <typename... Parts>
+void UnpackParts(const std::string& bytes, Parts*... parts) {
+  const nlohmann::json all = nlohmann::json::from_cbor(bytes);
+  std::size_t next = 0;
+  (all.at(next++).get_to(*parts), ...);
+}
 
 // Whether some program should have the machine for itself (`jobs = 1`, a driver of the machine's own), so that cases come one after the
 // other.

@@ -83,6 +83,14 @@ Status AddStepSummary(const report::Audit& audit) {
 
 }  // namespace
 
+Status CheckOutputs(const Options& options) {
+  Status writable;
+  for (const Output& output : options.outputs) {
+    if (writable.ok()) writable = CheckOutput(output.file, output.file == options.output ? "--output" : "--format");
+  }
+  return writable;
+}
+
 Status CheckOutput(const std::string& output, std::string_view option) {
   const OptionFlag given{option};
   if (output.empty()) return {};  // stdout

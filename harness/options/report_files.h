@@ -16,6 +16,8 @@ namespace cuaudit::harness {
 
 // Checks before the work starts that the output can be written. Empty: stdout. "-" is refused: a file of that name is never meant.
 Status CheckOutput(const std::string& output, std::string_view option = "--output");
+// The same for all results of a command.
+Status CheckOutputs(const Options& options);
 
 // How far a command or a sweep had come when a signal ended it.
 struct Progressed {
