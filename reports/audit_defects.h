@@ -28,11 +28,6 @@ std::vector<Listed> ListDefects(const Audit& audit);
 // Why a run says nothing about what it does not show: it was interrupted, failed, or was not exercised. Empty: it does.
 std::string WhyNothingProved(const Run& run);
 
-// The same, and of a run that proves something why that is not all: "in part: 3 of 40 planned faults never fired: ...". Findings do not
-// stand for what nobody saw (WhyInPart). Trials that --limit left out, or --budget after each place was tried once, are none of it: without
-// findings such a run is clean.
-std::string WhyNotAllProved(const Run& run);
-
 // Runs of the base that the audit does not have. A case that is gone as a whole stands there once.
 std::vector<NotProved> Missing(const Audit& audit);
 

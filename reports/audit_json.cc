@@ -90,15 +90,6 @@ bool IsFileName(const std::string& name) {
   return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
 }
 
-Mode ReadMode(const JsonNode& node) {
-  const std::string text = node.Text();
-  for (const Mode mode : {Mode::Sweep, Mode::Cycles, Mode::Run, Mode::Replay, Mode::Unknown}) {
-    if (Name(mode) == text) return mode;
-  }
-  node.Expected("sweep, cycles, run or replay");
-  return Mode::Unknown;
-}
-
 Gone ReadGone(const JsonNode& node) {
   Gone gone;
   const std::optional<Change> change = words::Named<Change>(node["change"].Text());

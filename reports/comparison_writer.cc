@@ -7,8 +7,8 @@
 #include "reports/defect_words.h"
 #include "reports/escape.h"
 #include "reports/frames.h"
-#include "reports/json_reader.h"
 #include "reports/message.h"
+#include "reports/reasons_json.h"
 #include "reports/text_page.h"
 #include "reports/writers.h"
 
@@ -218,12 +218,7 @@ Ordered Compared(const std::string& case_name, const Run& run, const Defect& def
                {"place", DescribeOrigin(seen ? root.where_stack : root.acquired.stack)},
                {"blame", BlameOf(run, defect)},
                {"reproduce", root.reproduce}};
-  if (!defect.was.empty()) json["was"] = defect.was;
-  if (!defect.taken_for.empty()) json["taken_for"] = TakenForToJson(defect.taken_for);
-  if (const auto& one = defect.suppressed) {
-    json["suppressed"] =
-        Ordered{{"reason", one->reason}, {"owner", one->owner}, {"until", one->until}, {"expired", one->expired}, {"entry", one->entry}};
-  }
+  AddJudged(defect, &json);
   return json;
 }
 

@@ -20,6 +20,17 @@
 namespace cuaudit::report {
 namespace {
 
+// The enumerator of `choices` whose name the node has.
+template <typename E, std::size_t size>
+E OneOf(const JsonNode& node, const std::array<E, size>& choices, std::string_view what) {
+  const std::string text = node.Text();
+  for (const E choice : choices) {
+    if (Name(choice) == text) return choice;
+  }
+  node.Expected(what);
+  return choices.front();
+}
+
 Frame ReadFrame(const JsonNode& node) {
   Frame frame;
   frame.module = node["module"].Text();
@@ -32,6 +43,14 @@ Frame ReadFrame(const JsonNode& node) {
   frame.start = node.Maybe("start").Count();
   return frame;
 }
+
+std::vector<Frame> ReadStack(const JsonNode& node) {
+  std::vector<Frame> stack;
+  node.ForEach([&stack](const JsonNode& frame) { stack.push_back(ReadFrame(frame)); });
+  return stack;
+}
+
+Acquired ReadPlace(const JsonNode& node) { return {node["call"].Text(), ReadStack(node["stack"])}; }
 
 Acquired ReadPlaceOrNull(const JsonNode& node) { return node.present() ? ReadPlace(node) : Acquired(); }
 
@@ -130,24 +149,6 @@ Defect ReadDefect(const JsonNode& node, FindingsByName* findings) {
   return defect;
 }
 
-}  // namespace
-
-std::vector<Frame> ReadStack(const JsonNode& node) {
-  std::vector<Frame> stack;
-  node.ForEach([&stack](const JsonNode& frame) { stack.push_back(ReadFrame(frame)); });
-  return stack;
-}
-
-Acquired ReadPlace(const JsonNode& node) { return {node["call"].Text(), ReadStack(node["stack"])}; }
-
-nlohmann::ordered_json TakenForToJson(const std::vector<TakenFor>& defects) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const TakenFor& one : defects) {
-    list.push_back({{"why", words::Name(one.why)}, {"function", one.function}, {"fingerprint", one.fingerprint}});
-  }
-  return list;
-}
-
 Finding ReadFinding(const JsonNode& node) {
   Finding finding;
   finding.rule = RuleOf(node["rule"]);
@@ -173,8 +174,6 @@ void ReadDefects(const JsonNode& node, Run* run) {
   FindingsByName findings(run->findings);
   node.ForEach([&](const JsonNode& defect) { run->defects.push_back(ReadDefect(defect, &findings)); });
 }
-
-namespace {
 
 // Why no trial reached a way to fail: a reason, or what its trials missed.
 void ReadWhy(const JsonNode& node, NotReached* row) {
@@ -330,8 +329,7 @@ void AddAbandoned(Run* run) {
 }
 
 void ReadRun(const JsonNode& root, const ReadSoFar& told, Run* run) {
-  constexpr std::array kModesRead = {Mode::Run, Mode::Cycles, Mode::Sweep, Mode::Replay, Mode::Unknown};
-  run->mode = OneOf(root["mode"], kModesRead, "sweep, cycles, run or replay");
+  run->mode = ReadMode(root["mode"]);
   run->driver = ReadDriver(root["driver"]);
   if (const std::string outcome = root["outcome"].Text(); !outcome.empty()) {
     run->outcome = Worded<Outcome>(root["outcome"], outcome, "an outcome that this version knows (cuaudit list outcomes)");
@@ -379,6 +377,10 @@ void ReadRun(const JsonNode& root, const ReadSoFar& told, Run* run) {
 }
 
 }  // namespace
+
+Mode ReadMode(const JsonNode& node) {
+  return OneOf(node, std::array{Mode::Run, Mode::Cycles, Mode::Sweep, Mode::Replay, Mode::Unknown}, "sweep, cycles, run or replay");
+}
 
 std::string ReadJson(std::string_view text, Run* run, const ReadSoFar& told) {
   Failure failure;

@@ -24,28 +24,8 @@
 
 namespace cuaudit::report {
 
-// The findings and defects of a JSON report.
-
-// The enumerator of `choices` whose name the node has.
-template <typename E, std::size_t size>
-E OneOf(const JsonNode& node, const std::array<E, size>& choices, std::string_view what) {
-  const std::string text = node.Text();
-  for (const E choice : choices) {
-    if (Name(choice) == text) return choice;
-  }
-  node.Expected(what);
-  return choices.front();
-}
-
-std::vector<Frame> ReadStack(const JsonNode& node);
-Acquired ReadPlace(const JsonNode& node);
-Finding ReadFinding(const JsonNode& node);
-
-// [{"why": "renamed", "function": "open_device", "fingerprint": "v2-..."}]
-nlohmann::ordered_json TakenForToJson(const std::vector<TakenFor>& defects);
-
-// Of a run whose findings are read already.
-void ReadDefects(const JsonNode& node, Run* run);
+// The mode of a report, also of none.
+Mode ReadMode(const JsonNode& node);
 
 // Empty: it was read. A report is not empty text.
 [[nodiscard]] std::string ReadJson(std::string_view text, Run* run, const ReadSoFar& told = {});

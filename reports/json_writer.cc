@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "reports/defect_words.h"
-#include "reports/json_reader.h"
 #include "reports/json_text.h"
 #include "reports/message.h"
 #include "reports/reasons_json.h"
@@ -150,12 +149,7 @@ Json ToJson(const Run& run, const Defect& defect) {
             {"members", std::move(members)},
             {"reproduce", root.reproduce}};
   if (defect.change != Change::None) json["change"] = words::Name(defect.change);
-  if (!defect.was.empty()) json["was"] = defect.was;
-  if (!defect.taken_for.empty()) json["taken_for"] = TakenForToJson(defect.taken_for);
-  if (const auto& one = defect.suppressed) {
-    json["suppressed"] =
-        Json{{"reason", one->reason}, {"owner", one->owner}, {"until", one->until}, {"expired", one->expired}, {"entry", one->entry}};
-  }
+  AddJudged(defect, &json);
   if (defect.unwinding) json["unwinding"] = UnwindingToJson(*defect.unwinding);
   return json;
 }

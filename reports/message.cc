@@ -133,6 +133,19 @@ std::string CleanInWords(const Run& run) {
   return chosen && Plus(chosen->some, PrunedOf(run)) < chosen->all ? CleanFor(*chosen) : "clean";
 }
 
+namespace {
+
+// What a clean report says beside being clean: "2 defects suppressed; 3 host places left, judged with --host". Empty when there is nothing.
+std::string BesideClean(const Run& run) {
+  if (run.outcome != Outcome::Clean) return {};
+  // Other commands make no trials after which the host could be looked at.
+  const std::string notes = MakesTrials(run) ? HostNotes(run) : std::string();
+  const std::string suppressed = SuppressedCount(run);
+  return suppressed + (suppressed.empty() || notes.empty() ? "" : "; ") + notes;
+}
+
+}  // namespace
+
 std::string MessageLine(const Run& run) {
   const std::string text = Explanation(run);
   if (run.outcome == Outcome::NotExercised) return text.empty() ? "not exercised" : "not exercised: " + text;
@@ -177,14 +190,6 @@ std::string HostNotes(const Run& run) {
   add(places(Rule::HostLeft), " left");
   add(places(Rule::HostMisused), " misused");
   return text.empty() ? text : text + ", judged with --host";
-}
-
-std::string BesideClean(const Run& run) {
-  if (run.outcome != Outcome::Clean) return {};
-  // Other commands make no trials after which the host could be looked at.
-  const std::string notes = MakesTrials(run) ? HostNotes(run) : std::string();
-  const std::string suppressed = SuppressedCount(run);
-  return suppressed + (suppressed.empty() || notes.empty() ? "" : "; ") + notes;
 }
 
 namespace {

@@ -46,9 +46,6 @@ constexpr bool IsHostNote(Rule rule) { return rule == Rule::HostLeft || rule == 
 // "3 host places left, 1 misused, judged with --host"; empty when there are none.
 std::string HostNotes(const Run& run);
 
-// What a clean report says beside being clean: "2 defects suppressed; 3 host places left, judged with --host". Empty when there is nothing.
-std::string BesideClean(const Run& run);
-
 std::string_view Name(Trend trend);  // "bounded"
 
 // "0.98 to 1 more a cycle, up to 80 cycles", "8 after 10 cycles, no more after 20"; empty for what did not grow.

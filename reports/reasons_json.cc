@@ -77,9 +77,8 @@ BadEnd ReadBadEnd(const JsonNode& node) {
   return end;
 }
 
-}  // namespace
-
-nlohmann::ordered_json ReasonToJson(const Because& why) {
+// {"reason": "copy_differs", "of": "the heap"}; `of` only where it is not empty.
+Json ReasonToJson(const Because& why) {
   Json json{{"reason", why.reason == Reason::None ? std::string_view() : words::Name(why.reason)}};
   if (!why.of.empty()) json["of"] = why.of;
   return json;
@@ -93,6 +92,8 @@ Because ReasonFromJson(const JsonNode& node) {
   why.of = node.Maybe("of").Text();
   return why;
 }
+
+}  // namespace
 
 nlohmann::ordered_json ReasonsToJson(const Counted& counts) {
   Json list = Json::array();
@@ -344,6 +345,18 @@ std::optional<Unwinding> UnwindingFromJson(const ordered_json& json, const Seque
   unwinding.held = read.Indices(read.Member(json, "held"), sequence.calls.size());
   unwinding.missing = read.Indices(read.Member(json, "missing"), sequence.calls.size());
   return read.ok() ? std::optional<Unwinding>(std::move(unwinding)) : std::nullopt;
+}
+
+Json SuppressedToJson(const Suppressed& one) {
+  return Json{{"reason", one.reason}, {"owner", one.owner}, {"until", one.until}, {"expired", one.expired}, {"entry", one.entry}};
+}
+
+void AddJudged(const Defect& defect, Json* json) {
+  if (!defect.was.empty()) (*json)["was"] = defect.was;
+  for (const TakenFor& one : defect.taken_for) {
+    (*json)["taken_for"].push_back({{"why", words::Name(one.why)}, {"function", one.function}, {"fingerprint", one.fingerprint}});
+  }
+  if (defect.suppressed) (*json)["suppressed"] = SuppressedToJson(*defect.suppressed);
 }
 
 }  // namespace cuaudit::report

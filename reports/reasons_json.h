@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// reasons_json.h: reasons, the parts of a message, the calls of a sweep and the way back of a defect as JSON, and back.
-// reports/schema/report.schema.json has their form.
+// reasons_json.h: reasons, the parts of a message, what is said of a defect beside a base, the calls of a sweep and the way back of a
+// defect as JSON, and back. reports/schema/report.schema.json has their form.
 //
 //   Errors    an id that this version does not know fails at its JsonNode.
 #pragma once
@@ -24,10 +24,6 @@ E Worded(const JsonNode& node, std::string_view text, std::string_view what) {
   return E{};
 }
 
-// {"reason": "copy_differs", "of": "the heap"}; `of` only where it is not empty.
-nlohmann::ordered_json ReasonToJson(const Because& why);
-Because ReasonFromJson(const JsonNode& node);
-
 // [{"reason": "beyond_limit", "count": 3}]
 nlohmann::ordered_json ReasonsToJson(const Counted& counts);
 Counted ReasonsFromJson(const JsonNode& node);
@@ -43,6 +39,13 @@ std::map<Ran, std::uint64_t> IsolationFromJson(const JsonNode& node);
 // What the message of a report says, each part under its own key. An object without keys: the outcome says all.
 nlohmann::ordered_json MessageToJson(const Message& message);
 Message MessageFromJson(const JsonNode& node);
+
+// {"reason": ..., "owner": ..., "until": "2027-03-31", "expired": false, "entry": "suppressions.toml:12"}
+nlohmann::ordered_json SuppressedToJson(const Suppressed& one);
+
+// Adds what a comparison and a suppression say of a defect, each under its own key and only where it is said: "was", "taken_for",
+// "suppressed".
+void AddJudged(const Defect& defect, nlohmann::ordered_json* json);
 
 // The calls of a sweep and the way back of a defect as JSON, and back. reports/schema/report.schema.json has their form.
 //

@@ -101,6 +101,8 @@ std::string Failing(const Finding& finding, const Page& page) {
   return line;
 }
 
+namespace {
+
 void AppendPlaces(const Finding& finding, Page* page) {
   AppendOrigin(finding, page);
   AppendOther(finding, page);
@@ -116,8 +118,6 @@ void AppendFault(const Finding& finding, Page* page) {
   }
   if (!finding.shrunk_from.empty()) page->Line("     shrunk from {}", Joined(finding.shrunk_from));
 }
-
-namespace {
 
 void AppendReproduce(const Finding& finding, std::string_view indent, Page* page) {
   if (!finding.reproduce.empty()) page->Line("{}reproduce {}", indent, ForTerminal(finding.reproduce));

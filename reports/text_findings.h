@@ -18,9 +18,6 @@ using Group = std::vector<const Finding*>;
 // Orders the groups by their first findings.
 std::vector<Group> GroupByPlace(const std::vector<Finding>& findings);
 
-// Parts of a finding: the places that it names, and the calls that were made to fail.
-void AppendPlaces(const Finding& finding, Page* page);
-void AppendFault(const Finding& finding, Page* page);
 // "cuStreamCreate < make_stream src/picture.c:61"
 std::string Place(std::string_view call, const std::vector<Frame>& stack);
 // "lost when cuEventCreate#2=OUT_OF_MEMORY,refuse failed", "... failed, and then cuCtxPopCurrent#3=INVALID_CONTEXT,refuse"

@@ -152,10 +152,6 @@ Json BlameFunction(const Defect& defect, PlaceTable* places) {
   return defect.blame ? Json(places->Row(defect.blame->function)) : Json(nullptr);
 }
 
-Json SuppressedOf(const Suppressed& one) {
-  return Json{{"reason", one.reason}, {"owner", one.owner}, {"until", one.until}, {"expired", one.expired}, {"entry", one.entry}};
-}
-
 // `run` is the number of the report, `first` that of its first finding among all findings of the page.
 Json DefectOf(const Run& run, const Defect& defect, std::size_t number, std::size_t first, PlaceTable* places) {
   Json members = Json::array();
@@ -180,7 +176,7 @@ Json DefectOf(const Run& run, const Defect& defect, std::size_t number, std::siz
                {"trials", defect.trials},
                {"members", std::move(members)}};
   for (const TakenFor& one : defect.taken_for) json["taken_for"].push_back(Describe(run, defect, one));
-  if (defect.suppressed) json["suppressed"] = SuppressedOf(*defect.suppressed);
+  if (defect.suppressed) json["suppressed"] = SuppressedToJson(*defect.suppressed);
   if (defect.unwinding) json["unwinding"] = UnwindingToJson(*defect.unwinding);
   return json;
 }

@@ -69,12 +69,13 @@ constexpr std::size_t kMostLines = 200000;
 constexpr std::array<std::string_view, 17> kExtensions = {".c",   ".cc",  ".cpp", ".cxx", ".cu", ".h",  ".hh",  ".hpp", ".hxx",
                                                           ".cuh", ".inl", ".ipp", ".py",  ".rs", ".go", ".f90", ".jl"};
 
-}  // namespace
-
+// True for a name that a source file has: "a.cu", "b.py".
 bool IsSourceName(const std::string& file) {
   const std::string extension = std::filesystem::path(file).extension().string();
   return std::find(kExtensions.begin(), kExtensions.end(), extension) != kExtensions.end();
 }
+
+}  // namespace
 
 const std::vector<std::string>& SourceLines::Read(const std::string& file) {
   const auto [known, fresh] = files_.try_emplace(file);

@@ -29,9 +29,6 @@ struct Snippet {
   std::vector<std::string> lines;
 };
 
-// True for a name that a source file has: "a.cu", "b.py".
-bool IsSourceName(const std::string& file);
-
 class SourceLines {
  public:
   // `root` outlives this. Null: no file is read.

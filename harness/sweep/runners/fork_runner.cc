@@ -38,8 +38,6 @@ std::string ForkLine(pid_t pid) {
   return line;
 }
 
-}  // namespace
-
 Reason WhyUnfitToFork(const Subject& subject, const Rehearsal& rehearsal) {
   if (subject.launch.driver != DriverKind::Simulated) return ReasonOf(faults::ForkRefusal::Driver);
   const std::vector<ProcessFacts>& processes = rehearsal.run.ledger.facts.processes;
@@ -47,6 +45,8 @@ Reason WhyUnfitToFork(const Subject& subject, const Rehearsal& rehearsal) {
   if (calling > 1) return Reason::SeveralProcesses;
   return rehearsal.run.ending.orphans != 0 ? Reason::Outlives : Reason::None;
 }
+
+}  // namespace
 
 ForkRunner::ForkRunner(const Subject& subject, const WorkDir& dir, const SpawnOptions& options, const Rehearsal& rehearsal)
     : subject_(subject),

@@ -99,7 +99,4 @@ class ForkRunner final : public Runner {
   std::vector<bool> seen_;                      // by index in given_, or by point of the control
 };
 
-// The reason why a sweep of this case cannot fork; None when it can.
-Reason WhyUnfitToFork(const Subject& subject, const Rehearsal& rehearsal);
-
 }  // namespace cuaudit::harness
