@@ -71,6 +71,14 @@ std::string Joined(const std::vector<std::string>& words) {
   return joined;
 }
 
+// The empty text that is the value or stands in its list: no option takes one, as a flag does not. Null for none.
+const TomlValue* EmptyText(const TomlValue& value) {
+  const auto is_empty = [](const TomlValue& one) { return one.sort == Sort::Text && one.text.empty(); };
+  if (is_empty(value)) return &value;
+  const auto item = std::find_if(value.items.begin(), value.items.end(), is_empty);
+  return item == value.items.end() ? nullptr : &*item;
+}
+
 bool IsPath(const OptionRow& row) {
   const std::string_view operand = row.operand;
   return operand == "PATH" || operand == "FILE" || operand == "DIR";
@@ -125,8 +133,8 @@ bool SetRow(const OptionRow& row, const TomlValue& value, const std::string& fol
       const std::optional<std::vector<std::string>> texts = AsTexts(value);
       if (lists && texts.has_value()) text = Joined(*texts);
       if (row.Key() == kCycles && value.sort == Sort::Boolean) text = value.boolean ? "on" : "off";
-      if (!text.has_value()) return false;
-      options->*row.text = IsPath(row) && !text->empty() ? PathFrom(folder, *text) : *text;
+      if (!text.has_value() || text->empty()) return false;  // empty: of an empty list
+      options->*row.text = IsPath(row) ? PathFrom(folder, *text) : *text;
       return true;
     }
     case OptionRow::Sort::Number:
@@ -195,10 +203,11 @@ Status ApplyTable(const TomlValue& table, const std::string& file, Section secti
   std::set<std::string> set;
   for (const TomlEntry& entry : table.entries) {
     const std::string place = PlaceOf(file, entry.line, entry.column);
+    const TomlValue* const empty = EmptyText(entry.value);
+    const TomlValue& found = empty != nullptr ? *empty : entry.value;
     const auto wrong = [&](const std::string& expected) {
-      return Status(Exit::Usage, PlaceOf(file, entry.value.line, entry.value.column) + ": " + entry.key + ": found " +
-                                     (entry.value.sort == Sort::Text ? TomlString(entry.value.text) : Describe(entry.value)) +
-                                     ", expected " + expected);
+      return Status(Exit::Usage, PlaceOf(file, found.line, found.column) + ": " + entry.key + ": found " +
+                                     (found.sort == Sort::Text ? TomlString(found.text) : Describe(found)) + ", expected " + expected);
     };
     const OptionRow* const row = RowOfKey(entry.key);
     if (entry.key == kCommand && section == Section::Case) {
@@ -208,14 +217,14 @@ Status ApplyTable(const TomlValue& table, const std::string& file, Section secti
       one->options.program = std::move(*words);
     } else if (entry.key == kTags) {
       std::optional<std::vector<std::string>> tags = AsTexts(entry.value);
-      if (!tags.has_value()) return wrong("a list of texts");
+      if (!tags.has_value() || empty != nullptr) return wrong("a list of texts");
       one->tags = std::move(*tags);
     } else if (entry.key == kWeight) {
       if (entry.value.sort != Sort::Integer || entry.value.integer < 0 || entry.value.integer > kMostWeight)
         return wrong("a number from 0 to " + std::to_string(kMostWeight));
       one->weight = static_cast<std::uint64_t>(entry.value.integer);
     } else if (row != nullptr) {
-      if (!SetRow(*row, entry.value, FolderOf(file), &one->options)) return wrong(ExpectedInFile(*row));
+      if (empty != nullptr || !SetRow(*row, entry.value, FolderOf(file), &one->options)) return wrong(ExpectedInFile(*row));
     } else if (entry.key == kCommand) {
       return {Exit::Usage, place + ": command: expected it in a case, not in the defaults"};
     } else {
@@ -310,7 +319,9 @@ std::string ShowCase(const ProjectCase& one) {
   lines.emplace_back("tags = " + list(one.tags), from(kTags));
   lines.emplace_back("weight = " + std::to_string(one.weight), from(kWeight));
   for (const OptionRow& row : OptionRows()) {
-    if (row.IsKey()) lines.emplace_back(row.Key() + " = " + ShowValue(row, one.options), from(row.Key()));
+    // No key takes an empty text.
+    const char* const unset = row.text != nullptr && (one.options.*row.text).empty() ? "# " : "";
+    if (row.IsKey()) lines.emplace_back(unset + row.Key() + " = " + ShowValue(row, one.options), from(row.Key()));
     if (row.Key() == kEnvironment) lines.back().second = OriginsOfVariables(one);
   }
   std::string page = "[case." + (one.name.find('.') == std::string::npos ? one.name : TomlString(one.name)) + "]\n";

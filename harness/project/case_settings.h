@@ -53,7 +53,7 @@ Status AtItsPlace(const ProjectCase& one, const Status& status);
 // The counts of --n that the case asks for by its key `cycles`: empty when it asks for no cycles.
 std::string CountsOf(const ProjectCase& one);
 
-// Every key with its value and where the value comes from, as TOML with comments.
+// Every key with its value and where the value comes from, as TOML with comments. A key whose text is not set is a comment, too.
 std::string ShowCase(const ProjectCase& one);
 
 // A name of a case is part of file names.

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/options/option_rows.h"
 #include "harness/process/files.h"
 #include "harness/process/shell.h"
 #include "harness/process/status.h"
@@ -190,6 +191,7 @@ TEST_F(Project, FlagsComeBeforeTheFile) {
   EXPECT_THAT(page, testing::ContainsRegex("depth = 1 +# command line\n"));
   EXPECT_THAT(page, testing::ContainsRegex("codes = \"all\" +# [^\n]*cuaudit.toml:5:1\n"));
   EXPECT_THAT(page, testing::ContainsRegex("stacks = 16 +# default\n"));
+  EXPECT_THAT(page, testing::ContainsRegex("\n# kernels = \"\" +# default\n")) << "no value that could be given";
 }
 
 TEST_F(Project, WhatIsShownCanBeReadBack) {
@@ -234,7 +236,7 @@ TEST_F(Project, AWrongValueNamesItsPlaceAndWhatWasExpected) {
   EXPECT_EQ(of("weight = -1"), "cuaudit.toml:3:10: weight: found -1, expected a number from 0 to 1000000");
   EXPECT_EQ(of("environment = { A = [] }"), "cuaudit.toml:3:15: environment: found a table, expected variables: { NAME = \"value\" }");
   for (const char* const variables :
-       {R"({ "A\u0000B" = "1" })", R"({ "A=B" = "1" })", R"({ "" = "1" })", R"({ A = "x\u0000" })", R"(["=1"])", R"(["A"])", R"([""])"}) {
+       {R"({ "A\u0000B" = "1" })", R"({ "A=B" = "1" })", R"({ "" = "1" })", R"({ A = "x\u0000" })", R"(["=1"])", R"(["A"])"}) {
     EXPECT_THAT(of(std::string("environment = ") + variables),
                 AllOf(StartsWith("cuaudit.toml:3:15: environment: found "), HasSubstr("expected variables: { NAME = \"value\" }")))
         << variables;
@@ -246,6 +248,38 @@ TEST_F(Project, AWrongValueNamesItsPlaceAndWhatWasExpected) {
   EXPECT_THAT(of("coverage_at_least = 101"), StartsWith("cuaudit.toml:3:1: coverage_at_least: "));
   EXPECT_THAT(of("host = true\nno_host = true"), AllOf(StartsWith("cuaudit.toml:1:7: case a: "), HasSubstr("not both")));
   EXPECT_THAT(of("deadline_ms = 1979-05-27"), HasSubstr("found a date,"));
+}
+
+// It would be taken for the default, and as a flag it is an error.
+TEST_F(Project, AnEmptyTextIsNoValueOfAnyOption) {
+  const auto of = [this](const std::string& line) { return WhyNot("[case.a]\ncommand = \"p\"\n" + line + "\n"); };
+  std::size_t texts = 0;
+  for (const OptionRow& row : OptionRows()) {
+    if (!row.IsKey() || (row.text == nullptr && row.list == nullptr)) continue;
+    ++texts;
+    const std::string key = row.Key();
+    const std::string place = "cuaudit.toml:3:" + std::to_string(key.size() + 4) + ": " + key + ": found \"\", expected ";
+    EXPECT_THAT(of(key + " = \"\""), StartsWith(place));
+    if (row.list == nullptr) continue;
+    const std::string in_list = "cuaudit.toml:3:" + std::to_string(key.size() + 12) + ": " + key + ": found \"\", expected ";
+    EXPECT_THAT(of(key + " = [\"A=1\", \"\"]"), StartsWith(in_list));
+  }
+  EXPECT_GE(texts, 20U);
+  EXPECT_EQ(of("driver = \"\""), "cuaudit.toml:3:10: driver: found \"\", expected one of auto, sim, real");
+  EXPECT_EQ(of("kernels = \"\""), "cuaudit.toml:3:11: kernels: found \"\", expected a text: FILE");
+  EXPECT_EQ(of("how = [\"refuse\", \"\"]"), "cuaudit.toml:3:18: how: found \"\", expected a text: LIST");
+  EXPECT_EQ(of("how = []"), "cuaudit.toml:3:7: how: found an empty list, expected a text: LIST");
+  EXPECT_EQ(of("tags = [\"x\", \"\"]"), "cuaudit.toml:3:14: tags: found \"\", expected a list of texts");
+  EXPECT_EQ(WhyNot("[defaults]\nkernels = \"\"\n[case.a]\ncommand = \"p\"\n"),
+            "cuaudit.toml:2:11: kernels: found \"\", expected a text: FILE");
+}
+
+TEST_F(Project, EmptyVariablesArgumentsAndListsAreValues) {
+  const std::vector<ProjectCase> cases = Read("[case.a]\ncommand = [\"p\", \"\"]\nenvironment = { A = \"\" }\ncall = []\ntags = []\n");
+  ASSERT_EQ(cases.size(), 1U);
+  EXPECT_THAT(cases[0].options.program, ElementsAre("p", ""));
+  EXPECT_THAT(cases[0].options.environment, ElementsAre("A="));
+  EXPECT_TRUE(CheckCase(cases[0]).ok());
 }
 
 TEST_F(Project, RefusesCasesThatCannotBeTold) {
