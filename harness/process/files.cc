@@ -2,6 +2,7 @@
 #include "harness/process/files.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -175,37 +176,41 @@ std::string LastLines(const std::string& path, std::size_t count) {
   return text;
 }
 
-Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
+Status WriteAll(int fd, std::string_view bytes, const std::string& path, std::chrono::milliseconds patience) {
   while (!bytes.empty()) {
     const ssize_t put = write(fd, bytes.data(), bytes.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return Failed(Exit::Failure, path, "write");
-    bytes.remove_prefix(static_cast<std::size_t>(put));
+    if (put >= 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(put));
+    } else if (errno == EAGAIN) {
+      pollfd full = {fd, POLLOUT, 0};
+      if (poll(&full, 1, static_cast<int>(patience.count())) == 0) {
+        const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(patience).count();
+        return {Exit::Failure, path + ": cannot write: its reader has taken nothing for " + std::to_string(seconds) + " seconds"};
+      }
+    } else if (errno != EINTR) {
+      return Failed(Exit::Failure, path, "write");
+    }
   }
   return {};
 }
 
 namespace {
 
-// Opens what is there and is no regular file. Of a named pipe without a reader it waits for one as long as a reader that was started beside
-// the tool may need. Opening it would otherwise never end, and no signal would end that.
+// Opens what is there and is no regular file, with O_NONBLOCK. Of a named pipe without a reader it waits for one as long as a reader that
+// was started beside the tool may need. Opening it would otherwise never end, and no signal would end that.
 FileDescriptor OpenToWrite(const std::string& path) {
   constexpr int kTries = 100;
   constexpr timespec kPause = {0, 10'000'000};
   for (int tried = 0;; ++tried) {
     FileDescriptor file(open(path.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC));
-    if (file.valid()) {
-      fcntl(file.get(), F_SETFL, O_APPEND);
-      return file;
-    }
-    if (errno != ENXIO || tried == kTries) return file;
+    if (file.valid() || errno != ENXIO || tried == kTries) return file;
     nanosleep(&kPause, nullptr);
   }
 }
 
 }  // namespace
 
-Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failure, mode_t mode) {
+Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failure, mode_t mode, std::chrono::milliseconds patience) {
   struct stat facts = {};
   const bool exists = stat(path.c_str(), &facts) == 0;
   if (exists && S_ISDIR(facts.st_mode)) return {on_failure, path + ": cannot write: it is a directory"};
@@ -217,7 +222,9 @@ Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failur
     const FileDescriptor open_file = OpenToWrite(path);
     if (!open_file.valid() && errno == ENXIO) return {on_failure, path + ": cannot write: nobody reads from this pipe"};
     if (!open_file.valid()) return Failed(on_failure, path, "write");
-    return WriteAll(open_file.get(), bytes, path);
+    // Who gave the tool an open file (/dev/stdout, /dev/fd/3) sees that it waits, as with stdout. Of a named pipe nobody may know.
+    if (kernels || !S_ISFIFO(facts.st_mode)) fcntl(open_file.get(), F_SETFL, O_APPEND);
+    return WriteAll(open_file.get(), bytes, path, patience);
   }
   // The target of a symbolic link is replaced; the link stays.
   std::string target = path;

@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -78,14 +79,19 @@ inline constexpr std::size_t kQuotedLines = 10;  // lines of a program's output 
 // At most `count` last lines of a text file, each with its line feed, unchanged; empty when there is nothing to read.
 std::string LastLines(const std::string& path, std::size_t count);
 
+// How long a full pipe may stay full. A reader that takes its time (a pager) still gets everything.
+inline constexpr std::chrono::milliseconds kPatience = std::chrono::minutes(5);
+
 // Writes to a temporary file in the same directory and renames it. `on_failure` is the exit code when the place is not writable. A new file
-// gets `mode` without the bits of the umask; one that is there keeps its own.
-Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failure, mode_t mode = 0666);
+// gets `mode` without the bits of the umask; one that is there keeps its own. Of a named pipe see WriteAll.
+Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failure, mode_t mode = 0666,
+                 std::chrono::milliseconds patience = kPatience);
 
 // The system's message for an error number. For a file above the size limit the message names the limit.
 std::string SystemWords(int error);
 
-// Writes all bytes, in as few system calls as the kernel allows.
-Status WriteAll(int fd, std::string_view bytes, const std::string& path);
+// Writes all bytes, in as few system calls as the kernel allows. With O_NONBLOCK it waits until its reader makes room, and fails when the
+// reader has taken nothing for `patience`.
+Status WriteAll(int fd, std::string_view bytes, const std::string& path, std::chrono::milliseconds patience = kPatience);
 
 }  // namespace cuaudit::harness
