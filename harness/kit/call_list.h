@@ -67,7 +67,7 @@ struct Step {
   std::uint32_t cycle = 0;
   std::uint32_t thread = 0;  // of the recorded process, counted from 0
   bool of_defect = false;    // acquires what the defect loses, at the place that the report names
-  bool goes_on = false;      // follows the return of the function that leaves a setting changed
+  bool goes_on = false;      // follows the return of the function that does not put back what it changed
 };
 
 struct FailingStep {

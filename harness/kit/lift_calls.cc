@@ -364,8 +364,8 @@ Result<CallList> LiftCalls(std::span<const Observation> runs, std::span<const fa
     lifted.push_back(LiftRun(runs[i], CallsOf(runs[i], processes[i]), stay, &shared, places, lost));
   }
   std::vector<Lifted>& path = lifted.back();
-  const SettingReturns returns(runs, wanted);
-  std::uint64_t returned = SettingReturns::kNever;  // in the last run
+  const FunctionReturns returns(runs, wanted);
+  std::uint64_t returned = FunctionReturns::kNever;  // in the last run
   CallList list;
   list.stages.emplace_back();
   for (Lifted& call : path) {

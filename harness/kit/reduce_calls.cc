@@ -11,6 +11,7 @@
 
 #include "faults/driver/effects.h"
 #include "harness/kit/kept_calls.h"
+#include "harness/kit/setting_calls.h"
 #include "reports/words/words.h"
 
 namespace cuaudit::harness {
@@ -69,7 +70,7 @@ class Reducer {
     }
     if (!HasWanted(*shown)) {
       return {Exit::Environment,
-              "the recorded calls, made again one after the other, show " + InWords(*shown) + WhatIsMissing(*whole) + WhatSettingsLack()};
+              "the recorded calls, made again one after the other, show " + InWords(*shown) + WhatIsMissing(*whole) + WhatReturnsLack()};
     }
     first_ = std::move(*shown);
     most_unlike_ = first_.unlike.size();
@@ -171,14 +172,13 @@ class Reducer {
     return text.empty() ? text : "; calls that succeeded in the program and fail here: " + text;
   }
 
-  // Why a setting that is left changed may not be seen.
-  std::string WhatSettingsLack() const {
-    const auto is_left = [](const Wrong& one) { return one.rule == Rule::SettingNotRestored; };
-    if (std::none_of(wanted_.begin(), wanted_.end(), is_left)) return {};
+  // Why it may not be seen that something is left changed.
+  std::string WhatReturnsLack() const {
+    if (std::none_of(wanted_.begin(), wanted_.end(), [](const Wrong& one) { return IsOfPutBack(one.rule); })) return {};
     const std::vector<Step>& path = list_.stages.back().steps;
     const bool goes_on = std::any_of(path.begin(), path.end(), [](const Step& step) { return step.goes_on; });
-    return goes_on ? "; missing: a call that works with what has the setting, after the function that changed it had returned"
-                   : "; missing: a call after the function that changed the setting had returned";
+    return goes_on ? "; missing: a call that works with what was changed, after the function that changed it had returned"
+                   : "; missing: a call after the function that made the change had returned";
   }
 
   // Another defect may lose objects of the same kind, which it acquires at another place. False when nothing tells the places apart, or

@@ -69,7 +69,8 @@ class Writer {
     if (room_) text += "static _Alignas(4096) char room[65536];  // what a call reads or writes and nobody looks at\n";
     if (in_two_) text += Declarations("static ");
     text += text.ends_with("\n\n") ? "" : "\n";
-    text += in_two_ ? "// The function that leaves the setting changed.\nstatic int function(void) {\n" : "static int lifecycle(void) {\n";
+    text += in_two_ ? "// The function that does not put back what it changed.\nstatic int function(void) {\n"
+                    : "static int lifecycle(void) {\n";
     text += in_two_ ? "" : Declarations("  ");
     for (const int variable : given_) {
       if (in_two_) text += "  " + names_[variable] + " = " + NewMemory(variable);
@@ -242,7 +243,7 @@ class Writer {
     return text;
   }
 
-  // The steps that follow the function that leaves a setting changed, or the others.
+  // The steps that follow the function that does not put back what it changed, or the others.
   void AddSteps(const std::vector<Step>& steps, bool goes_on, const std::string& indent, std::string* text) {
     for (const Step& step : steps) {
       if (step.goes_on == goes_on) *text += Before(step, indent) + indent + Call(step) + ";" + Place(step) + "\n";
@@ -287,7 +288,7 @@ class Writer {
   std::vector<std::string> helpers_;
   std::set<driver::CallId> undeclared_;
   std::set<std::string> functions_;
-  bool in_two_ = false;  // calls follow the function that leaves a setting changed
+  bool in_two_ = false;  // calls follow the function that does not put back what it changed
   bool image_ = false;
   bool room_ = false;
 };

@@ -56,17 +56,26 @@ void SettingValues::Write(const Record& record, Step* step) {
   told_[name(row->object_asked, row->key_asked)] = {SettingArgument(record, row->answer), holds};
 }
 
-SettingReturns::SettingReturns(std::span<const Observation> runs, std::span<const Wrong> wanted) {
-  const auto is_left = [](const Wrong& one) { return one.rule == Rule::SettingNotRestored; };
-  if (runs.size() < 2 || std::none_of(wanted.begin(), wanted.end(), is_left)) return;
-  restored_.emplace(runs.front().evidence());
-  for (const TrialFinding& finding : restored_->Missing(runs.back().evidence())) places_.push_back(finding.where_key);
+bool IsOfPutBack(Rule rule) {
+  return rule == Rule::SettingNotRestored || rule == Rule::ContextNotRestored || rule == Rule::CaptureLeftActive;
 }
 
-std::uint64_t SettingReturns::In(const Observation& run, std::uint64_t failed) const {
+FunctionReturns::FunctionReturns(std::span<const Observation> runs, std::span<const Wrong> wanted) {
+  if (runs.size() < 2 || std::none_of(wanted.begin(), wanted.end(), [](const Wrong& one) { return IsOfPutBack(one.rule); })) return;
+  const Evidence trial = runs.back().evidence();
+  settings_.emplace(runs.front().evidence());
+  others_.emplace(runs.front().evidence());
+  for (const std::vector<TrialFinding>& findings : {settings_->Missing(trial), others_->Missing(trial)}) {
+    for (const TrialFinding& finding : findings) places_.push_back(finding.where_key);
+  }
+}
+
+std::uint64_t FunctionReturns::In(const Observation& run, std::uint64_t failed) const {
   std::uint64_t last = 0;
   for (const std::uint64_t place : places_) {
-    const std::optional<std::uint64_t> one = restored_->ReturnFrom(run.evidence(), place, failed);
+    const Evidence evidence = run.evidence();
+    std::optional<std::uint64_t> one = settings_->ReturnFrom(evidence, place, failed);
+    if (!one) one = others_->ReturnFrom(evidence, place, failed);
     if (one && *one > failed) last = std::max(last, *one);
   }
   return last == 0 ? kNever : last;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// setting_calls.h: what a kit takes from recorded runs to show a setting that is left changed (faults/driver/settings.def): the values that
-// the calls give, and where the function has returned that owes the former one.
+// setting_calls.h: what a kit takes from recorded runs to show that something is left changed: the values that calls give to settings
+// (faults/driver/settings.def), and where the function has returned that owes the former state.
 //
 //   Threads   one thread.
 #pragma once
@@ -17,6 +17,7 @@
 #include "harness/kit/call_list.h"
 #include "harness/kit/defect_shown.h"
 #include "harness/sweep/run/observation.h"
+#include "harness/verdict/context/put_back.h"
 #include "harness/verdict/context/restored_settings.h"
 
 namespace cuaudit::harness {
@@ -36,18 +37,23 @@ class SettingValues {
   std::map<Name, Told> told_;
 };
 
-// Tells in each run of a trial where a function has returned that changed a setting, which the trial does not put back.
+// True for a rule about what a function changes and puts back.
+bool IsOfPutBack(Rule rule);
+
+// Tells in each run of a trial where a function has returned that changed a setting, the current context or the capture of a stream, which
+// the trial does not put back.
 //   Owns      what the fault-free run does. Borrows the runs.
-class SettingReturns {
+class FunctionReturns {
  public:
-  SettingReturns(std::span<const Observation> runs, std::span<const Wrong> wanted);
+  FunctionReturns(std::span<const Observation> runs, std::span<const Wrong> wanted);
   static constexpr std::uint64_t kNever = ~std::uint64_t{0};
   // The ticket of the first call after that return, where the function was running at the ticket `failed`; kNever: it runs to the end, or
   // no setting is looked for.
   std::uint64_t In(const Observation& run, std::uint64_t failed) const;
 
  private:
-  std::optional<RestoredSettings> restored_;
+  std::optional<RestoredSettings> settings_;
+  std::optional<PutBack> others_;
   std::vector<std::uint64_t> places_;  // of the changes that the trial leaves
 };
 

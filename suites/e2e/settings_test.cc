@@ -17,6 +17,7 @@ using ::testing::HasSubstr;
 struct Story {
   const char* name;
   const char* change;
+  const char* rule = "setting_not_restored";
 };
 
 class Left : public ::testing::TestWithParam<Story> {};
@@ -29,7 +30,7 @@ TEST_P(Left, OnTheWayBackFromAFailure) {
     ASSERT_FALSE(audit.report.is_null()) << audit.outcome.err;
     ASSERT_EQ(audit.report["defects"].size(), 1U) << isolation << ": " << audit.findings();
     const nlohmann::json& defect = audit.report["defects"][0];
-    EXPECT_EQ(defect["rule"], "setting_not_restored");
+    EXPECT_EQ(defect["rule"], GetParam().rule);
     for (const nlohmann::json& finding : audit.report["findings"]) {
       EXPECT_THAT(finding["where"].get<std::string>(), HasSubstr(GetParam().change)) << isolation;
     }
@@ -54,7 +55,8 @@ TEST_P(Left, NotInCycles) {
 
 INSTANTIATE_TEST_SUITE_P(Every, Left,
                          ::testing::Values(Story{"limit", "cuCtxSetLimit"}, Story{"threshold", "cuMemPoolSetAttribute"},
-                                           Story{"mode", "cuThreadExchangeStreamCaptureMode"}),
+                                           Story{"mode", "cuThreadExchangeStreamCaptureMode"},
+                                           Story{"context", "cuCtxSetCurrent", "context_not_restored"}),
                          [](const auto& test) { return std::string(test.param.name); });
 
 // The large way of working fails in every cycle, so no run shows that the threshold is put back. What the pool keeps then does not grow:

@@ -327,6 +327,20 @@ std::vector<TrialFinding> PutBack::Missing(const Evidence& trial) const {
   return findings;
 }
 
+std::optional<std::uint64_t> PutBack::ReturnFrom(const Evidence& run, std::uint64_t place, std::uint64_t before) const {
+  const auto known = undone_.find(place);
+  if (known == undone_.end()) return std::nullopt;
+  std::optional<RestoredEntries> entries;
+  const std::vector<Change> changes = ChangesOf(run, &entries);
+  const auto last = std::find_if(changes.rbegin(), changes.rend(), [&](const Change& change) {
+    return change.record->begin < before && SiteKey(*run.journal, SiteOf(*change.record)) == place;
+  });
+  if (last == changes.rend()) return std::nullopt;
+  const Outlived outlived = OutlivedAt(run, *last, known->second);
+  const Record* const returned = outlived.call != nullptr ? outlived.call : outlived.end;
+  return returned == nullptr ? std::nullopt : std::optional(returned->begin);
+}
+
 bool MayLeaveChanged(const Evidence& run) {
   std::vector<std::pair<std::uint32_t, std::uint64_t>> switched;  // thread, and the context that was current
   std::vector<std::pair<std::uint32_t, std::uint64_t>> taken;     // the same of pops that nobody had pushed for

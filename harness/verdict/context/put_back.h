@@ -29,6 +29,8 @@ class PutBack {
   explicit PutBack(const Evidence& fault_free);
   // One finding for each change that the trial made where the fault-free run undoes it, and did not undo.
   std::vector<TrialFinding> Missing(const Evidence& trial) const;
+  // As RestoredSettings::ReturnFrom, of a change that the fault-free run undoes.
+  std::optional<std::uint64_t> ReturnFrom(const Evidence& run, std::uint64_t place, std::uint64_t before) const;
 
  private:
   struct Change;

@@ -39,7 +39,7 @@ KINDS = ("device_memory managed_memory pinned_memory host_registration stream_or
          "array mipmapped_array texture_object surface_object module library link_state context primary_context stream event graph "
          "executable_graph user_object texture_reference callback green_context external_memory ipc_memory")
 REDUCERS = "picture_pool early_returns graph_owner"
-SETTINGS = "limit threshold mode"
+SETTINGS = "limit threshold mode context"
 
 
 def ffmpeg(filters):

@@ -225,13 +225,16 @@ TEST(ReduceCalls, SaysWhatAReducerOfASettingLacks) {
   for (std::vector<Step>* const steps : {&one_function.stages[0].rest, &one_function.stages[1].steps}) {
     for (Step& step : *steps) step.goes_on = false;
   }
-  EXPECT_THAT(ReduceCalls(one_function, kLeftSetting, &judge).status().message(),
-              ::testing::EndsWith("show nothing wrong; missing: a call after the function that changed the setting had returned"));
+  for (const Wrong& wanted :
+       {kLeftSetting.front(), Wrong{Rule::ContextNotRestored, Kind::Context, 1}, Wrong{Rule::CaptureLeftActive, Kind::Stream, 1}}) {
+    EXPECT_THAT(ReduceCalls(one_function, {wanted}, &judge).status().message(),
+                ::testing::EndsWith("show nothing wrong; missing: a call after the function that made the change had returned"));
+  }
   CallList ends = LeavesALimit();
   std::vector<Step>& path = ends.stages[1].steps;
   path.erase(path.begin(), path.begin() + 2);
   EXPECT_THAT(ReduceCalls(ends, kLeftSetting, &judge).status().message(),
-              HasSubstr("show nothing wrong; missing: a call that works with what has the setting"));
+              HasSubstr("show nothing wrong; missing: a call that works with what was changed"));
 }
 
 TEST(ReduceCalls, WithoutAFaultWhatIsLeftIsKept) {
