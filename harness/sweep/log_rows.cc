@@ -277,10 +277,10 @@ Json LogRows::Steps(std::span<const NextFault> faults) {
   std::string states;
   for (auto next = faults.begin(); next != faults.end();) {
     Json ways = Json::array();
-    const FaultParts first = PartsOf(next->fault);
+    const FaultParts first = PartsOf(TextOf(next->fault));
     const auto begin = next;
     for (; next != faults.end() && SameStep(*next, *begin); ++next) {
-      const FaultParts parts = PartsOf(next->fault);
+      const FaultParts parts = PartsOf(TextOf(next->fault));
       if (parts.occurrence != first.occurrence) break;
       ways.push_back(TextRow(parts.text));
     }

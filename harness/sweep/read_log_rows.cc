@@ -238,9 +238,9 @@ std::vector<NextFault> LogRows::NextFaults(const Json& steps) {
     next.on_the_way_back = step.at(3).get<bool>();
     next.state = StateAt(states, i / 2);
     for (const Json& way : step.at(4)) {
-      next.fault = Fault(Whole<std::uint64_t>(way), Whole<std::uint64_t>(numbers.at(i + 1)));
-      faults::Fault fault;  // on the way back a driver call fails, and the engine takes it to be one
-      Require(faults::ParseFault(next.fault, &fault).expected == nullptr && faults::HostFaultOf(fault.base) == nullptr);
+      const std::string text = Fault(Whole<std::uint64_t>(way), Whole<std::uint64_t>(numbers.at(i + 1)));
+      // On the way back a driver call fails, and the engine takes it to be one.
+      Require(faults::ParseFault(text, &next.fault).expected == nullptr && faults::HostFaultOf(next.fault.base) == nullptr);
       StandFor(sizeof(next));
       faults.push_back(next);
     }
@@ -254,7 +254,7 @@ Unwinding LogRows::ReadWayBack(const Json& row) {
   if (row.contains("steps")) unwinding.faults = NextFaults(row);
   if (row.contains("left_out")) {
     for (const Json& one : row.at("left_out")) {
-      for (NextFault& next : NextFaults(one.at(1))) unwinding.left_out.push_back({std::move(next), ToEnumerator<Reason>(one.at(0))});
+      for (const NextFault& next : NextFaults(one.at(1))) unwinding.left_out.push_back({next, ToEnumerator<Reason>(one.at(0))});
     }
   }
   if (row.contains("pruned")) {

@@ -263,9 +263,9 @@ Status SweepEngine::Step() {
                 trial.attempt < (by_site_ ? kAttemptsBySite : kAttempts);
   // A hit that was only not fully recorded still has an unwinding.
   if ((trial.fired || trial.missed == Missed::Unseen) && round_ < options_.depth) {
+    const auto claimed = [&](const NextFault& next) { return !trial.stray && IsClaimed(one->index, next); };
     trial.unwinding = FaultsWhileUnwinding(rehearsed_.front(), first_faults_, one->seen, planned.faults, options_.plan.prune,
-                                           by_site_ ? &first_sites_ : nullptr);
-    if (!trial.stray) Claim(one->index, &trial.unwinding);
+                                           by_site_ ? &first_sites_ : nullptr, claimed);
   }
   Status repeated = runner_->Repeat(&trial);
   if (!repeated.ok()) return repeated;

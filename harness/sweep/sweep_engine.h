@@ -149,6 +149,7 @@ class SweepEngine {
   void CompareWithBefore();
   Novelty NoveltyOf(const PlannedTrial& one) const;
   bool PlanNext();  // false: nothing is left to do
+  bool IsClaimed(std::size_t index, const NextFault& next);
   void Claim(std::size_t index, Unwinding* unwinding);
   // A second fault that is possible.
   struct Second {
@@ -170,7 +171,7 @@ class SweepEngine {
   };
   std::vector<Second> SecondFaults();
   void PlanUnwinding();
-  bool PlanSecond(Second one);
+  bool PlanSecond(const Second& one);
   bool PlanSeconds(std::vector<Second> seconds);
   bool LimitReached() const noexcept { return options_.plan.limit != 0 && plan_.size() >= options_.plan.limit; }
   bool Fired(const TriedWay& one) const { return results_.at(one.trial).fired; }

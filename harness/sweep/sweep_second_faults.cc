@@ -2,7 +2,6 @@
 // The rounds of a SweepEngine that fail a second call while the program unwinds from the first: which of them, and what stands for the
 // rest.
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "harness/sweep/findings/shrink.h"
@@ -13,25 +12,23 @@
 namespace cuaudit::harness {
 namespace {
 
-WayToFail WayOf(const NextFault& next) { return {next.fault, next.site, next.phase, next.on_the_way_back}; }
+WayToFail WayOf(const NextFault& next) { return {TextOf(next.fault), next.site, next.phase, next.on_the_way_back}; }
 
 }  // namespace
 
-// Drops next faults that an earlier trial of the plan stands for. They are dropped at once, because a loop has many ways back and few new
-// ones.
-// The trial that comes first in the plan stands for the others.
+// True when an earlier trial of the plan stands for this one. Otherwise this one stands for later ones.
+bool SweepEngine::IsClaimed(std::size_t index, const NextFault& next) {
+  if (options_.plan.prune == Pruning::None || !IsChosen(options_.plan, next.fault.base)) return false;
+  std::size_t& claim = claims_.try_emplace(WayAt(next.fault, next.state), index).first->second;
+  if (claim < index) return true;
+  claim = index;
+  return false;
+}
+
+// Drops next faults of a logged trial that an earlier trial of the plan stands for.
 void SweepEngine::Claim(std::size_t index, Unwinding* unwinding) {
-  if (options_.plan.prune == Pruning::None) return;
-  std::erase_if(unwinding->faults, [&](const NextFault& next) {
-    if (!IsChosen(options_.plan, next.fault)) return false;
-    const auto [claim, fresh] = claims_.try_emplace(WayAt(next.fault, next.state), index);
-    if (fresh || claim->second >= index) {
-      claim->second = index;
-      return false;
-    }
-    ++unwinding->pruned[Reason::SecondSameState];
-    return true;
-  });
+  const std::size_t dropped = std::erase_if(unwinding->faults, [&](const NextFault& next) { return IsClaimed(index, next); });
+  if (dropped != 0) unwinding->pruned[Reason::SecondSameState] += dropped;
 }
 
 // Counts what can follow the trials of this round and is neither left out nor stood for by an equal state, in the order of the plan.
@@ -50,8 +47,8 @@ std::vector<SweepEngine::Second> SweepEngine::SecondFaults() {
       coverage_.LeaveOut(WayOf(one.fault), one.why);
       ++skipped_[one.why];
     }
-    for (NextFault& next : unwinding.faults) {
-      if (!IsChosen(options_.plan, next.fault)) {
+    for (const NextFault& next : unwinding.faults) {
+      if (!IsChosen(options_.plan, next.fault.base)) {
         coverage_.LeaveOut(WayOf(next), Reason::SecondNotChosen);
         ++skipped_[Reason::SecondNotChosen];
         continue;
@@ -60,7 +57,7 @@ std::vector<SweepEngine::Second> SweepEngine::SecondFaults() {
       if (options_.plan.prune != Pruning::None && !known.insert(WayAt(next.fault, next.state)).second) {
         ++pruned_[Reason::SecondSameState];
       } else {
-        seconds.push_back({index, unwinding.shape, 0, std::move(next)});
+        seconds.push_back({index, unwinding.shape, 0, next});
       }
     }
   }
@@ -84,24 +81,23 @@ void SweepEngine::PlanUnwinding() {
   const std::vector<bool> spread = Spread(stood_for, SpreadBudget(stood_for.size(), options_.plan.spread_at_least));
   auto sampled = spread.begin();
   for (std::size_t i = 0; i < seconds.size(); ++i) {
-    Second& one = seconds[i];
+    const Second& one = seconds[i];
     if (one.shape == 0) {
-      (void)PlanSecond(std::move(one));
+      (void)PlanSecond(one);
       continue;
     }
     Shape& shape = shapes_[one.shape];
-    const std::uint64_t way = one.way;
     if (!first[i] && !*sampled++) {
-      shape.stood_for.push_back(std::move(one));
-    } else if (PlanSecond(std::move(one))) {
-      (first[i] ? shape.tried : shape.samples).push_back({way, plan_.size() - 1});
+      shape.stood_for.push_back(one);
+    } else if (PlanSecond(one)) {
+      (first[i] ? shape.tried : shape.samples).push_back({one.way, plan_.size() - 1});
     }
   }
 }
 
 // Returns false when the fault is beyond --limit, and counts it as not tried.
-bool SweepEngine::PlanSecond(Second one) {
-  const WayToFail way = WayOf(one.fault);
+bool SweepEngine::PlanSecond(const Second& one) {
+  WayToFail way = WayOf(one.fault);
   if (LimitReached()) {
     coverage_.LeaveOut(way, Reason::BeyondLimit);
     ++skipped_[Reason::BeyondLimit];
@@ -109,7 +105,7 @@ bool SweepEngine::PlanSecond(Second one) {
   }
   coverage_.Plan(way, plan_.size());
   PlannedTrial trial = plan_[one.after];
-  trial.faults.push_back(std::move(one.fault.fault));
+  trial.faults.push_back(std::move(way.fault));
   trial.sites.push_back(one.fault.site);
   trial.after = one.after;
   plan_.push_back(std::move(trial));
@@ -120,10 +116,10 @@ bool SweepEngine::PlanSecond(Second one) {
 bool SweepEngine::PlanSeconds(std::vector<Second> seconds) {
   const std::size_t from = plan_.size();
   std::stable_sort(seconds.begin(), seconds.end(), [](const Second& a, const Second& b) { return a.after < b.after; });
-  for (Second& one : seconds) {
+  for (const Second& one : seconds) {
     Shape& shape = shapes_[one.shape];
     const TriedWay tried = {one.way, plan_.size()};
-    if (PlanSecond(std::move(one))) shape.tried.push_back(tried);
+    if (PlanSecond(one)) shape.tried.push_back(tried);
   }
   return plan_.size() != from;
 }
@@ -138,7 +134,7 @@ void SweepEngine::SettleShapes() {
   for (auto& [number, shape] : shapes_) {
     if (shape.stood_for.empty()) continue;
     if (HidesSomething(shape)) {
-      std::move(shape.stood_for.begin(), shape.stood_for.end(), std::back_inserter(unlike));
+      unlike.insert(unlike.end(), shape.stood_for.begin(), shape.stood_for.end());
     } else {
       pruned_[Reason::SecondSameUnwinding] += shape.stood_for.size();
     }
@@ -161,12 +157,12 @@ void SweepEngine::TakeStandIns(Shape* shape, std::vector<Second>* stand_ins) con
     shape->tried.push_back(one);
     return true;
   });
-  std::erase_if(shape->stood_for, [&](Second& one) {
+  std::erase_if(shape->stood_for, [&](const Second& one) {
     if (stood.contains(one.way)) return false;
     std::size_t& left = room.try_emplace(one.way, 1).first->second;
     if (left == 0 && !LimitReached()) return false;
     if (left != 0) --left;
-    stand_ins->push_back(std::move(one));
+    stand_ins->push_back(one);
     return true;
   });
 }

@@ -104,8 +104,8 @@ Status CheckPlanOptions(const PlanOptions& options) {
   return {};
 }
 
-bool IsChosen(const PlanOptions& options, const std::string& fault) {
-  return options.calls.empty() || std::find(options.calls.begin(), options.calls.end(), CallInText(fault)) != options.calls.end();
+bool IsChosen(const PlanOptions& options, driver::BaseId base) {
+  return options.calls.empty() || std::find(options.calls.begin(), options.calls.end(), driver::Name(base)) != options.calls.end();
 }
 
 std::string CallInText(const std::string& fault) { return std::string(faults::WordsOf(fault).call); }
@@ -206,20 +206,20 @@ std::uint64_t ListFaults(const CallStates& rehearsal, const PlanOptions& options
   });
 }
 
-std::vector<faults::Fault> WaysWhileUnwinding(const faults::Record& record) {
+WaysBack WaysWhileUnwinding(const faults::Record& record) {
+  WaysBack ways;
   const driver::BaseId base = BaseOf(record);
-  if (WhyNever(base) != Reason::None) return {};
-  faults::Fault fault;
+  if (WhyNever(base) != Reason::None) return ways;
+  faults::Fault& fault = ways.way[ways.count++];
   fault.base = base;
   fault.occurrence = record.occurrence;
   fault.code = driver::DefaultCode(base);
-  std::vector<faults::Fault> ways = {fault};
   // A context pop under `after` would only show what the program then believes to be current, so it is left out.
   const driver::Effect effect = driver::EffectOf(base).effect;
   // `after` needs a call that the driver carries out, so calls that failed in this run are left out.
   if (driver::IsRelease(effect) && effect != driver::Effect::PopsContext && record.result == CUDA_SUCCESS) {
-    fault.how = faults::How::After;
-    ways.push_back(fault);
+    ways.way[ways.count] = fault;
+    ways.way[ways.count++].how = faults::How::After;
   }
   return ways;
 }
@@ -242,9 +242,14 @@ std::string TextOf(const faults::Fault& fault) {
   return {text, faults::FormatFault(fault, text, sizeof(text))};
 }
 
+std::uint64_t WayAt(const faults::Fault& fault, std::uint64_t where) {
+  const auto how = static_cast<std::uint64_t>(fault.how) << 32U | fault.burst;
+  return HashNumber(how, HashNumber(static_cast<std::uint64_t>(fault.code), HashNumber(where, kHashSeed)));
+}
+
 std::uint64_t WayAt(const std::string& fault, std::uint64_t where) {
-  const faults::FaultWords words = faults::WordsOf(fault);
-  return HashText(words.how, HashText(words.code, HashNumber(where, kHashSeed)));
+  faults::Fault parsed;
+  return faults::ParseFault(fault, &parsed).expected == nullptr ? WayAt(parsed, where) : 0;
 }
 
 namespace {

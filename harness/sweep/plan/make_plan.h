@@ -94,8 +94,8 @@ struct HowWord {
 // Checks `hows` and `calls` before anything runs.
 Status CheckPlanOptions(const PlanOptions& options);
 
-// True when --call selects this fault.
-bool IsChosen(const PlanOptions& options, const std::string& fault);
+// True when --call selects faults of this call.
+bool IsChosen(const PlanOptions& options, driver::BaseId base);
 
 // With `by_site` faults are addressed by call stack and occurrence there instead of by count.
 PlannedFaults MakePlan(const CallStates& rehearsal, const PlanOptions& options, bool by_site = false);
@@ -106,8 +106,14 @@ using FaultSink = std::function<void(std::string_view fault, std::uint64_t site)
 // The faults of MakePlan for who only writes them down, so that ten million of them take no memory. Answers how many there are.
 std::uint64_t ListFaults(const CallStates& rehearsal, const PlanOptions& options, bool by_site, const FaultSink& sink);
 
-// The ways in which one call can fail while the program unwinds; empty when the call cannot fail.
-std::vector<faults::Fault> WaysWhileUnwinding(const faults::Record& record);
+// The ways in which one call can fail while the program unwinds: refused, and some also carried out and denied; none when the call cannot
+// fail. A sweep asks of millions of calls, so they are not in a vector.
+struct WaysBack {
+  faults::Fault way[2];
+  std::size_t count = 0;
+  std::span<faults::Fault> all() noexcept { return {way, count}; }
+};
+WaysBack WaysWhileUnwinding(const faults::Record& record);
 
 // Addresses the fault by the call's site. Leaves it unchanged when the site is unknown.
 void AddressBySite(const CallState& call, faults::Fault* fault);
@@ -120,7 +126,8 @@ std::string TextOf(const faults::Fault& fault);
 // The call that a fault in text form makes fail: "cuMemAlloc".
 std::string CallInText(const std::string& fault);
 
-// Hash of one way to fail at one place or in one state. In the text, code and how come after '#n'.
-std::uint64_t WayAt(const std::string& fault, std::uint64_t where);
+// Hash of one way to fail at one place or in one state: of code and how. No other part of the fault counts.
+std::uint64_t WayAt(const faults::Fault& fault, std::uint64_t where);
+std::uint64_t WayAt(const std::string& fault, std::uint64_t where);  // of its text
 
 }  // namespace cuaudit::harness

@@ -102,9 +102,17 @@ std::size_t CallsIn(const std::vector<const CallState*>& calls, std::uint32_t cy
 constexpr std::size_t kTurns = 3;         // so many equal turns in a row are told apart
 constexpr std::size_t kLongestTurn = 24;  // calls of a loop's turn; longer ones are not recognised
 
-// Of each call since `from` what it released or orphaned, as a hash; several objects of one kind and site count once.
-std::unordered_map<std::uint64_t, std::uint64_t> ReleasesSince(std::uint64_t from, const Ledger& ledger, SiteKeys* keys) {
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> releases;  // ticket of the call, what it released
+// What calls released or orphaned, as a hash for each ticket, in order.
+using Releases = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+
+std::uint64_t ReleasedBy(const Releases& releases, std::uint64_t ticket) {
+  const auto found = std::lower_bound(releases.begin(), releases.end(), std::pair(ticket, std::uint64_t{0}));
+  return found == releases.end() || found->first != ticket ? 0 : found->second;
+}
+
+// Of each call since `from`; several objects of one kind and site count once.
+Releases ReleasesSince(std::uint64_t from, const Ledger& ledger, SiteKeys* keys) {
+  Releases releases;
   for (const Object& object : ledger.objects) {
     if (IsHost(object) || object.released.begin < from || object.released.record_kind == faults::RecordKind::Empty) continue;
     const std::uint64_t what = HashNumber(static_cast<std::uint64_t>(object.kind), HashNumber(keys->Of(object.acquired), kHashSeed));
@@ -112,10 +120,10 @@ std::unordered_map<std::uint64_t, std::uint64_t> ReleasesSince(std::uint64_t fro
   }
   std::sort(releases.begin(), releases.end());
   releases.erase(std::unique(releases.begin(), releases.end()), releases.end());
-  std::unordered_map<std::uint64_t, std::uint64_t> by_call;
+  Releases by_call;
   for (const auto& [ticket, what] : releases) {
-    std::uint64_t& hash = by_call.try_emplace(ticket, kHashSeed).first->second;
-    hash = HashNumber(what, hash);
+    if (by_call.empty() || by_call.back().first != ticket) by_call.emplace_back(ticket, kHashSeed);
+    by_call.back().second = HashNumber(what, by_call.back().second);
   }
   return by_call;
 }
@@ -156,7 +164,7 @@ FirstFaults::FirstFaults(const CallStates& rehearsal, const PlannedFaults& plan)
   }
 }
 
-bool FirstFaults::Tried(const std::string& fault, std::uint64_t state) const { return ways_.contains(WayAt(fault, state)); }
+bool FirstFaults::Tried(const faults::Fault& fault, std::uint64_t state) const { return ways_.contains(WayAt(fault, state)); }
 
 std::uint32_t FirstFaults::TurnOf(const faults::Fault& fault) const {
   const auto found = turns_.find(AddressOf(fault));
@@ -169,7 +177,7 @@ std::span<const std::uint64_t> FirstFaults::StatesIn(std::uint32_t cycle) const 
 }
 
 Unwinding FaultsWhileUnwinding(const Rehearsed& rehearsal, const FirstFaults& first, const Observation& trial,
-                               std::span<const std::string> faults, Pruning prune, const Places* by_site) {
+                               std::span<const std::string> faults, Pruning prune, const Places* by_site, const Claimed& claimed) {
   Unwinding unwinding;
   const std::vector<bool> lost = LostBeyond(rehearsal, trial.evidence());
   CallStates calls = StatesOf(trial.evidence(), lost, StatesFor(prune));
@@ -194,7 +202,7 @@ Unwinding FaultsWhileUnwinding(const Rehearsed& rehearsal, const FirstFaults& fi
   for (const CallState* const call : calls_since) {
     const Record& record = *call->record;
     const bool hit_thread = SameThread(record, *fault);
-    if (hit_thread) ++since[call->site];
+    if (hit_thread && by_site != nullptr) ++since[call->site];
     if (record.cycle != fault->cycle) continue;
     const std::uint64_t step = shape.shape == 0 ? 0 : shape.steps[in_cycle++];
     const bool same_from_here = left-- <= same_to_the_end;
@@ -212,16 +220,19 @@ Unwinding FaultsWhileUnwinding(const Rehearsed& rehearsal, const FirstFaults& fi
     if (state != 0 && call->interpreted) key = HashNumber(origin_line, key);
     if (state != 0 && calls.threaded && prune == Pruning::Second) key = HashNumber(hit->site, key);
     const Reason why_not = dies ? Reason::SecondKilled : prune != Pruning::None && state == 0 ? Reason::SecondNoStack : Reason::None;
-    for (faults::Fault& way : WaysWhileUnwinding(record)) {
+    WaysBack ways = WaysWhileUnwinding(record);
+    for (faults::Fault& way : ways.all()) {
       if (by_site != nullptr && hit_thread) AddressAfter(call->site, since[call->site], &way);
       if (by_site != nullptr && !hit_thread) AddressBySite(*call, &way);
-      NextFault next = {TextOf(way), call->site, key, record.phase, was_on_the_way_back, step};
+      const NextFault next = {way, call->site, key, record.phase, was_on_the_way_back, step};
       if (prune != Pruning::None && recovered && first.Tried(next.fault, state)) {
         ++unwinding.pruned[Reason::SecondAsFirst];
-      } else if (why_not == Reason::None) {
-        unwinding.faults.push_back(std::move(next));
+      } else if (why_not != Reason::None) {
+        unwinding.left_out.push_back({next, why_not});
+      } else if (claimed && claimed(next)) {
+        ++unwinding.pruned[Reason::SecondSameState];
       } else {
-        unwinding.left_out.push_back({std::move(next), why_not});
+        unwinding.faults.push_back(next);
       }
     }
   }
@@ -247,13 +258,12 @@ UnwindingShape ShapeOf(const Evidence& trial, std::span<const CallState* const> 
   const auto incomparable = [](const CallState* call) { return call->site == 0 || call->record->stack == 0 || call->interpreted; };
   if (std::any_of(calls.begin(), calls.end(), incomparable)) return shape;
   SiteKeys keys(*trial.journal);
-  const std::unordered_map<std::uint64_t, std::uint64_t> releases = ReleasesSince(calls.front()->record->begin, *trial.ledger, &keys);
+  const Releases releases = ReleasesSince(calls.front()->record->begin, *trial.ledger, &keys);
   std::vector<std::uint64_t> sequence;
   std::unordered_map<std::uint64_t, std::uint64_t> times;
   for (const CallState* const call : calls) {
     const faults::Record& record = *call->record;
-    const auto released = releases.find(record.begin);
-    std::uint64_t step = HashNumber(released == releases.end() ? 0 : released->second, HashNumber(call->site, kHashSeed));
+    std::uint64_t step = HashNumber(ReleasedBy(releases, record.begin), HashNumber(call->site, kHashSeed));
     step = HashNumber(static_cast<std::uint64_t>(record.phase), HashNumber(record.result == CUDA_SUCCESS ? 1 : 0, step));
     sequence.push_back(HashNumber((record.flags & faults::kInjected) != 0 ? 1 : 0, step));
     const std::uint64_t time = std::min<std::uint64_t>(++times[sequence.back()], kTurns);

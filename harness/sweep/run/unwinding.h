@@ -25,12 +25,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "faults/plan/fault.h"
 #include "harness/sweep/plan/call_state.h"
 #include "harness/sweep/plan/make_plan.h"
 #include "harness/sweep/run/observation.h"
@@ -41,7 +43,7 @@ namespace cuaudit::harness {
 struct PlannedFaults;
 
 struct NextFault {
-  std::string fault;        // text of the fault
+  faults::Fault fault;
   std::uint64_t site = 0;   // where it is planned to hit
   std::uint64_t state = 0;  // faults with equal keys stand for one another; 0: unknown
   faults::Phase phase = faults::Phase::Any;
@@ -68,7 +70,7 @@ class FirstFaults {
   FirstFaults(const CallStates& rehearsal, const PlannedFaults& plan);
 
   // True when a first fault is tried in that state, in the way that `fault` names.
-  bool Tried(const std::string& fault, std::uint64_t state) const;
+  bool Tried(const faults::Fault& fault, std::uint64_t state) const;
   // Which of the calls in one state the first fault hits, counted from 1; 0 when the call has no known state or is not in the rehearsal.
   std::uint32_t TurnOf(const faults::Fault& fault) const;
   // The states of the calls in a cycle, in order.
@@ -83,10 +85,15 @@ class FirstFaults {
 // Call stacks from which some fault-free run makes a call.
 using Places = std::unordered_set<std::uint64_t>;
 
+// True when an earlier trial of the plan stands for this one: the way back from there has the same state.
+using Claimed = std::function<bool(const NextFault& next)>;
+
 // `faults` holds the texts of the trial's faults, `first` the first faults of the sweep. With Pruning::None every call after the last fault
-// counts. With `by_site` faults are addressed by place; on the thread that was hit they are counted from the previous fault.
+// counts. With `by_site` faults are addressed by place; on the thread that was hit they are counted from the previous fault. What `claimed`
+// says true of is counted, and not kept: a loop has many ways back and few new ones.
 [[nodiscard]] Unwinding FaultsWhileUnwinding(const Rehearsed& rehearsal, const FirstFaults& first, const Observation& trial,
-                                             std::span<const std::string> faults, Pruning prune, const Places* by_site = nullptr);
+                                             std::span<const std::string> faults, Pruning prune, const Places* by_site = nullptr,
+                                             const Claimed& claimed = {});
 
 struct UnwindingShape {
   std::uint64_t shape = 0;

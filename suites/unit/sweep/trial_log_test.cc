@@ -22,6 +22,7 @@ using ::testing::SizeIs;
 
 const std::vector<std::string> kPlan = {"cuInit#1=INVALID_VALUE,refuse", "cuMemAlloc#1=OUT_OF_MEMORY,refuse",
                                         "cuMemAlloc#2=OUT_OF_MEMORY,refuse"};
+constexpr faults::Fault kDenied = {driver::BaseId::MemFree, 1, faults::Phase::Any, CUDA_ERROR_INVALID_VALUE, faults::How::After};
 
 TrialResult Sample(std::size_t index) {
   TrialResult trial;
@@ -174,9 +175,9 @@ TEST(TrialLog, RefusesTrialsOfAnotherPlan) {
 
 TEST(TrialLog, KeepsWhatTheNextRoundMayTry) {
   TrialResult trial = Sample(1);
-  trial.unwinding.faults = {
-      {"cuMemFree#1=INVALID_VALUE,after", 0xfedcba9876543210U, 5, faults::Phase::Teardown, false, 77},
-      {"cuMemFree@site=0123456789abcdef#+2=INVALID_VALUE,refuse", 8, 0xffffffffffffffffU, faults::Phase::Any, true, 0}};
+  const faults::Fault later = {kDenied.base, 2, faults::Phase::Any, kDenied.code, faults::How::Refuse, 1, 0x0123456789abcdefU, true};
+  trial.unwinding.faults = {{kDenied, 0xfedcba9876543210U, 5, faults::Phase::Teardown, false, 77},
+                            {later, 8, 0xffffffffffffffffU, faults::Phase::Any, true, 0}};
   trial.unwinding.shape = 0x8000000000000001U;
   trial.unwinding.left_out = {{trial.unwinding.faults[0], Reason::SecondKilled}};
   trial.unwinding.pruned = {{Reason::SecondAsFirst, 3}};
@@ -186,11 +187,10 @@ TEST(TrialLog, KeepsWhatTheNextRoundMayTry) {
   ASSERT_THAT(unwinding.faults, SizeIs(2));
   EXPECT_EQ(unwinding.shape, 0x8000000000000001U);
   EXPECT_EQ(unwinding.faults[0].step, 77U);
-  EXPECT_EQ(unwinding.faults[1].fault, "cuMemFree@site=0123456789abcdef#+2=INVALID_VALUE,refuse");
+  EXPECT_EQ(unwinding.faults[1].fault, later);
   EXPECT_EQ(unwinding.faults[1].state, 0xffffffffffffffffU);
-  EXPECT_EQ(unwinding.faults[0].fault, "cuMemFree#1=INVALID_VALUE,after");
-  EXPECT_EQ(unwinding.faults[0].site, 0xfedcba9876543210U);
-  EXPECT_EQ(unwinding.faults[0].state, 5U);
+  EXPECT_EQ(unwinding.faults[0].fault, kDenied);
+  EXPECT_EQ(std::pair(unwinding.faults[0].site, unwinding.faults[0].state), std::pair(0xfedcba9876543210U, std::uint64_t{5}));
   EXPECT_EQ(unwinding.faults[0].phase, faults::Phase::Teardown);
   EXPECT_FALSE(unwinding.faults[0].on_the_way_back);
   ASSERT_THAT(unwinding.left_out, SizeIs(1));
@@ -268,7 +268,7 @@ TEST(TrialLog, RefusesNumbersBeyondTheirRange) {
 TEST(TrialLog, RefusesAWayBackThatNoDriverCallHas) {
   TrialResult trial = Sample(1);
   trial.unwinding.pruned = {{Reason::SecondAsFirst, 3}};
-  trial.unwinding.faults = {{"cuMemFree#1=INVALID_VALUE,after", 1, 5, faults::Phase::Teardown, true, 77}};
+  trial.unwinding.faults = {{kDenied, 1, 5, faults::Phase::Teardown, true, 77}};
   const std::string good = FormatTrial(trial);
   EXPECT_TRUE(ParseTrialLog(good, "trials.jsonl").ok());
   constexpr std::pair<const char*, const char*> kChanges[] = {{"cuMemFree#*=INVALID_VALUE,after", "cuMemFrei#*=INVALID_VALUE,after"},

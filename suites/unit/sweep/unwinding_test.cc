@@ -63,7 +63,7 @@ class UnwindingTest : public ::testing::Test {
   }
   static std::vector<std::string> Texts(const Unwinding& unwinding) {
     std::vector<std::string> texts;
-    for (const NextFault& next : unwinding.faults) texts.push_back(next.fault);
+    for (const NextFault& next : unwinding.faults) texts.push_back(TextOf(next.fault));
     return texts;
   }
 
