@@ -64,6 +64,10 @@ driver::Kind KindOf(Tag tag) noexcept {
   return Kind::None;
 }
 
+bool HandleTable::NamesNothing(std::uint64_t handle) const noexcept {
+  return handle != 0 && Find(handle) == nullptr && !DiedWithContext(handle) && !DiedWithGreen(handle);
+}
+
 void HandleTable::Adopt(char* memory, std::size_t slots, std::uint32_t world) noexcept {
   slots_ = reinterpret_cast<Slot*>(memory);
   capacity_ = static_cast<std::uint32_t>(slots);

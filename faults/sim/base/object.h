@@ -107,9 +107,7 @@ class HandleTable {
     return IsStale(handle) && slots_[(handle >> 4) & kIndexMask].died_with == static_cast<std::uint32_t>(Ending::Green);
   }
   // True for a handle whose object was destroyed, and for one that was never handed out: no live object, none that went with its context.
-  bool NamesNothing(std::uint64_t handle) const noexcept {
-    return handle != 0 && Find(handle) == nullptr && !DiedWithContext(handle) && !DiedWithGreen(handle);
-  }
+  bool NamesNothing(std::uint64_t handle) const noexcept;
   // A note that a call may still read when the object is gone; 0: there is none, or the slot was reused.
   void LeaveNote(std::uint64_t stale, std::uint8_t note) noexcept { slots_[(stale >> 4) & kIndexMask].note = note; }
   unsigned NoteOf(std::uint64_t handle) const noexcept { return IsStale(handle) ? slots_[(handle >> 4) & kIndexMask].note : 0; }
