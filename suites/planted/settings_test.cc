@@ -32,26 +32,24 @@ CUAUDIT_CASE(SettingNotRestored, TheCallerGoesOn) {
   ExpectLeft(ChangesASetting<Setting::StreamPriority, Caller::GoesOn>, InHelper(1, 2), 103, "priority of a stream");
   ExpectLeft(ChangesASetting<Setting::NewReadMostly, Caller::GoesOn>, InHelper(1, 2), 103, "advice");
 }
-CUAUDIT_CASE(SettingNotRestored, TheProgramEnds) {
-  ExpectLeft(ChangesASetting<Setting::Limit, Caller::Exits>, InHelper(1, 2), 0, "limit");
-  ExpectLeft(ChangesASetting<Setting::CaptureMode, Caller::Exits>, InHelper(1, 2), 0, "capture mode");
-  ExpectLeft(ChangesASetting<Setting::Threshold, Caller::Exits>, InHelper(1, 2), 0, "threshold");
-  ExpectLeft(ChangesASetting<Setting::PrimaryFlags, Caller::Exits>, InHelper(1, 2), 0, "flags of the primary context");
-  ExpectLeft(ChangesASetting<Setting::NewFunctionCache, Caller::Exits>, InHelper(1, 2), 0, "cache of a function");
-  ExpectLeft(ChangesASetting<Setting::KernelAttribute, Caller::Exits>, InHelper(1, 2), 0, "attribute of a kernel");
-  ExpectLeft(ChangesASetting<Setting::NewWindow, Caller::Exits>, InHelper(1, 2), 0, "window of a stream");
-  ExpectLeft(ChangesASetting<Setting::NewReadMostly, Caller::Exits>, InHelper(1, 2), 0, "advice");
-}
 CUAUDIT_CASE(SettingNotRestored, AnotherFunctionPutsBackWhatItFound) {
-  ExpectLeft(ChangesASetting<Setting::Limit, Caller::CallsAnother>, InHelper(1, 2), 0, "limit");
-  ExpectLeft(ChangesASetting<Setting::NewFunctionCache, Caller::CallsAnother>, InHelper(1, 2), 0, "cache of a function");
-  ExpectLeft(ChangesASetting<Setting::KernelAttribute, Caller::CallsAnother>, InHelper(1, 2), 0, "attribute of a kernel");
-  ExpectLeft(ChangesASetting<Setting::StreamPriority, Caller::CallsAnother>, InHelper(1, 2), 0, "priority of a stream");
+  ExpectLeft(ChangesASetting<Setting::Limit, Caller::CallsAnother>, InHelper(1, 2), 103, "limit");
+  ExpectLeft(ChangesASetting<Setting::NewFunctionCache, Caller::CallsAnother>, InHelper(1, 2), 103, "cache of a function");
+  ExpectLeft(ChangesASetting<Setting::KernelAttribute, Caller::CallsAnother>, InHelper(1, 2), 103, "attribute of a kernel");
+  ExpectLeft(ChangesASetting<Setting::StreamPriority, Caller::CallsAnother>, InHelper(1, 2), 103, "priority of a stream");
 }
 CUAUDIT_CASE(SettingNotRestored, TheCycleEnds) {
-  ExpectLeft(ChangesASettingInACycle<false>, 103, 0, "limit");
-  ExpectLeft(ChangesASettingInACycle<false, Setting::NewWindow>, 103, 0, "window of a stream");
-  ExpectLeft(ChangesASettingInACycle<false, Setting::NewReadMostly>, 103, 0, "advice");
+  ExpectLeft(ChangesASettingInACycle<Setting::Limit, false>, 103, 0, "limit");
+  ExpectLeft(ChangesASettingInACycle<Setting::PrimaryFlags, false>, 103, 0, "flags of the primary context");
+  ExpectLeft(ChangesASettingInACycle<Setting::NewWindow, false>, 103, 0, "window of a stream");
+  ExpectLeft(ChangesASettingInACycle<Setting::NewReadMostly, false>, 103, 0, "advice");
+}
+CUAUDIT_CASE(SettingNotRestored, ALoopCallsTheFunctionAgain) {
+  ExpectLeft(CallsItInALoop<Setting::Limit>, InHelper(1, 2), InHelper(1, 3), "limit");
+  ExpectLeft(CallsItInALoop<Setting::CaptureMode>, InHelper(1, 2), InHelper(1, 3), "capture mode");
+}
+CUAUDIT_CASE(SettingNotRestored, AFunctionForgetsWhatAnotherOneHadChosen) {
+  ExpectLeft(TrimsAPool<false>, Deeper(1, 2, 1), 103, "threshold");
 }
 CUAUDIT_CASE(SettingNotRestored, AFunctionWithinAnother) {
   ExpectLeft(ChangesASettingTwice<true>, Deeper(1, 1, 1), InHelper(1, 5), "the inner one alone");

@@ -23,14 +23,16 @@ CUAUDIT_CASE(SettingNotRestored, TheFunctionPutsItBack) {
   ExpectSilent(ChangesASetting<Setting::CaptureMode, Caller::GoesOn>, true, "capture mode");
   ExpectSilent(ChangesASetting<Setting::Threshold, Caller::GoesOn>, true, "threshold");
   ExpectSilent(ChangesASetting<Setting::PoolOfDevice, Caller::GoesOn>, true, "pool of a device");
-  ExpectSilent(ChangesASetting<Setting::PrimaryFlags, Caller::Exits>, true, "flags of the primary context");
+  ExpectSilent(ChangesASetting<Setting::PrimaryFlags, Caller::GoesOn>, true, "flags of the primary context");
   ExpectSilent(ChangesASetting<Setting::FunctionAttribute, Caller::GoesOn>, true, "attribute of a function");
   ExpectSilent(ChangesASetting<Setting::NewFunctionCache, Caller::GoesOn>, true, "cache of a function");
   ExpectSilent(ChangesASetting<Setting::KernelAttribute, Caller::GoesOn>, true, "attribute of a kernel");
   ExpectSilent(ChangesASetting<Setting::NewWindow, Caller::GoesOn>, true, "window of a stream");
   ExpectSilent(ChangesASetting<Setting::StreamPriority, Caller::GoesOn>, true, "priority of a stream");
-  ExpectSilent(ChangesASetting<Setting::NewReadMostly, Caller::Exits>, true, "advice");
-  ExpectSilent(ChangesASettingInACycle<false>, true, "cycle");
+  ExpectSilent(ChangesASetting<Setting::NewReadMostly, Caller::GoesOn>, true, "advice");
+  ExpectSilent(ChangesASettingInACycle<Setting::Limit, false>, true, "cycle");
+  ExpectSilent(CallsItInALoop<Setting::Limit>, true, "function in a loop");
+  ExpectSilent(TrimsAPool<false>, true, "threshold that another function had chosen");
   ExpectSilent(ChangesASettingTwice<true>, true, "a function within another");
 }
 CUAUDIT_CASE(SettingNotRestored, NobodyMeetsWithIt) {
@@ -39,20 +41,30 @@ CUAUDIT_CASE(SettingNotRestored, NobodyMeetsWithIt) {
   ExpectSilent(ChangesASetting<Setting::Limit, Caller::ChoosesItself>, false, "caller chooses itself");
   ExpectSilent(ChangesASetting<Setting::Threshold, Caller::ChoosesItself>, false, "caller chooses a threshold itself");
   ExpectSilent(ChangesASetting<Setting::Limit, Caller::PutsBackLater>, false, "caller puts it back later");
-  ExpectSilent(ChangesASettingInACycle<true>, false, "the context ends in its cycle");
   ExpectSilent(ChangesASetting<Setting::NewFunctionCache, Caller::OnlyEnds>, false, "the context of the function ends");
   ExpectSilent(ChangesASetting<Setting::KernelAttribute, Caller::OnlyEnds>, false, "the library of the kernel ends");
   ExpectSilent(ChangesASetting<Setting::NewWindow, Caller::OnlyEnds>, false, "the context of the stream ends");
   ExpectSilent(ChangesASetting<Setting::NewReadMostly, Caller::OnlyEnds>, false, "the context of the memory ends");
+  ExpectSilent(ChangesASettingInACycle<Setting::Limit, true>, false, "the context ends in its cycle");
+  ExpectSilent(ChangesASetting<Setting::Limit, Caller::WaitsAndEnds>, false, "caller waits, and the context ends");
+  ExpectSilent(ChangesASetting<Setting::Threshold, Caller::WaitsAndEnds>, false, "caller waits, and the pool ends");
+  ExpectSilent(ChangesASetting<Setting::Threshold, Caller::Exits>, false, "the process ends");
+  ExpectSilent(ChangesASetting<Setting::Limit, Caller::ChoosesTheSame>, false, "caller chooses the same value itself");
+  ExpectSilent(SetsItInEachTurn, false, "a loop within the function");
 }
 CUAUDIT_CASE(SettingNotRestored, NobodyWasToPutItBack) {
   ExpectSilent(ChangesASetting<Setting::Limit, Caller::GoesOn, Function::NeverPutsBack>, false, "no run puts it back");
-  ExpectSilent(ChangesASetting<Setting::NewThreshold, Caller::Exits, Function::NeverPutsBack>, false, "threshold for good");
+  ExpectSilent(ChangesASetting<Setting::NewThreshold, Caller::GoesOn, Function::NeverPutsBack>, false, "threshold for good");
+  ExpectSilent(ChangesASetting<Setting::Limit, Caller::GoesOn, Function::SetsTwice>, false, "two values for good");
   ExpectSilent(ChangesASetting<Setting::NewFunctionCache, Caller::GoesOn, Function::NeverPutsBack>, false, "cache for good");
   ExpectSilent(ChangesASetting<Setting::KernelAttribute, Caller::GoesOn, Function::NeverPutsBack>, false, "attribute for good");
   ExpectSilent(ChangesASetting<Setting::StreamPriority, Caller::GoesOn, Function::NeverPutsBack>, false, "priority for good");
   ExpectSilent(ChangesASetting<Setting::NewReadMostly, Caller::GoesOn, Function::NeverPutsBack>, false, "advice for good");
-  ExpectSilent(ChangesASetting<Setting::Limit, Caller::Exits, Function::SetsTwice>, false, "two values for good");
+  ExpectSilent(ChangesASetting<Setting::Limit, Caller::GoesOn, Function::ChoosesIfItFails>, false, "another value when it fails");
+  ExpectSilent(ChangesASetting<Setting::Limit, Caller::GoesOn, Function::TriesToChoose>, false, "the same, refused");
+  ExpectSilent(EachChoosesItsOwn<true>, false, "each function chooses");
+  ExpectSilent(EachChoosesItsOwn<false>, false, "each turn chooses");
+  ExpectSilent(TrimsAPool<true>, false, "threshold for good that is left for a while");
 }
 CUAUDIT_CASE(SettingNotRestored, TheProgramCouldNotKnow) {
   ExpectSilent(ChangesASetting<Setting::Limit, Caller::GoesOn, Function::IsRefusedThat>, false, "the call that puts it back fails");

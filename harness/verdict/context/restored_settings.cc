@@ -6,89 +6,139 @@
 #include <span>
 
 #include "harness/verdict/context/put_back_calls.h"
-#include "harness/verdict/context/setting_changes.h"
 #include "harness/verdict/evidence/site_keys.h"
 
 namespace cuaudit::harness {
 
 using driver::Kind;
-using driver::SettingOf;
 using faults::Record;
-
-RestoredSettings::RestoredSettings(const Evidence& fault_free) {
-  for (const SettingChange& change : SettingChangesOf(fault_free).changes) {
-    const std::vector<std::uint32_t>& calls = fault_free.facts().calls;
-    const auto [place, is_new] = undone_.try_emplace(SiteKey(*fault_free.journal, SiteOf(*change.record)));
-    Undone& undone = place->second;
-    // The same call with another value is no way back: each turn of a loop chooses its own.
-    if (change.undone == kNoCall || fault_free.record(calls[change.undone]).stack == change.record->stack) {
-      undone.always = false;
-      continue;
-    }
-    undone.level = std::max(undone.level, SharedLevel(fault_free, change.step, change.undone));
-    const std::uint32_t cycle = fault_free.record(calls[change.undone]).cycle;
-    undone.in_its_cycle = undone.in_its_cycle && cycle != 0 && cycle == change.record->cycle;
-    if (!is_new) continue;
-    const std::size_t ended = EndOf(fault_free, change);
-    undone.outlives_run = ended == kNoCall;
-    const Record* const end = EndOfCycle(fault_free, *change.record);
-    undone.outlives_cycle = ended == kNoCall || (end != nullptr && fault_free.record(calls[ended]).begin > end->begin);
-  }
-}
 
 namespace {
 
+const Record& CallAt(const Evidence& run, std::size_t step) { return run.record(run.facts().calls[step]); }
+
+// The first call of the thread from outside of the function that made the change, and which the frame at `level` called; kNoCall: none.
+std::size_t Outside(const Evidence& run, const SettingChange& change, std::size_t level, std::size_t from) {
+  const std::span<const std::uint64_t> frames = run.journal->Stack(change.record->stack);
+  if (level >= frames.size()) return kNoCall;
+  for (std::size_t step = from; step < run.facts().calls.size(); ++step) {
+    const Record& record = CallAt(run, step);
+    if (record.pid != change.record->pid || record.tid != change.record->tid || record.stack == 0) continue;
+    if (!IsWithin(run, record, frames[level])) return step;
+  }
+  return kNoCall;
+}
+
+// The value of the setting when the call at `until` is made; what has the setting is there until then.
+std::uint64_t ValueBefore(const SettingChanges& made, const SettingChange& change, std::size_t until) {
+  std::uint64_t value = change.value;
+  for (const SettingCall& call : made.calls.at(change.setting)) {
+    if (call.step > change.step && call.step < until && !call.failed) value = call.value;
+  }
+  return value;
+}
+
+// True when the program went back, and did not only choose other values one after the other: it knew the former value, or the function that
+// made the change put back what had been chosen outside of it. The value has to stay until the function has returned.
+bool PutsBack(const Evidence& run, const SettingChanges& made, const SettingChange& change, std::size_t level) {
+  if (!change.found) {
+    const std::span<const std::uint64_t> frames = run.journal->Stack(change.record->stack);
+    if (level != 1 || frames.size() < 2 || change.given == kNoCall || IsWithin(run, CallAt(run, change.given), frames[1])) return false;
+  }
+  const std::size_t returned = Outside(run, change, level, change.undone + 1);
+  return ValueBefore(made, change, std::min(returned, change.ended)) == change.before;
+}
+
+// The first call of the run that began after the cycle had ended.
+std::size_t After(const Evidence& run, const Record& end) {
+  const std::vector<std::uint32_t>& calls = run.facts().calls;
+  const auto after =
+      std::partition_point(calls.begin(), calls.end(), [&](std::uint32_t call) { return run.record(call).begin < end.begin; });
+  return static_cast<std::size_t>(after - calls.begin());
+}
+
+}  // namespace
+
+RestoredSettings::RestoredSettings(const Evidence& fault_free) {
+  const SettingChanges made = SettingChangesOf(fault_free);
+  for (const SettingChange& change : made.changes) {
+    const auto [place, is_new] = undone_.try_emplace(SiteKey(*fault_free.journal, SiteOf(*change.record)));
+    Undone& undone = place->second;
+    if (!undone.always) continue;
+    // The same call with another value is no way back: each turn of a loop chooses its own.
+    if (change.undone == kNoCall || CallAt(fault_free, change.undone).stack == change.record->stack) {
+      undone.always = false;
+      continue;
+    }
+    const std::size_t level = SharedLevel(fault_free, change.step, change.undone);
+    undone.always = PutsBack(fault_free, made, change, level);
+    undone.level = std::max(undone.level, level);
+    const std::vector<SettingCall>& calls = made.calls.at(change.setting);
+    undone.once =
+        undone.once && std::none_of(calls.begin(), calls.end(), [&](const SettingCall& call) {
+          return call.step > change.step && call.step < change.undone && CallAt(fault_free, call.step).stack == change.record->stack;
+        });
+    const std::uint32_t cycle = CallAt(fault_free, change.undone).cycle;
+    const Record* const end = EndOfCycle(fault_free, *change.record);
+    undone.in_its_cycle = undone.in_its_cycle && cycle != 0 && cycle == change.record->cycle &&
+                          (end == nullptr || ValueBefore(made, change, std::min(After(fault_free, *end), change.ended)) == change.before);
+    if (is_new) undone.outlives_cycle = change.ended == kNoCall || (end != nullptr && CallAt(fault_free, change.ended).begin > end->begin);
+  }
+}
+
 // What became of a change that the trial did not undo.
-struct Left {
-  std::size_t returned = kNoCall;  // the first call of the thread after the function had returned that does more than look
-  std::size_t ended = kNoCall;     // the call that ends what has the setting
-  std::uint64_t value = 0;         // that the function left
+struct RestoredSettings::Left {
+  std::size_t returned =
+      kNoCall;              // the first call after the function had returned that does more than look, or the end of the time that counts
+  std::uint64_t value = 0;  // that the function left
+  bool is_chosen = false;   // the function chose it when it failed
 };
 
-Left LeftBy(const Evidence& trial, const SettingChanges& made, const SettingChange& change, std::size_t level) {
-  const std::vector<std::uint32_t>& calls = trial.facts().calls;
-  const std::span<const std::uint64_t> frames = trial.journal->Stack(change.record->stack);
+RestoredSettings::Left RestoredSettings::LeftBy(const Evidence& trial, const SettingChanges& made, const SettingChange& change,
+                                                const Undone& undone, std::size_t until) const {
+  const std::vector<SettingCall>& calls = made.calls.at(change.setting);
   Left left;
-  for (std::size_t step = change.step + 1; level < frames.size() && left.returned == kNoCall && step < calls.size(); ++step) {
-    const Record& record = trial.record(calls[step]);
-    if (record.pid != change.record->pid || record.tid != change.record->tid || record.stack == 0) continue;
-    if (!IsWithin(trial, record, frames[level]) && !OnlyLooks(record, EffectOfCall(record))) left.returned = step;
-  }
-  left.ended = EndOf(trial, change);
-  for (const SettingCall& call : made.calls) {
-    if (call.setting == change.setting && call.step < left.returned) left.value = call.value;
+  left.returned = Outside(trial, change, undone.level, change.step + 1);
+  while (left.returned != kNoCall && OnlyLooks(CallAt(trial, left.returned), EffectOfCall(CallAt(trial, left.returned))))
+    left.returned = Outside(trial, change, undone.level, left.returned + 1);
+  // A loop calls the function again, from the same place.
+  const auto again = std::find_if(calls.begin(), calls.end(), [&](const SettingCall& call) {
+    return call.step > change.step && CallAt(trial, call.step).stack == change.record->stack;
+  });
+  if (again != calls.end() && undone.once && undone.level < trial.journal->Stack(change.record->stack).size())
+    left.returned = std::min(left.returned, again->step);
+  left.returned = std::min(left.returned, until);
+  left.value = ValueBefore(made, change, left.returned);
+  for (const SettingCall& call : calls) {
+    if (call.step <= change.step || call.step >= left.returned || call.puts_back) continue;
+    const auto known = undone_.find(SiteKey(*trial.journal, SiteOf(CallAt(trial, call.step))));
+    left.is_chosen = known == undone_.end() || !known->second.always;
   }
   return left;
 }
 
-// True when nobody has chosen another value before the call with that ticket.
-bool Stands(const Evidence& trial, const SettingChanges& made, const SettingChange& change, const Left& left, std::uint64_t ticket) {
-  std::uint64_t value = left.value;
-  for (const SettingCall& call : made.calls) {
-    if (call.setting == change.setting && trial.record(trial.facts().calls[call.step]).begin < ticket) value = call.value;
-  }
-  return value == left.value;
+namespace {
+
+// True when the two calls were made at the same place of the function that the frame at `level` called.
+bool IsSamePlace(const Evidence& run, const Record& one, const Record& other, std::size_t level) {
+  const std::span<const std::uint64_t> a = run.journal->Stack(one.stack);
+  const std::span<const std::uint64_t> b = run.journal->Stack(other.stack);
+  return level <= a.size() && level <= b.size() && std::equal(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(level), b.begin());
 }
 
-// The first call of the thread that works with what has the setting, after the function had returned and before somebody chose another
-// value.
-const Record* UserOf(const Evidence& trial, const SettingChanges& made, const SettingChange& change, const Left& left) {
-  const std::vector<std::uint32_t>& calls = trial.facts().calls;
-  for (std::size_t step = left.returned; step < std::min(left.ended, calls.size()); ++step) {
-    const Record& record = trial.record(calls[step]);
-    if (record.tid != change.record->tid || !WorksWith(change.setting, record, made.current[step])) continue;
-    return Stands(trial, made, change, left, record.begin) ? &record : nullptr;
+// True when the setting is as the function left it at the call with that ticket, and nobody has chosen that value. Another call of the
+// function chooses none, nor does who puts back what it found.
+bool Stands(const Evidence& trial, const SettingChanges& made, const SettingChange& change, std::size_t level, std::size_t returned,
+            std::uint64_t value, std::uint64_t ticket) {
+  const std::uint64_t left = value;
+  for (const SettingCall& call : made.calls.at(change.setting)) {
+    const Record& record = CallAt(trial, call.step);
+    if (call.step < returned || record.begin >= ticket) continue;
+    const bool is_undone = call.change != kNoCall && made.changes[call.change].found && made.changes[call.change].undone != kNoCall;
+    if (!call.puts_back && !is_undone && !IsSamePlace(trial, record, *change.record, level)) return false;
+    if (!call.failed) value = call.value;
   }
-  return nullptr;
-}
-
-// A thread that still runs then may be in the function, and go on to put the setting back. One that has ended has no setting any more.
-bool IsThereAtExit(const Evidence& trial, const SettingChange& change, const Left& left) {
-  const ProcessFacts* const process = trial.facts().Process(change.record->pid);
-  if (process == nullptr || process->exit == 0 || trial.steps != nullptr) return false;
-  const std::uint32_t thread = change.record->tid;
-  if (std::count(process->running.begin(), process->running.end(), thread) != 0) return left.returned != kNoCall;
-  return change.setting.row->of != SettingOf::Thread || thread == change.record->pid;
+  return value == left;
 }
 
 }  // namespace
@@ -104,17 +154,18 @@ std::vector<TrialFinding> RestoredSettings::Missing(const Evidence& trial) const
     const auto known = undone_.find(SiteKey(*trial.journal, SiteOf(*change.record)));
     if (known == undone_.end() || !known->second.always) continue;
     const Undone& undone = known->second;
-    const Left left = LeftBy(trial, made, change, undone.level);
     const Record* const end = undone.in_its_cycle && undone.outlives_cycle ? EndOfCycle(trial, *change.record) : nullptr;
-    const auto is_there = [&](std::uint64_t ticket) {
-      const bool ended = left.ended != kNoCall && trial.record(trial.facts().calls[left.ended]).begin < ticket;
-      return !ended && Stands(trial, made, change, left, ticket);
-    };
-    const Record* user = UserOf(trial, made, change, left);
-    if (user != nullptr && end != nullptr && user->begin > end->begin) user = nullptr;
-    const bool at_end = end != nullptr && is_there(end->begin);
-    const bool at_exit = undone.outlives_run && IsThereAtExit(trial, change, left) && is_there(~std::uint64_t{0});
-    if (user == nullptr && !at_end && !at_exit) continue;
+    const std::size_t until = std::min(end == nullptr ? trial.facts().calls.size() : After(trial, *end), change.ended);
+    const Left left = LeftBy(trial, made, change, undone, until);
+    if (left.is_chosen) continue;
+    const auto stands = [&](std::uint64_t ticket) { return Stands(trial, made, change, undone.level, left.returned, left.value, ticket); };
+    const Record* user = nullptr;
+    for (std::size_t step = left.returned; user == nullptr && step < until; ++step) {
+      if (WorksWith(change.setting, CallAt(trial, step), made.current[step])) user = &CallAt(trial, step);
+    }
+    if (user != nullptr && !stands(user->begin)) user = nullptr;
+    const bool at_end = end != nullptr && (change.ended == kNoCall || change.ended >= until) && stands(end->begin);
+    if (user == nullptr && !at_end) continue;
     found.insert(change.setting);
     AddChange(trial, Rule::SettingNotRestored, Kind::None, *change.record, user, &findings);
   }
@@ -138,7 +189,8 @@ std::optional<std::uint64_t> RestoredSettings::ReturnFrom(const Evidence& run, s
 
 bool MayLeaveSettings(const Evidence& run) {
   const SettingChanges made = SettingChangesOf(run);
-  return std::any_of(made.changes.begin(), made.changes.end(), [](const SettingChange& change) { return change.undone == kNoCall; });
+  return std::any_of(made.changes.begin(), made.changes.end(),
+                     [](const SettingChange& change) { return change.undone == kNoCall && !change.undoes; });
 }
 
 }  // namespace cuaudit::harness

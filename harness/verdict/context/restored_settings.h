@@ -5,7 +5,7 @@
 //   Threads   one thread.
 //
 // The fault-free run shows which changes are undone: a later call gives the same object its former value. A trial that makes such a change
-// and does not undo it leaves it to whoever goes on. README.md, section "What a function puts back", says what is judged and what is not.
+// and does not undo it leaves it to whoever goes on. README.md, section "Settings", says what is judged and what is not.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +14,7 @@
 #include <optional>
 #include <vector>
 
+#include "harness/verdict/context/setting_changes.h"
 #include "harness/verdict/evidence/evidence.h"
 #include "harness/verdict/evidence/finding.h"
 
@@ -32,10 +33,14 @@ class RestoredSettings {
   struct Undone {
     bool always = true;          // whenever the fault-free run made the change
     bool in_its_cycle = true;    // in the same marked cycle
-    bool outlives_run = true;    // what has the setting is there when the fault-free run ends
-    bool outlives_cycle = true;  // the same when the marked cycle of the change ends
+    bool outlives_cycle = true;  // what has the setting is there when the marked cycle of the change ends
+    bool once = true;            // one call of the function makes the change once
     std::size_t level = 0;       // frame of the change from which the function that undoes it was called; beyond the frames: unknown
   };
+  struct Left;
+  Left LeftBy(const Evidence& trial, const SettingChanges& made, const SettingChange& change, const Undone& undone,
+              std::size_t until) const;
+
   std::map<std::uint64_t, Undone> undone_;  // by SiteKey of the change
 };
 

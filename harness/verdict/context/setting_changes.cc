@@ -109,11 +109,19 @@ bool FreesMemoryAt(const Evidence& run, const Record& record, std::uint64_t addr
   return address >= base && std::any_of(run.ledger->objects.begin(), run.ledger->objects.end(), holds);
 }
 
+bool IsPrimary(Effect effect) { return effect == Effect::ReleasesPrimary || effect == Effect::ResetsPrimary; }
+
+bool MayEndSettings(const driver::EffectRow& row) {
+  constexpr Kind kKinds[] = {Kind::MemoryPool, Kind::GreenContext, Kind::Module,        Kind::Library,
+                             Kind::Stream,     Kind::DeviceMemory, Kind::ManagedMemory, Kind::StreamOrderedMemory};
+  const bool kind = std::find(std::begin(kKinds), std::end(kKinds), row.kind) != std::end(kKinds);
+  return driver::IsRelease(row.effect) && (kind || IsPrimary(row.effect) || row.effect == Effect::DestroysContext);
+}
+
 // True for a call that ends what has the setting, or tries to. A pool that a device took its memory from gives way to the default one.
 bool Ends(const Evidence& run, const Record& record, const Setting& setting, std::uint64_t value) {
   const driver::EffectRow& row = driver::EffectOf(BaseOf(record));
-  if (!driver::IsRelease(row.effect) || record.pid != setting.pid) return false;
-  const bool primary = row.effect == Effect::ReleasesPrimary || row.effect == Effect::ResetsPrimary;
+  const bool primary = IsPrimary(row.effect);
   const bool pool = row.effect == Effect::Releases && row.kind == Kind::MemoryPool;
   const bool context = primary || row.effect == Effect::DestroysContext;
   switch (setting.row->of) {
@@ -140,7 +148,10 @@ bool Ends(const Evidence& run, const Record& record, const Setting& setting, std
 
 struct Known {
   std::optional<std::uint64_t> value;
-  std::vector<std::size_t> open;  // changes that are not undone
+  bool found = false;                                   // the program was told it, or a new object has it
+  std::size_t given = kNoCall;                          // the call that gave it
+  std::multimap<std::uint64_t, std::size_t> open = {};  // changes that are not undone, by the former value
+  std::vector<std::size_t> made = {};                   // all changes
 };
 
 class Reader {
@@ -149,22 +160,62 @@ class Reader {
 
   void Read(std::size_t step) {
     const Record& record = run_.record(run_.facts().calls[step]);
-    if (driver::IsRelease(EffectOfCall(record)))
-      std::erase_if(known_, [&](const auto& one) { return Ends(run_, record, one.first, one.second.value.value_or(0)); });
+    End(record, step);
     if (const SettingRow* const row = SetterOf(record)) Set(record, *row, step);
     else if (const SettingRow* const asked = QuestionOf(record)) Ask(record, *asked, step);
   }
   SettingChanges Take() { return std::move(read_); }
 
  private:
-  Known& Of(const Setting& setting) { return known_.try_emplace(setting, Known{InitialOf(setting), {}}).first->second; }
+  Known& Of(const Setting& setting) {
+    const std::optional<std::uint64_t> initial = InitialOf(setting);
+    return known_.try_emplace(setting, Known{initial, initial.has_value()}).first->second;
+  }
+
+  // A new object may have the same handle.
+  void End(const Record& record, std::size_t step) {
+    const driver::EffectRow& row = driver::EffectOf(BaseOf(record));
+    if (!MayEndSettings(row)) return;
+    for (const SettingRow& of : driver::kSettings) {
+      const bool is_named = of.of == SettingOf::MemoryPool || (of.of == SettingOf::Context && row.effect == Effect::DestroysContext) ||
+                            (of.of == SettingOf::Stream && row.kind == Kind::Stream);
+      auto one = known_.lower_bound({record.pid, &of, is_named ? record.argument[0] : 0, 0});
+      while (one != known_.end() && one->first.pid == record.pid && one->first.row == &of &&
+             (!is_named || one->first.object == record.argument[0])) {
+        const auto next = std::next(one);
+        if (Ends(run_, record, one->first, one->second.value.value_or(0))) {
+          for (const std::size_t change : one->second.made) read_.changes[change].ended = step;
+          known_.erase(one);
+        }
+        one = next;
+      }
+    }
+  }
 
   // Who is not told the value cannot put it back.
   void Ask(const Record& record, const SettingRow& row, std::size_t step) {
     const Setting setting = SettingOfCall(record, row, row.object_asked, row.key_asked, read_.current[step]);
     Known& known = Of(setting);
     known.value.reset();
-    if (AnswerOf(record) == Answer::Succeeded) known.value = SettingArgument(record, row.answer);
+    if (AnswerOf(record) != Answer::Succeeded) return;
+    known.value = SettingArgument(record, row.answer);
+    known.found = true;
+  }
+
+  // Changes that the call undoes, or tries to.
+  std::vector<std::size_t> Undo(const Record& record, std::optional<std::uint64_t> value, std::size_t step, Known* known) {
+    std::vector<std::size_t> undone;
+    auto one = value ? known->open.lower_bound(*value) : known->open.begin();
+    while (one != known->open.end() && (!value || one->first == *value)) {
+      SettingChange& change = read_.changes[one->second];
+      const bool is_same = !value && record.stack == change.record->stack;
+      if (!is_same) {
+        change.undone = step;
+        undone.push_back(one->second);
+      }
+      one = is_same ? std::next(one) : known->open.erase(one);
+    }
+    return undone;
   }
 
   void Set(const Record& record, const SettingRow& row, std::size_t step) {
@@ -176,20 +227,32 @@ class Reader {
     const bool changes = answer == Answer::Succeeded || answer == Answer::After;
     const bool tells_value = changes || static_cast<std::size_t>(row.value) < driver::ShapeOf(CallOf(record)).count;
     const std::uint64_t value = GivenBy(record, row);
-    const auto undone = std::erase_if(known.open, [&](std::size_t one) {
-      SettingChange& change = read_.changes[one];
-      if (tells_value ? value != change.before : record.stack == change.record->stack) return false;
-      change.undone = step;
-      return true;
-    });
-    if (!changes) return;
-    if (row.get == row.set) known.value = SettingArgument(record, row.answer);
-    if (known.value && *known.value != value && undone == 0) {
-      known.open.push_back(read_.changes.size());
-      read_.changes.push_back({setting, &record, step, *known.value, value, kNoCall, answer == Answer::After});
+    const std::vector<std::size_t> undone = Undo(record, tells_value ? std::optional(value) : std::nullopt, step, &known);
+    if (!changes) {
+      read_.calls[setting].push_back({step, value, true});
+      return;
+    }
+    if (row.get == row.set) {
+      known.value = SettingArgument(record, row.answer);
+      known.found = true;
+    }
+    const auto any = [&](const auto& is) {
+      return std::any_of(undone.begin(), undone.end(), [&](std::size_t one) { return is(read_.changes[one]); });
+    };
+    SettingCall call = {step, value, false, kNoCall, any([](const SettingChange& one) { return one.found; })};
+    if (known.value && *known.value != value) {
+      call.change = read_.changes.size();
+      known.open.emplace(*known.value, call.change);
+      known.made.push_back(call.change);
+      // The next turn of a loop undoes what the turn before has undone, and is a change all the same.
+      const bool undoes = any([](const SettingChange& one) { return !one.undoes; });
+      read_.changes.push_back(
+          {setting, &record, step, *known.value, value, known.found, known.given, kNoCall, kNoCall, undoes, answer == Answer::After});
     }
     known.value = value;
-    read_.calls.push_back({setting, step, value});
+    known.found = call.puts_back;
+    known.given = step;
+    read_.calls[setting].push_back(call);
   }
 
   const Evidence& run_;
@@ -208,18 +271,31 @@ SettingChanges SettingChangesOf(const Evidence& run) {
   return reader.Take();
 }
 
-std::size_t EndOf(const Evidence& run, const SettingChange& change) {
-  const std::vector<std::uint32_t>& calls = run.facts().calls;
-  for (std::size_t step = change.step + 1; step < calls.size(); ++step) {
-    if (Ends(run, run.record(calls[step]), change.setting, change.value)) return step;
+namespace {
+
+// True for what a tear-down begins with: it waits, and fetches the last result. No setting changes what becomes of that.
+bool WindsUp(const Record& record) {
+  switch (BaseOf(record)) {
+    case driver::BaseId::CtxSynchronize:
+    case driver::BaseId::StreamSynchronize:
+    case driver::BaseId::StreamQuery:
+    case driver::BaseId::StreamWaitEvent:
+    case driver::BaseId::EventRecord:
+    case driver::BaseId::EventSynchronize:
+    case driver::BaseId::MemcpyDtoH:
+    case driver::BaseId::MemcpyDtoHAsync:
+    case driver::BaseId::MemPoolTrimTo:
+      return true;
+    default:
+      return false;
   }
-  return kNoCall;
 }
+
+}  // namespace
 
 bool WorksWith(const Setting& setting, const Record& record, std::uint64_t current) {
   const driver::EffectRow& row = driver::EffectOf(BaseOf(record));
-  if (record.pid != setting.pid || SetterOf(record) != nullptr) return false;
-  const bool waits = BaseOf(record) == driver::BaseId::StreamSynchronize || BaseOf(record) == driver::BaseId::StreamQuery;
+  if (record.pid != setting.pid || WindsUp(record) || SetterOf(record) != nullptr) return false;
   const bool takes_from_pool = driver::IsAcquire(row.effect) && row.kind == Kind::StreamOrderedMemory;
   const auto names = [&] {
     return std::find(std::begin(record.argument), std::end(record.argument), setting.object) != std::end(record.argument) &&
@@ -236,10 +312,9 @@ bool WorksWith(const Setting& setting, const Record& record, std::uint64_t curre
       return takes_from_pool || names();
     case SettingOf::Function:
     case SettingOf::Kernel:
+    case SettingOf::Stream:
     case SettingOf::Memory:
       return names();
-    case SettingOf::Stream:
-      return names() && !waits;
   }
   return false;
 }

@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "faults/driver/settings.h"
@@ -29,20 +30,26 @@ struct SettingChange {
   std::size_t step = 0;          // which of the run's calls it is
   std::uint64_t before = 0;      // the value that it had
   std::uint64_t value = 0;       // the value that it was given
+  bool found = false;            // the program was told the value that it had, or a new object has it
+  std::size_t given = kNoCall;   // the call that gave it the value that it had
   std::size_t undone = kNoCall;  // the call that gave it the former value again, or tried to
+  std::size_t ended = kNoCall;   // the call that ended what has the setting, or tried to
+  bool undoes = false;           // it undoes another change
   bool denied = false;           // the program was told that the change had failed
 };
 
-// A call that gave a setting a value, whatever it was before.
+// A call that gave a setting a value, whatever it was before, or failed to.
 struct SettingCall {
-  Setting setting;
   std::size_t step = 0;
   std::uint64_t value = 0;
+  bool failed = false;
+  std::size_t change = kNoCall;  // which of the changes it is
+  bool puts_back = false;        // it undoes a change whose former value was found
 };
 
 struct SettingChanges {
-  std::vector<SettingChange> changes;  // to another value than a known one, but for those that undo one
-  std::vector<SettingCall> calls;
+  std::vector<SettingChange> changes;  // to another value than a known one
+  std::map<Setting, std::vector<SettingCall>> calls;
   std::vector<std::uint64_t> current;  // of each call of the run: the context that was current; 0: unknown
 };
 
@@ -53,9 +60,6 @@ struct SettingChanges {
 [[nodiscard]] const driver::SettingRow* QuestionOf(const faults::Record& record);
 // What stands at an index of a row; 0 for kNo.
 [[nodiscard]] std::uint64_t SettingArgument(const faults::Record& record, std::int8_t index);
-
-// The first call after a change that ends what has the setting, or tries to; kNoCall: none does.
-[[nodiscard]] std::size_t EndOf(const Evidence& run, const SettingChange& change);
 
 // True for a call that works with what has the setting: something becomes of it that another value might change.
 [[nodiscard]] bool WorksWith(const Setting& setting, const faults::Record& record, std::uint64_t current);

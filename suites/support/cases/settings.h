@@ -166,24 +166,28 @@ struct SettingCalls {
 
 // What a function's caller does once it has returned.
 enum class Caller {
-  GoesOn,         // works with what has the setting, and ends that
-  Exits,          // nothing, and keeps what has the setting
-  CallsAnother,   // calls a function that changes the same setting and puts back what it found
-  ChoosesItself,  // right: sets a value itself, and goes on
-  PutsBackLater,  // right: puts the former value back, and exits
-  OnlyEnds,       // right: only ends what has the setting
-  EndsItUsually,  // right: keeps what has the setting only when the function failed
+  GoesOn,          // works with what has the setting, and ends that
+  Exits,           // right: nothing, and keeps what has the setting
+  CallsAnother,    // calls a function that changes the same setting and puts back what it found
+  ChoosesItself,   // right: sets a value itself, and goes on
+  ChoosesTheSame,  // right: sets the value that the function left, and goes on
+  PutsBackLater,   // right: puts the former value back, and exits
+  OnlyEnds,        // right: only ends what has the setting
+  WaitsAndEnds,    // right: the same, and waits before and fetches a result
+  EndsItUsually,   // right: keeps what has the setting only when the function failed
 };
 
 // How the function treats the setting.
 enum class Function {
   PutsBack,
-  NeverPutsBack,  // right: no run does
-  IsRefusedThat,  // right: the call that puts it back fails
-  IsDenied,       // right: it is told that the change had failed
-  IsNotTold,      // right: the question for the former value fails, and it works without
-  SetsTwice,      // right: sets one value early and another one for good
-  IsRefusedIt,    // right: the change fails, and it works without
+  NeverPutsBack,     // right: no run does
+  IsRefusedThat,     // right: the call that puts it back fails
+  IsDenied,          // right: it is told that the change had failed
+  IsNotTold,         // right: the question for the former value fails, and it works without
+  SetsTwice,         // right: sets one value early and another one for good
+  IsRefusedIt,       // right: the change fails, and it works without
+  ChoosesIfItFails,  // right: sets another value for good when its work fails
+  TriesToChoose,     // right: the same, and that call fails, too
 };
 template <Setting setting, Caller caller, Function function = Function::PutsBack>
 Trace ChangesASetting(Run run) {
@@ -214,14 +218,23 @@ Trace ChangesASetting(Run run) {
     Step back = calls.Give(kFormerValue, InHelper(1, 6));
     if (fails && function == Function::IsRefusedThat) back.Refused();
   }
+  if (fails && function == Function::ChoosesIfItFails) calls.Give(7, InHelper(1, 7));
+  if (fails && function == Function::TriesToChoose) calls.Give(7, InHelper(1, 7)).Refused();
   if (caller == Caller::ChoosesItself) calls.Give(7, 102);
+  if (caller == Caller::ChoosesTheSame) calls.Give(kOtherValue, 113);
   if (caller == Caller::CallsAnother) {
     const std::uint64_t found = calls.former;
     calls.Ask(found, InHelper(2, 1));
     calls.Give(9, InHelper(2, 2));
     calls.Give(found, InHelper(2, 3));
   }
-  if (caller == Caller::GoesOn || caller == Caller::ChoosesItself) calls.Work(103);
+  const bool works = caller == Caller::GoesOn || caller == Caller::ChoosesItself || caller == Caller::ChoosesTheSame;
+  if (works || caller == Caller::CallsAnother) calls.Work(103);
+  if (caller == Caller::WaitsAndEnds) {
+    t.Call(driver::CallId::CtxSynchronize).Stack(110);
+    t.Call(driver::CallId::StreamSynchronize).Stack(111);
+    t.Call(driver::CallId::MemcpyDtoH_v2).In(1, 0x2000).Stack(112);
+  }
   if (caller == Caller::PutsBackLater && calls.former != kFormerValue) calls.Give(kFormerValue, 106);
   t.Free(0x2000).Context(kCallers).Stack(109);  // it cleans up: nobody gives up
   const bool keeps = caller == Caller::Exits || caller == Caller::CallsAnother || caller == Caller::PutsBackLater;
@@ -236,7 +249,7 @@ Trace ChangesASetting(Run run) {
 
 // A program marks its cycles and does the work itself: no function returns, but the cycle ends. `Ends`: the cycle makes and ends the
 // context.
-template <bool Ends, Setting setting = Setting::Limit>
+template <Setting setting, bool Ends>
 Trace ChangesASettingInACycle(Run run) {
   const bool fails = run != Run::FaultFree;
   Trace t;
@@ -274,6 +287,95 @@ Trace ChangesASettingTwice(Run run) {
   if (InnerAlone) calls.Work(InHelper(1, 5));
   if (InnerAlone || run != Run::Wrong) calls.Give(kFormerValue, InHelper(1, 7));
   calls.Work(103);
+  t.Call(driver::CallId::CtxDestroy_v2).In(0, kCallers).Context(kCallers).Stack(108);
+  t.Event(faults::ProcessEvent::Exit);
+  return t;
+}
+
+// Calls a function twice from one place.
+template <Setting setting>
+Trace CallsItInALoop(Run run) {
+  Trace t;
+  SettingCalls<setting> calls{t};
+  t.Call(driver::CallId::CtxCreate_v2).Out(0, kCallers).Context(0).Stack(101);
+  for (const bool fails : {run != Run::FaultFree, false}) {
+    const std::uint64_t found = calls.former;
+    calls.Ask(found, InHelper(1, 1));
+    calls.Give(kOtherValue, InHelper(1, 2));
+    Step alloc = t.Alloc(0x1000).Context(kCallers).Stack(InHelper(1, 3));
+    if (fails) alloc.Refused();
+    else t.Free(0x1000).Context(kCallers).Stack(InHelper(1, 4));
+    if (!fails || run == Run::Right) calls.Give(found, InHelper(1, 6));
+  }
+  t.Call(driver::CallId::CtxDestroy_v2).In(0, kCallers).Context(kCallers).Stack(108);
+  t.Event(faults::ProcessEvent::Exit);
+  return t;
+}
+
+// Right: a function gives its setting in each turn of its loop, and leaves it when the second turn fails. Its caller ends the context.
+inline Trace SetsItInEachTurn(Run run) {
+  Trace t;
+  SettingCalls<Setting::Limit> calls{t};
+  t.Call(driver::CallId::CtxCreate_v2).Out(0, kCallers).Context(0).Stack(101);
+  calls.Ask(kFormerValue, InHelper(1, 1));
+  for (const bool fails : {false, run != Run::FaultFree}) {
+    calls.Give(kOtherValue, InHelper(1, 2));
+    Step alloc = t.Alloc(0x1000).Context(kCallers).Stack(InHelper(1, 3));
+    if (fails) alloc.Refused();
+    else t.Free(0x1000).Context(kCallers).Stack(InHelper(1, 4));
+  }
+  if (run == Run::FaultFree) calls.Give(kFormerValue, InHelper(1, 6));
+  t.Call(driver::CallId::CtxDestroy_v2).In(0, kCallers).Context(kCallers).Stack(108);
+  t.Event(faults::ProcessEvent::Exit);
+  return t;
+}
+
+// Right: whoever works chooses the value that it needs, and nobody asks for the one before. `TwoFunctions`: two functions called by one;
+// else one function.
+template <bool TwoFunctions>
+Trace EachChoosesItsOwn(Run run) {
+  Trace t;
+  SettingCalls<Setting::Limit> calls{t};
+  t.Call(driver::CallId::CtxCreate_v2).Out(0, kCallers).Context(0).Stack(101);
+  if (TwoFunctions) calls.Give(1, 102);
+  for (const bool fails : {false, run != Run::FaultFree}) {
+    calls.Give(kOtherValue, TwoFunctions ? Deeper(1, 1, 2) : InHelper(1, 2));
+    Step alloc = t.Alloc(0x1000).Context(kCallers).Stack(TwoFunctions ? Deeper(1, 1, 3) : InHelper(1, 3));
+    if (fails) {
+      alloc.Refused();
+      break;
+    }
+    t.Free(0x1000).Context(kCallers).Stack(TwoFunctions ? Deeper(1, 1, 4) : InHelper(1, 4));
+    calls.Give(1, TwoFunctions ? Deeper(1, 2, 2) : InHelper(1, 5));
+    t.Alloc(0x3000).Context(kCallers).Stack(TwoFunctions ? Deeper(1, 2, 3) : InHelper(1, 6));
+    t.Free(0x3000).Context(kCallers).Stack(TwoFunctions ? Deeper(1, 2, 4) : InHelper(1, 7));
+  }
+  calls.Work(103);
+  t.Call(driver::CallId::CtxDestroy_v2).In(0, kCallers).Context(kCallers).Stack(108);
+  t.Event(faults::ProcessEvent::Exit);
+  return t;
+}
+
+// A function keeps the memory of a pool for good, a second one lets go of it for a while and forgets that when its wait fails. `Before`:
+// right, the work before the second one fails. All are called by one function, whose caller goes on.
+template <bool Before>
+Trace TrimsAPool(Run run) {
+  const bool fails = run != Run::FaultFree;
+  Trace t;
+  SettingCalls<Setting::NewThreshold> calls{t};
+  t.Call(driver::CallId::CtxCreate_v2).Out(0, kCallers).Context(0).Stack(101);
+  calls.Give(kOtherValue, Deeper(1, 1, 1));
+  Step alloc = t.Alloc(0x1000).Context(kCallers).Stack(InHelper(1, 1));
+  if (fails && Before) alloc.Refused();
+  else t.Free(0x1000).Context(kCallers).Stack(InHelper(1, 2));
+  if (!fails || !Before) {
+    calls.Give(kFormerValue, Deeper(1, 2, 1));
+    Step wait = t.Call(driver::CallId::StreamSynchronize).Stack(Deeper(1, 2, 2));
+    if (fails) wait.Refused();
+    if (run != Run::Wrong) calls.Give(kOtherValue, Deeper(1, 2, 3));
+  }
+  calls.Work(103);
+  t.Call(driver::CallId::MemPoolDestroy).In(0, kPoolOfProgram).Context(kCallers).Stack(107);
   t.Call(driver::CallId::CtxDestroy_v2).In(0, kCallers).Context(kCallers).Stack(108);
   t.Event(faults::ProcessEvent::Exit);
   return t;
