@@ -33,7 +33,7 @@ enum class Schedule : std::uint8_t {
   Adversarial,  // unordered work as late as possible, the newest runnable operation first
 };
 
-// What becomes of a call whose use is undefined and of which every recorded run of the genuine driver died (Call::Undefined).
+// What becomes of a call whose use is undefined and of which every recorded run of an H200 died (Call::Undefined).
 enum class OnUndefined : std::uint8_t {
   Error,  // it answers an error, or goes on, so that a sweep learns more
   Crash,  // the calling thread reads an address where nothing is: SIGSEGV, as on the genuine driver

@@ -92,9 +92,12 @@ static void Dismantle(World& world, Context* context) {
   while (context->children.first != nullptr) {
     Object* const object = context->children.first;
     switch (object->tag) {
-      case Tag::Stream:
+      case Tag::Stream: {
+        const std::uint64_t handle = object->handle;
         FreeStream(world, static_cast<Stream*>(object));
+        if (!context->primary) world.handles.LeaveNote(handle, HandleTable::kLostNote);
         break;
+      }
       case Tag::Event: {
         Event* const event = static_cast<Event*>(object);
         ForgetEvent(world, event);
@@ -193,7 +196,9 @@ bool EndContext(Call& call, Context* context) noexcept {
 
 void EndUnlessHeld(Call& call, Context* primary) noexcept {
   const auto held = [primary] { return primary->references != 0 || primary->greens != 0; };
-  if (primary->active && !held() && FinishWork(call, primary) && !held()) Dismantle(call.world, primary);
+  if (!primary->active || held() || !FinishWork(call, primary) || held()) return;
+  Dismantle(call.world, primary);
+  call.world.devices[primary->device].primary_flags = 0;
 }
 
 void StartLimits(const World& world, Context* context) noexcept {

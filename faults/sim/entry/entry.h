@@ -116,8 +116,8 @@ CUresult Enter(Call& call, Needs needs, bool inside = false) noexcept;  // insid
 // True when the stream ended with its context.
 bool WentWithItsContext(World& world, CUstream stream) noexcept;
 
-// The result when Enter refuses the call. The genuine driver crashes on a kernel node without a current context, and on a stream that went
-// with the current one. Before cuInit a few calls check their first argument, and a few work with what a forked child has inherited.
+// The result when Enter refuses the call. Without a current context the genuine driver crashes on a kernel node, and in one that is gone on
+// its streams and flags. Before cuInit a few calls check their first argument, and a few work with what a forked child has inherited.
 template <CallId id, typename First, typename... P>
 CUresult Refused([[maybe_unused]] Call& call, CUresult refusal, First first, [[maybe_unused]] P... others) noexcept {
   constexpr driver::BaseId base = driver::BaseOf(id);
@@ -127,6 +127,9 @@ CUresult Refused([[maybe_unused]] Call& call, CUresult refusal, First first, [[m
   }
   if constexpr (base == driver::BaseId::StreamDestroy) {
     if (refusal == CUDA_ERROR_CONTEXT_IS_DESTROYED && WentWithItsContext(call.world, first)) return call.Undefined(refusal);
+  }
+  if constexpr (base == driver::BaseId::CtxSetFlags) {
+    if (refusal == CUDA_ERROR_CONTEXT_IS_DESTROYED) return call.Undefined(refusal);
   }
   if (refusal != CUDA_ERROR_NOT_INITIALIZED) return refusal;
   if constexpr (base == driver::BaseId::StreamQuery) return QueryInherited(call.world, first);

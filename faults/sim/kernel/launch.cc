@@ -221,7 +221,7 @@ CUresult CheckKernel(Call& call, const CUDA_KERNEL_NODE_PARAMS& kernel, const Co
   function->loaded = true;
   if (context != nullptr && function->module->owner != context) return CUDA_ERROR_INVALID_HANDLE;
   if (!GoodShape(kernel, *function->symbol)) return CUDA_ERROR_INVALID_VALUE;
-  const std::uint64_t allowed = function->dynamic_shared != 0 ? static_cast<std::uint64_t>(function->dynamic_shared) : kStaticShared;
+  const std::uint64_t allowed = function->dynamic_shared >= 0 ? static_cast<std::uint64_t>(function->dynamic_shared) : kStaticShared;
   if (kernel.sharedMemBytes > allowed) return CUDA_ERROR_INVALID_VALUE;
   return CheckParameters(kernel, *function->symbol);
 }

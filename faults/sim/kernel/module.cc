@@ -100,7 +100,7 @@ Module* ModuleOf(World& world, Library* library, Context* context) noexcept {
 }
 
 std::size_t DynamicSharedLimit(const Profile& profile, const Symbol* symbol, const FunctionSettings& settings) noexcept {
-  if (settings.dynamic_shared != 0) return static_cast<std::size_t>(settings.dynamic_shared);
+  if (settings.dynamic_shared >= 0) return static_cast<std::size_t>(settings.dynamic_shared);
   const std::size_t all = static_cast<std::size_t>(profile.Attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK));
   return all > symbol->shared_bytes ? all - symbol->shared_bytes : 0;
 }

@@ -18,7 +18,7 @@ struct Library;
 
 // The settings that cuFuncSetAttribute and cuKernelSetAttribute change.
 struct FunctionSettings {
-  int dynamic_shared = 0;  // 0: the default that every function may use
+  int dynamic_shared = -1;  // the default that every function may use
   int carveout = -1;
   bool non_portable_cluster = false;
   int cluster_policy = 0;

@@ -22,19 +22,21 @@ struct Call {
   Context* context;  // the current context; null unless `needs` asks for one, and with Needs::Object if none is current
   bool per_thread;   // called through a _ptsz or _ptds entry point: stream 0 is the per-thread default stream
 
-  // What kills the genuine driver: a use of which every recorded run died (suites/contract/differences.def, Crashes). Only these two say
-  // that a call is one; the code around every call (entry.h) acts on it when the call is over.
+  // What kills the genuine driver: a use of which every recorded run of an H200 died (suites/contract/differences.def, Crashes). Only these
+  // two say that a call is one; the code around every call (entry.h) acts on it when the call is over.
   bool undefined = false;
   CUresult Undefined(CUresult answer) noexcept {
     undefined = true;
     return answer;
   }
   // The live object behind a handle that the genuine driver follows without asking whether it is one: undefined when it names nothing. A
-  // null handle, and one whose object ended with its context, are known there.
+  // null handle, and one whose object ended with its context, are known there, but for the streams of a context that was destroyed.
   template <typename T, typename Handle>
   T* Follow(Handle* handle) noexcept {
     T* const object = world.Find<T>(handle);
-    if (object == nullptr && world.handles.NamesNothing(reinterpret_cast<std::uintptr_t>(handle))) undefined = true;
+    const auto number = reinterpret_cast<std::uintptr_t>(handle);
+    if (object == nullptr && (world.handles.NamesNothing(number) || world.handles.NoteOf(number) == HandleTable::kLostNote))
+      undefined = true;
     return object;
   }
 };

@@ -44,6 +44,7 @@ struct DeviceState {
   Context* primary = nullptr;
   Pool* default_pool = nullptr;
   Pool* current_pool = nullptr;
+  std::uint64_t destroyed_pool = 0;  // was made current after its end, instead of current_pool
   std::uint32_t primary_flags = 0;
 };
 

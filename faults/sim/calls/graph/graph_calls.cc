@@ -104,7 +104,7 @@ CUresult api::GraphNodeGetType(Call& call, CUgraphNode handle, CUgraphNodeType* 
   if (type == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (node == nullptr) {  // a device still tells the type of one that went with its graph; the ledger reports it
     const unsigned note = call.world.handles.NoteOf(reinterpret_cast<std::uintptr_t>(handle));
-    if (note == 0) return CUDA_ERROR_INVALID_VALUE;
+    if (note == 0 || note >= HandleTable::kPoolNote) return CUDA_ERROR_INVALID_VALUE;
     *type = static_cast<CUgraphNodeType>(note - 1);
     return CUDA_SUCCESS;
   }

@@ -26,12 +26,11 @@ CUresult Allocate(Call& call, CUdeviceptr* address, std::size_t bytes, Pool* poo
   CUresult result = CUDA_SUCCESS;
   Stream* const stream = FindStream(call, handle, &result);
   if (stream == nullptr) return result;
-  if (stream->capture != nullptr) {
-    if (pool == nullptr) pool = call.world.devices[stream->owner->device].current_pool;
-    return CaptureAlloc(call, stream, pool, bytes, address);
-  }
+  const DeviceState& device = call.world.devices[stream->owner->device];
+  if (pool == nullptr && device.destroyed_pool != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (pool == nullptr) pool = device.current_pool;
+  if (stream->capture != nullptr) return CaptureAlloc(call, stream, pool, bytes, address);
   if (call.world.captures != 0 && (result = RefuseUnsafe(call.world, call.thread)) != CUDA_SUCCESS) return result;
-  if (pool == nullptr) pool = call.world.devices[stream->owner->device].current_pool;
   if (bytes == 0) {
     *address = 0;  // nothing to free
     return CUDA_SUCCESS;
@@ -126,7 +125,8 @@ CUresult api::MemPoolGetAttribute(Call& call, CUmemoryPool handle, CUmemPool_att
 
 CUresult api::MemPoolSetAttribute(Call& call, CUmemoryPool handle, CUmemPool_attribute attribute, void* value) {
   Pool* const pool = call.world.Find<Pool>(handle);
-  if (pool == nullptr || pool->imported || value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (pool == nullptr || pool->imported) return CUDA_ERROR_INVALID_VALUE;
+  if (value == nullptr) return call.Undefined(CUDA_ERROR_INVALID_VALUE);
   if (attribute >= CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES && attribute <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES) {
     int on = 0;
     std::memcpy(&on, value, sizeof(on));
@@ -155,6 +155,11 @@ namespace {
 
 constexpr CUmemAllocationType kPinned = CU_MEM_ALLOCATION_TYPE_PINNED;
 
+CUmemoryPool CurrentPool(const DeviceState& device) {
+  if (device.destroyed_pool != 0) return reinterpret_cast<CUmemoryPool>(device.destroyed_pool);
+  return ToHandle<CUmemoryPool>(device.current_pool);
+}
+
 }  // namespace
 
 CUresult api::MemPoolCreate(Call& call, CUmemoryPool* out, const CUmemPoolProps* properties) {
@@ -174,6 +179,8 @@ CUresult api::MemPoolDestroy(Call& call, CUmemoryPool handle) {
   if (pool == nullptr || pool->is_default) return CUDA_ERROR_INVALID_VALUE;
   const PoolsOf pools = FindPools(world, pool->properties.location, pool->properties.allocType);
   if (pools.current != nullptr && *pools.current == pool) *pools.current = *pools.standard;
+  const auto note = static_cast<std::uint8_t>(HandleTable::kPoolNote + static_cast<unsigned>(pool->device));
+  const bool leaves_note = IsOnDevice(pool) && !pool->imported;
   EndShare(world, pool->share);
   pool->share = 0;
   if (pool->allocations == 0) {
@@ -182,6 +189,7 @@ CUresult api::MemPoolDestroy(Call& call, CUmemoryPool handle) {
     world.Retire(pool);
     pool->destroyed = true;
   }
+  if (leaves_note) world.handles.LeaveNote(reinterpret_cast<std::uintptr_t>(handle), note);
   return CUDA_SUCCESS;
 }
 
@@ -195,15 +203,23 @@ CUresult api::DeviceGetDefaultMemPool(Call& call, CUmemoryPool* out, CUdevice de
 CUresult api::DeviceGetMemPool(Call& call, CUmemoryPool* out, CUdevice device) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (device < 0 || device >= call.world.device_count) return CUDA_ERROR_INVALID_DEVICE;
-  *out = ToHandle<CUmemoryPool>(call.world.devices[device].current_pool);
+  *out = CurrentPool(call.world.devices[device]);
   return CUDA_SUCCESS;
 }
 
+// A destroyed pool of the device is taken as well (setting.pool_destroyed); who allocates from it is refused.
 CUresult api::DeviceSetMemPool(Call& call, CUdevice device, CUmemoryPool handle) {
-  if (device < 0 || device >= call.world.device_count) return CUDA_ERROR_INVALID_DEVICE;
+  if (device < 0 || device >= call.world.device_count) return CUDA_ERROR_INVALID_VALUE;
+  DeviceState& state = call.world.devices[device];
+  const auto number = reinterpret_cast<std::uintptr_t>(handle);
+  if (call.world.handles.NoteOf(number) == HandleTable::kPoolNote + static_cast<unsigned>(device)) {
+    state.destroyed_pool = number;
+    return CUDA_SUCCESS;
+  }
   Pool* const pool = call.world.Find<Pool>(handle);
   if (pool == nullptr || pool->imported || !IsOnDevice(pool) || pool->device != device) return CUDA_ERROR_INVALID_VALUE;
-  call.world.devices[device].current_pool = pool;
+  state.current_pool = pool;
+  state.destroyed_pool = 0;
   return CUDA_SUCCESS;
 }
 
@@ -222,7 +238,8 @@ CUresult api::MemGetMemPool(Call& call, CUmemoryPool* out, CUmemLocation* locati
   const PoolsOf pools = FindPools(call.world, *location, type);
   if (pools.current == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (*pools.current == nullptr) return MemGetDefaultMemPool(call, out, location, type);
-  *out = ToHandle<CUmemoryPool>(*pools.current);
+  const bool of_device = *pools.current == call.world.devices[(*pools.current)->device].current_pool;
+  *out = of_device ? CurrentPool(call.world.devices[(*pools.current)->device]) : ToHandle<CUmemoryPool>(*pools.current);
   return CUDA_SUCCESS;
 }
 
@@ -233,6 +250,7 @@ CUresult api::MemSetMemPool(Call& call, CUmemLocation* location, CUmemAllocation
   const PoolsOf own = FindPools(call.world, pool->properties.location, pool->properties.allocType);
   if (pools.current == nullptr || pools.current != own.current) return CUDA_ERROR_INVALID_VALUE;
   *pools.current = pool;
+  if (IsOnDevice(pool)) call.world.devices[pool->device].destroyed_pool = 0;
   return CUDA_SUCCESS;
 }
 #endif

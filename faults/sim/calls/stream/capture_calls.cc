@@ -184,7 +184,7 @@ CUresult api::StreamUpdateCaptureDependencies(Call& call, CUstream handle, CUgra
 }
 
 CUresult api::ThreadExchangeStreamCaptureMode(Call& call, CUstreamCaptureMode* mode) {
-  if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (mode == nullptr) return call.Undefined(CUDA_ERROR_INVALID_VALUE);
   const CUstreamCaptureMode old = call.thread->capture_mode;
   call.thread->capture_mode = *mode;
   *mode = old;

@@ -226,6 +226,40 @@ TEST(Setting, AContextKeepsItsOwnCoredumpWords) {
   EXPECT_OK(sim.d.CtxDestroy(c));
 }
 
+TEST(Setting, ThePrimaryContextsFlagsAreGoneWhenItsLastHolderReleasesIt) {
+  const Simulated sim;
+  CUcontext context = nullptr;
+  const auto flags = [&] {
+    unsigned now = 99;
+    int active = 99;
+    EXPECT_OK(sim.d.DevicePrimaryCtxGetState(0, &now, &active));
+    return now;
+  };
+  EXPECT_OK(sim.d.DevicePrimaryCtxSetFlags(0, CU_CTX_SCHED_BLOCKING_SYNC));
+  EXPECT_OK(sim.d.DevicePrimaryCtxRetain(&context, 0));
+  EXPECT_OK(sim.d.DevicePrimaryCtxRelease(0));
+  EXPECT_EQ(flags(), CU_CTX_SCHED_BLOCKING_SYNC) << "another one holds it";
+  EXPECT_OK(sim.d.DevicePrimaryCtxRelease(0));
+  EXPECT_EQ(flags(), 0U);
+  EXPECT_OK(sim.d.DevicePrimaryCtxSetFlags(0, CU_CTX_SCHED_SPIN));
+  EXPECT_OK(sim.d.DevicePrimaryCtxRetain(&context, 0));
+  EXPECT_EQ(flags(), CU_CTX_SCHED_SPIN) << "set while nobody held it";
+}
+
+TEST(Setting, AHeapAndABufferMayBeLargerThanTheDevice) {
+  const Simulated sim;
+  for (const CUlimit limit : {CU_LIMIT_MALLOC_HEAP_SIZE, CU_LIMIT_PRINTF_FIFO_SIZE}) {
+    constexpr std::size_t kPeta = std::size_t{1} << 50;
+    std::size_t now = 0;
+    EXPECT_OK(sim.d.CtxSetLimit(limit, kPeta));
+    EXPECT_OK(sim.d.CtxGetLimit(&now, limit));
+    EXPECT_EQ(now, kPeta);
+    EXPECT_EQ(sim.d.CtxSetLimit(limit, kPeta + 1), CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_OK(sim.d.CtxGetLimit(&now, limit));
+    EXPECT_EQ(now, kPeta);
+  }
+}
+
 TEST(Setting, CallbacksAreCountedUntilUnregistered) {
   Simulated sim;
 #if CUDA_VERSION >= 12090

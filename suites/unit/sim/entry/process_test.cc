@@ -206,7 +206,6 @@ TEST(Undefined, IsNotWhatTheGenuineDriverKnows) {
   CUmodule m = nullptr;
   CUcontext c = nullptr;
   CUevent e = nullptr;
-  CUstream s = nullptr;
   CUgraph g = nullptr;
   EXPECT_OK(sim.d.ModuleLoadData(&m, kPtx));
   EXPECT_OK(sim.d.ModuleUnload(m));
@@ -214,18 +213,53 @@ TEST(Undefined, IsNotWhatTheGenuineDriverKnows) {
   EXPECT_OK(sim.d.GraphDestroy(g));
   EXPECT_OK(sim.d.CtxCreate(&c, nullptr, 0, 0));
   EXPECT_OK(sim.d.EventCreate(&e, 0));
-  EXPECT_OK(sim.d.StreamCreate(&s, 0));
   EXPECT_OK(sim.d.CtxDestroy(c));
   EXPECT_FALSE(Dies([&] {
     EXPECT_EQ(sim.d.ModuleUnload(m), CUDA_ERROR_INVALID_HANDLE);
     EXPECT_EQ(sim.d.GraphDestroy(g), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(sim.d.EventDestroy(e), CUDA_ERROR_CONTEXT_IS_DESTROYED);
-    EXPECT_EQ(sim.d.StreamDestroy(s), CUDA_ERROR_INVALID_CONTEXT) << "it ended with its context, and another one is current";
     EXPECT_EQ(sim.d.StreamDestroy(nullptr), CUDA_ERROR_INVALID_HANDLE);
     EXPECT_EQ(sim.d.StreamDestroy(CU_STREAM_LEGACY), CUDA_ERROR_INVALID_HANDLE);
     EXPECT_EQ(sim.d.EventDestroy(nullptr), CUDA_ERROR_INVALID_HANDLE);
     EXPECT_EQ(sim.d.EventRecord(nullptr, nullptr), CUDA_ERROR_INVALID_HANDLE);
   }));
+}
+
+TEST(Undefined, IsAStreamOfAContextThatWasDestroyedAndNoneOfAReleasedOne) {
+  const Simulated sim(kCrashing);
+  CUcontext c = nullptr;
+  CUstream s = nullptr;
+  EXPECT_OK(sim.d.CtxCreate(&c, nullptr, 0, 0));
+  EXPECT_OK(sim.d.StreamCreate(&s, 0));
+  EXPECT_OK(sim.d.CtxDestroy(c));
+  EXPECT_TRUE(Dies([&] { (void)sim.d.StreamDestroy(s); }));
+  EXPECT_TRUE(Dies([&] { (void)sim.d.StreamSynchronize(s); }));
+  EXPECT_OK(sim.d.StreamCreate(&s, 0));
+  EXPECT_OK(sim.d.DevicePrimaryCtxReset(0));
+  EXPECT_OK(sim.d.DevicePrimaryCtxRetain(&c, 0));
+  EXPECT_FALSE(Dies([&] { EXPECT_EQ(sim.d.StreamDestroy(s), CUDA_ERROR_INVALID_CONTEXT) << "the context has begun anew"; }));
+}
+
+TEST(Undefined, IsASettingWithoutAValueOrOfAReleasedContext) {
+  for (const bool crashes : {false, true}) {
+    const Simulated sim({.device_bytes = std::uint64_t{64} << 20, .undefined = crashes ? OnUndefined::Crash : OnUndefined::Error});
+    CUmemoryPool pool = nullptr;
+    EXPECT_OK(sim.d.DeviceGetDefaultMemPool(&pool, 0));
+    EXPECT_EQ(Dies([&] { EXPECT_EQ(sim.d.ThreadExchangeStreamCaptureMode(nullptr), CUDA_ERROR_INVALID_VALUE); }), crashes);
+    EXPECT_EQ(
+        Dies([&] { EXPECT_EQ(sim.d.MemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, nullptr), CUDA_ERROR_INVALID_VALUE); }),
+        crashes);
+    EXPECT_FALSE(Dies([&] {
+      EXPECT_EQ(sim.d.MemPoolSetAttribute(nullptr, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, nullptr), CUDA_ERROR_INVALID_VALUE);
+    })) << "no pool is known first";
+    EXPECT_OK(sim.d.DevicePrimaryCtxReset(0));
+    unsigned flags = 99;
+    EXPECT_OK(sim.d.CtxGetFlags(&flags));
+    EXPECT_FALSE(Dies([&] { EXPECT_EQ(sim.d.CtxSetCacheConfig(CU_FUNC_CACHE_PREFER_L1), CUDA_ERROR_CONTEXT_IS_DESTROYED); }));
+    EXPECT_EQ(Dies([&] { EXPECT_EQ(sim.d.CtxSetFlags(CU_CTX_SCHED_SPIN), CUDA_ERROR_CONTEXT_IS_DESTROYED); }), crashes);
+    EXPECT_OK(sim.d.CtxSetCurrent(nullptr));
+    EXPECT_FALSE(Dies([&] { EXPECT_EQ(sim.d.CtxSetFlags(CU_CTX_SCHED_SPIN), CUDA_ERROR_INVALID_CONTEXT); }));
+  }
 }
 
 }  // namespace

@@ -166,6 +166,26 @@ driver::DriverRef calling;
 CUresult answered = CUDA_SUCCESS;
 void CallsTheDriver(cuaudit_launch*) { answered = calling.CtxSynchronize(nullptr); }
 
+TEST(HostKernel, HasNoSharedMemoryWhenItWasTold0) {
+  Kernels kernels;
+  const CUfunction add = kernels.Function("add");
+  constexpr auto kDynamic = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+  int bytes = 0;
+  const std::vector<float> values(64);
+  CUdeviceptr a = kernels.Floats(values), b = kernels.Floats(values), c = kernels.Floats(values);
+  std::uint32_t n = 64;
+  void* parameters[] = {&a, &b, &c, &n};
+  const auto launch = [&](unsigned shared) { return kernels.d.LaunchKernel(add, 2, 1, 1, 32, 1, 1, shared, nullptr, parameters, nullptr); };
+  EXPECT_OK(launch(16));
+  EXPECT_OK(kernels.d.FuncSetAttribute(add, kDynamic, 0));
+  EXPECT_OK(kernels.d.FuncGetAttribute(&bytes, kDynamic, add));
+  EXPECT_EQ(bytes, 0);
+  EXPECT_OK(launch(0));
+  EXPECT_EQ(launch(16), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_OK(kernels.d.FuncSetAttribute(add, kDynamic, 16));
+  EXPECT_OK(launch(16));
+}
+
 TEST(HostKernel, MayNotCallTheDriver) {
   Kernels k;
   calling = k.d;

@@ -110,6 +110,46 @@ TEST(Pools, APlacesCurrentPoolFallsBackWhenItIsDestroyed) {
   EXPECT_EQ(sim.d.MemPoolDestroy(standard), CUDA_ERROR_INVALID_VALUE);
 }
 
+TEST(Pools, ADestroyedOneThatIsMadeCurrentAnswersAndGivesNothing) {
+  const Simulated sim({.device_bytes = std::uint64_t{256} << 20, .device_count = 2});
+  CUmemPoolProps properties{};
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = kDevice;
+  CUmemoryPool pool = nullptr, standard = nullptr, current = nullptr;
+  CUgraph graph = nullptr;
+  CUgraphNode node = nullptr;
+  CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
+  CUdeviceptr p = 0;
+  EXPECT_OK(sim.d.DeviceGetDefaultMemPool(&standard, 0));
+  EXPECT_OK(sim.d.MemPoolCreate(&pool, &properties));
+  EXPECT_OK(sim.d.MemPoolDestroy(pool));
+  EXPECT_OK(sim.d.DeviceSetMemPool(0, pool));
+  EXPECT_OK(sim.d.DeviceGetMemPool(&current, 0));
+  EXPECT_EQ(current, pool);
+  EXPECT_EQ(sim.d.MemAllocAsync(&p, 64, nullptr), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_OK(sim.d.MemAllocFromPoolAsync(&p, 64, standard, nullptr));
+  EXPECT_EQ(sim.d.MemPoolDestroy(pool), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(sim.d.DeviceSetMemPool(1, pool), CUDA_ERROR_INVALID_VALUE) << "it was not that device's";
+  EXPECT_OK(sim.d.DeviceSetMemPool(0, standard));
+  EXPECT_OK(sim.d.DeviceGetMemPool(&current, 0));
+  EXPECT_EQ(current, standard);
+  EXPECT_OK(sim.d.MemAllocAsync(&p, 64, nullptr));
+  EXPECT_EQ(sim.d.GraphNodeGetType(reinterpret_cast<CUgraphNode>(pool), &type), CUDA_ERROR_INVALID_VALUE) << "a pool is no node";
+  EXPECT_OK(sim.d.GraphCreate(&graph, 0));
+  EXPECT_OK(sim.d.GraphAddEmptyNode(&node, graph, nullptr, 0));
+  EXPECT_OK(sim.d.GraphDestroy(graph));
+  EXPECT_EQ(sim.d.DeviceSetMemPool(0, reinterpret_cast<CUmemoryPool>(node)), CUDA_ERROR_INVALID_VALUE) << "a node is no pool";
+#ifdef CUAUDIT_HAS_MemGetDefaultMemPool
+  CUmemLocation device = kDevice;
+  EXPECT_OK(sim.d.DeviceSetMemPool(0, pool));
+  EXPECT_OK(sim.d.MemGetMemPool(&current, &device, CU_MEM_ALLOCATION_TYPE_PINNED));
+  EXPECT_EQ(current, pool);
+  EXPECT_OK(sim.d.MemSetMemPool(&device, CU_MEM_ALLOCATION_TYPE_PINNED, standard));
+  EXPECT_OK(sim.d.DeviceGetMemPool(&current, 0));
+  EXPECT_EQ(current, standard);
+#endif
+}
+
 TEST(Arrays, ADeferredArrayHoldsWhatIsMappedBehindIt) {
   Simulated sim;
   CUarray array = nullptr;
