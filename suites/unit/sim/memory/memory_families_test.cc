@@ -139,7 +139,6 @@ TEST(Pools, ADestroyedOneThatIsMadeCurrentAnswersAndGivesNothing) {
   EXPECT_OK(sim.d.GraphAddEmptyNode(&node, graph, nullptr, 0));
   EXPECT_OK(sim.d.GraphDestroy(graph));
   EXPECT_EQ(sim.d.DeviceSetMemPool(0, reinterpret_cast<CUmemoryPool>(node)), CUDA_ERROR_INVALID_VALUE) << "a node is no pool";
-#ifdef CUAUDIT_HAS_MemGetDefaultMemPool
   CUmemLocation device = kDevice;
   EXPECT_OK(sim.d.DeviceSetMemPool(0, pool));
   EXPECT_OK(sim.d.MemGetMemPool(&current, &device, CU_MEM_ALLOCATION_TYPE_PINNED));
@@ -147,7 +146,6 @@ TEST(Pools, ADestroyedOneThatIsMadeCurrentAnswersAndGivesNothing) {
   EXPECT_OK(sim.d.MemSetMemPool(&device, CU_MEM_ALLOCATION_TYPE_PINNED, standard));
   EXPECT_OK(sim.d.DeviceGetMemPool(&current, 0));
   EXPECT_EQ(current, standard);
-#endif
 }
 
 TEST(Arrays, ADeferredArrayHoldsWhatIsMappedBehindIt) {
