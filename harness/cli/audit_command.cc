@@ -19,6 +19,7 @@
 #include "harness/cli/session.h"
 #include "harness/options/report_files.h"
 #include "harness/options/sweep_options.h"
+#include "harness/process/ending_signals.h"
 #include "harness/process/process.h"
 #include "harness/process/program.h"
 #include "harness/project/project.h"
@@ -32,7 +33,7 @@ constexpr const char* kState = ".cuaudit";  // folder in the result directory: u
 
 // A signal that arrived while no program ran; 0: none.
 int PendingSignal() {
-  const sigset_t asked = SignalsTaken::ThatEnd();
+  const sigset_t asked = EndingSignals();
   const timespec at_once = {};
   const int number = sigtimedwait(&asked, nullptr, &at_once);
   return number > 0 ? number : 0;

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -177,7 +176,7 @@ KeptLines::~KeptLines() { Keeper() = nullptr; }
 
 void Say(const std::string& line) {
   if (Keeper() != nullptr) return Keeper()->push_back(line);
-  std::fprintf(stderr, "cuaudit: %s\n", report::ForTerminal(line).c_str());
+  (void)WriteAll(STDERR_FILENO, "cuaudit: " + report::ForTerminal(line) + "\n", "stderr");
 }
 
 void SayLeftOut(const report::Run& run) {
@@ -366,7 +365,7 @@ void SayFailure(const Status& status) {
   if (status.detail().empty()) return;
   Say("the last lines of its output:");
   std::istringstream lines(status.detail());
-  for (std::string line; std::getline(lines, line);) std::fprintf(stderr, "%s\n", report::ForTerminal(line).c_str());
+  for (std::string line; std::getline(lines, line);) (void)WriteAll(STDERR_FILENO, report::ForTerminal(line) + "\n", "stderr");
 }
 
 report::Run FailedReport(const Status& status, const Session& session) {

@@ -93,8 +93,6 @@ Exit Refuse(const Status& status);
 // Says the error on stderr. For commands with reports it also delivers a report with the error.
 Exit Fail(const Status& status, const Session& session);
 
-inline constexpr int kSignalled = 128;  // plus the signal's number: the exit status that shells report
-
 // Delivers `run`, which holds the results so far, for a command that a signal ended. Answers 128 plus the signal's number.
 Exit EndInterrupted(const Progressed& progressed, report::Run run, const Session& session);
 

@@ -5,17 +5,22 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <utility>
 #include <vector>
+
+#include "harness/process/ending_signals.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -176,20 +181,40 @@ std::string LastLines(const std::string& path, std::size_t count) {
   return text;
 }
 
+namespace {
+
+// The signal that ended a write, until the process ends. No later write waits for a reader: stderr may be the same full pipe.
+int ended_by = 0;
+
+// Waits until a write of PIPE_BUF bytes does not block. The command has blocked the signals that end it, so nothing else would take them.
+Status WaitForRoom(int fd, const std::string& path, std::chrono::milliseconds patience) {
+  const sigset_t ending = EndingSignals();
+  const FileDescriptor signals(signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK));
+  pollfd watched[] = {{fd, POLLOUT, 0}, {signals.get(), POLLIN, 0}};
+  int ready = 0;
+  do {
+    ready = poll(watched, std::size(watched), ended_by != 0 ? 0 : static_cast<int>(patience.count()));
+  } while (ready < 0 && errno == EINTR);
+  if (ready < 0 || watched[0].revents != 0) return {};  // what is wrong with it, the write says
+  signalfd_siginfo seen = {};
+  if (read(signals.get(), &seen, sizeof(seen)) == static_cast<ssize_t>(sizeof(seen))) ended_by = static_cast<int>(seen.ssi_signo);
+  if (ended_by != 0) return {static_cast<Exit>(kSignalled + ended_by), path + ": cannot write: stopped by " + strsignal(ended_by)};
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(patience).count();
+  return {Exit::Failure, path + ": cannot write: its reader has taken nothing for " + std::to_string(seconds) + " seconds"};
+}
+
+}  // namespace
+
 Status WriteAll(int fd, std::string_view bytes, const std::string& path, std::chrono::milliseconds patience) {
+  struct stat facts = {};
+  const bool may_block = fstat(fd, &facts) == 0 && !S_ISREG(facts.st_mode);
   while (!bytes.empty()) {
-    const ssize_t put = write(fd, bytes.data(), bytes.size());
-    if (put >= 0) {
-      bytes.remove_prefix(static_cast<std::size_t>(put));
-    } else if (errno == EAGAIN) {
-      pollfd full = {fd, POLLOUT, 0};
-      if (poll(&full, 1, static_cast<int>(patience.count())) == 0) {
-        const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(patience).count();
-        return {Exit::Failure, path + ": cannot write: its reader has taken nothing for " + std::to_string(seconds) + " seconds"};
-      }
-    } else if (errno != EINTR) {
-      return Failed(Exit::Failure, path, "write");
-    }
+    // O_NONBLOCK would hold for every process that has this stdout. So no more is written than there is room for.
+    const Status room = may_block ? WaitForRoom(fd, path, patience) : Status();
+    if (!room.ok()) return room;
+    const ssize_t put = write(fd, bytes.data(), may_block ? std::min<std::size_t>(bytes.size(), PIPE_BUF) : bytes.size());
+    if (put >= 0) bytes.remove_prefix(static_cast<std::size_t>(put));
+    else if (errno != EINTR && errno != EAGAIN) return Failed(Exit::Failure, path, "write");
   }
   return {};
 }
@@ -223,8 +248,7 @@ Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failur
     if (!open_file.valid() && errno == ENXIO) return {on_failure, path + ": cannot write: nobody reads from this pipe"};
     if (!open_file.valid()) return Failed(on_failure, path, "write");
     // Who gave the tool an open file (/dev/stdout, /dev/fd/3) sees that it waits, as with stdout. Of a named pipe nobody may know.
-    if (kernels || !S_ISFIFO(facts.st_mode)) fcntl(open_file.get(), F_SETFL, O_APPEND);
-    return WriteAll(open_file.get(), bytes, path, patience);
+    return WriteAll(open_file.get(), bytes, path, kernels || !S_ISFIFO(facts.st_mode) ? kForEver : patience);
   }
   // The target of a symbolic link is replaced; the link stays.
   std::string target = path;

@@ -80,6 +80,7 @@ inline constexpr std::size_t kQuotedLines = 10;  // lines of a program's output 
 std::string LastLines(const std::string& path, std::size_t count);
 
 // How long a full pipe may stay full. A reader that takes its time (a pager) still gets everything.
+inline constexpr std::chrono::milliseconds kForEver{-1};
 inline constexpr std::chrono::milliseconds kPatience = std::chrono::minutes(5);
 
 // Writes to a temporary file in the same directory and renames it. `on_failure` is the exit code when the place is not writable. A new file
@@ -90,8 +91,8 @@ Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failur
 // The system's message for an error number. For a file above the size limit the message names the limit.
 std::string SystemWords(int error);
 
-// Writes all bytes, in as few system calls as the kernel allows. With O_NONBLOCK it waits until its reader makes room, and fails when the
-// reader has taken nothing for `patience`.
-Status WriteAll(int fd, std::string_view bytes, const std::string& path, std::chrono::milliseconds patience = kPatience);
+// Writes all bytes. A pipe, a terminal or a socket that is full is waited for: until its reader has taken nothing for `patience`, which is
+// an error, or until one of the EndingSignals arrives that is blocked (SignalsTaken); then the exit code is that of the signal.
+Status WriteAll(int fd, std::string_view bytes, const std::string& path, std::chrono::milliseconds patience = kForEver);
 
 }  // namespace cuaudit::harness

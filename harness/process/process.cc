@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -19,6 +20,7 @@
 #include "faults/journal/layout.h"
 #include "faults/journal/record.h"
 #include "faults/plan/fork_file.h"
+#include "harness/process/ending_signals.h"
 #include "harness/process/left_behind.h"
 
 #if defined(__SANITIZE_ADDRESS__)  // GCC
@@ -95,7 +97,7 @@ Ending FromWaitStatus(int status, bool timed_out) {
 }
 
 sigset_t Taken() {
-  sigset_t taken = SignalsTaken::ThatEnd();
+  sigset_t taken = EndingSignals();
   sigaddset(&taken, SIGCHLD);
   return taken;
 }
@@ -122,16 +124,6 @@ int takers = 0;
 sigset_t mask_before = {};
 
 }  // namespace
-
-sigset_t SignalsTaken::ThatEnd() {
-  sigset_t ending;
-  sigemptyset(&ending);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction now = {};
-    if (sigaction(number, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) sigaddset(&ending, number);
-  }
-  return ending;
-}
 
 SignalsTaken::SignalsTaken() {
   const sigset_t taken = Taken();

@@ -11,7 +11,6 @@
 // writes its journal later. A process in the foreground stays in the process group of cuaudit, and nothing is killed after it.
 #pragma once
 
-#include <signal.h>
 #include <sys/types.h>
 
 #include <cstddef>
@@ -39,13 +38,10 @@ struct Launch {
   std::uint64_t deadline_ms = 0;
 };
 
-// While one exists, SIGCHLD and the signals that end a command are blocked and wait for a pool to read them. Programs started meanwhile
+// While one exists, SIGCHLD and the EndingSignals are blocked and wait for a pool to read them. Programs started meanwhile
 // begin with the signal mask from before the first one.
 class SignalsTaken {
  public:
-  // SIGINT, SIGTERM and SIGHUP. Left out is what this process was told to ignore (nohup; a shell's background): blocked, it would arrive.
-  static sigset_t ThatEnd();
-
   SignalsTaken();
   SignalsTaken(const SignalsTaken&) = delete;
   SignalsTaken& operator=(const SignalsTaken&) = delete;

@@ -22,6 +22,8 @@ enum class Exit : int {
   Terminated = 143,
 };
 
+inline constexpr int kSignalled = 128;  // plus the signal's number: the exit status that shells report
+
 // The option that an error is about: "--how".
 struct OptionFlag {
   std::string_view name;

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Ctrl-C, SIGTERM and SIGHUP: what runs is ended, a valid report says how far the command had come, and its exit status is 128 and the
 // signal.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/inotify.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "suites/support/tool.h"
 
@@ -172,6 +176,42 @@ TEST(Interrupted, ARunIsNoCrashOfTheProgram) {
     EXPECT_TRUE(report["findings"].empty()) << "and not judged";
   }
 }
+
+// Where a report goes: an option, and words of a shell.
+class FullPipe : public ::testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+// False: the command has ended before it had written so much.
+bool WaitUntilFull(int reader, int size) {
+  pollfd writer = {reader, POLLIN, 0};
+  for (int held = 0; held < size; ioctl(reader, FIONREAD, &held)) {
+    if (poll(&writer, 1, 0) > 0 && (writer.revents & POLLHUP) != 0) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+TEST_P(FullPipe, EndsWithTheSignalWhileNobodyReads) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    const std::string place = TemporaryDirectory();
+    const std::string fifo = place + "/fifo";
+    ASSERT_EQ(RunCommand({"mkfifo", fifo}).exit, 0);
+    const int reader = open(fifo.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    const int size = fcntl(reader, F_SETPIPE_SZ, 1);
+    Spawned command({"/bin/sh", "-c", std::string("exec \"$@\" ") + GetParam().second, "sh", Tool(), "sweep", "--driver=sim", "--depth=1",
+                     GetParam().first, "--", Program("client_linked")},
+                    {.environment = {"TMPDIR=" + place}, .directory = place});
+    EXPECT_TRUE(WaitUntilFull(reader, size));
+    command.Kill(number);
+    const CommandResult outcome = command.Wait();
+    EXPECT_EQ(outcome.exit, 128 + number) << outcome.err;
+    EXPECT_EQ(RunCommand({"ls", place}).out, "fifo\n") << "its temporary directory is left";
+    close(reader);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, FullPipe,
+                         ::testing::Values(std::pair("--format=html", "> fifo"), std::pair("--format=html=fifo", ""),
+                                           std::pair("--format=html=/dev/stdout", "> fifo")));
 
 }  // namespace
 }  // namespace cuaudit::e2e::interrupt_test

@@ -6,14 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -100,72 +97,6 @@ TEST(Files, APipeThatNobodyReadsIsAnError) {
   const Status written = WriteFile(path, "x", Exit::Usage);
   EXPECT_EQ(written.exit(), Exit::Usage);
   EXPECT_EQ(written.message(), path + ": cannot write: nobody reads from this pipe");
-}
-
-// A pipe that holds one page, and its reading end.
-struct OnePage {
-  OnePage() {
-    EXPECT_EQ(mkfifo(path.c_str(), 0600), 0);
-    reader = FileDescriptor(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-    size = fcntl(reader.get(), F_SETPIPE_SZ, 1);
-  }
-  const TemporaryDir dir;
-  const std::string path = dir.File("pipe");
-  FileDescriptor reader;
-  int size = 0;
-};
-
-TEST(Files, APipeWhoseReaderTakesNothingIsAnError) {
-  const OnePage pipe;
-  const Status written = WriteFile(pipe.path, std::string(static_cast<std::size_t>(pipe.size) + 1, 'x'), Exit::Usage, 0666, {});
-  EXPECT_EQ(written.exit(), Exit::Failure);
-  EXPECT_EQ(written.message(), pipe.path + ": cannot write: its reader has taken nothing for 0 seconds");
-  EXPECT_EQ(kPatience, std::chrono::minutes(5));
-}
-
-// Takes a page only when the pipe is full, so that the writer has to wait for each.
-std::string Taken(const OnePage& pipe, std::size_t all, const std::atomic<bool>& written) {
-  std::string got;
-  while (got.size() < all) {
-    std::string part(std::min(static_cast<std::size_t>(pipe.size), all - got.size()), '\0');
-    int waiting = 0;
-    while (static_cast<std::size_t>(waiting) < part.size() && !written) {
-      ioctl(pipe.reader.get(), FIONREAD, &waiting);
-      std::this_thread::yield();
-    }
-    const ssize_t count = read(pipe.reader.get(), part.data(), part.size());
-    if (count <= 0) break;
-    got.append(part, 0, static_cast<std::size_t>(count));
-  }
-  return got;
-}
-
-TEST(Files, ASlowReaderOfAPipeGetsEveryByte) {
-  const OnePage pipe;
-  std::string bytes;
-  for (int i = 0; i < 10 * pipe.size + 1; ++i) bytes += static_cast<char>('a' + i / 7 % 26);
-  std::string got;
-  std::atomic<bool> written = false;
-  std::thread reader([&] { got = Taken(pipe, bytes.size(), written); });
-  const Status status = WriteFile(pipe.path, bytes, Exit::Usage);
-  written = true;
-  reader.join();
-  EXPECT_TRUE(status.ok()) << status.message();
-  EXPECT_EQ(got, bytes);
-}
-
-TEST(Files, APipeThatTheToolWasGivenOpenMayStayFull) {
-  const OnePage pipe;
-  const FileDescriptor given(open(pipe.path.c_str(), O_WRONLY | O_CLOEXEC));
-  const std::string bytes(10 * static_cast<std::size_t>(pipe.size), 'x');
-  std::string got;
-  std::atomic<bool> written = false;
-  std::thread reader([&] { got = Taken(pipe, bytes.size(), written); });
-  const Status status = WriteFile("/proc/self/fd/" + std::to_string(given.get()), bytes, Exit::Usage, 0666, {});
-  written = true;
-  reader.join();
-  EXPECT_TRUE(status.ok()) << status.message();
-  EXPECT_EQ(got.size(), bytes.size());
 }
 
 TEST(Files, FillsAnOpenFileByItsKernelName) {
