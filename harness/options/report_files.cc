@@ -101,6 +101,8 @@ Status CheckOutput(const std::string& output, std::string_view option) {
   if (fs::is_directory(path, error)) return {Exit::Usage, given, output + ": is a directory"};
   const fs::path dir = path.has_parent_path() ? path.parent_path() : fs::path(".");
   if (!fs::is_directory(dir, error)) return {Exit::Usage, given, dir.string() + ": no such directory"};
+  if (fs::is_socket(path, error)) return {Exit::Usage, given, output + ": is a socket"};
+  if (const Status opened = OpenPipe(output); !opened.ok()) return {Exit::Usage, given, opened.message()};
   const bool device = fs::exists(path, error) && !fs::is_regular_file(path, error);
   if (device) return {};
   // A test file is created, because permissions do not tell: root may write everywhere, and /proc still refuses new files.

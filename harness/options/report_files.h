@@ -14,7 +14,8 @@
 
 namespace cuaudit::harness {
 
-// Checks before the work starts that the output can be written. Empty: stdout. "-" is refused: a file of that name is never meant.
+// Checks before the work starts that the output can be written. Empty: stdout. "-" is refused: a file of that name is never meant. A named
+// pipe is open from now on.
 Status CheckOutput(const std::string& output, std::string_view option = "--output");
 // The same for all results of a command.
 Status CheckOutputs(const Options& options);

@@ -17,6 +17,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -221,6 +222,9 @@ Status WriteAll(int fd, std::string_view bytes, const std::string& path, std::ch
 
 namespace {
 
+// Named pipes that OpenPipe has opened and nothing was written to, by path.
+std::map<std::string, FileDescriptor> waiting_pipes;
+
 // Opens what is there and is no regular file, with O_NONBLOCK. Of a named pipe without a reader it waits for one as long as a reader that
 // was started beside the tool may need. Opening it would otherwise never end, and no signal would end that.
 FileDescriptor OpenToWrite(const std::string& path) {
@@ -233,20 +237,35 @@ FileDescriptor OpenToWrite(const std::string& path) {
   }
 }
 
+Status NotOpened(Exit exit, const std::string& path, mode_t what) {
+  if (errno == ENXIO && S_ISFIFO(what)) return {exit, path + ": cannot write: nobody reads from this pipe"};
+  return Failed(exit, path, "write");
+}
+
 }  // namespace
+
+Status OpenPipe(const std::string& path) {
+  struct stat facts = {};
+  if (waiting_pipes.contains(path) || stat(path.c_str(), &facts) != 0 || !S_ISFIFO(facts.st_mode)) return {};
+  FileDescriptor pipe = OpenToWrite(path);
+  if (!pipe.valid()) return NotOpened(Exit::Usage, path, facts.st_mode);
+  waiting_pipes.emplace(path, std::move(pipe));
+  return {};
+}
 
 Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failure, mode_t mode, std::chrono::milliseconds patience) {
   struct stat facts = {};
   const bool exists = stat(path.c_str(), &facts) == 0;
   if (exists && S_ISDIR(facts.st_mode)) return {on_failure, path + ": cannot write: it is a directory"};
+  if (exists && S_ISSOCK(facts.st_mode)) return {on_failure, path + ": cannot write: it is a socket"};
   // For a device, a pipe or a kernel name of an open file (/dev/stderr), a rename would replace the name instead of writing to it.
   struct stat name = {};
   const bool link = lstat(path.c_str(), &name) == 0 && S_ISLNK(name.st_mode);
   const bool kernels = link && (path.starts_with("/dev/") || path.starts_with("/proc/"));
   if ((exists && !S_ISREG(facts.st_mode)) || kernels) {
-    const FileDescriptor open_file = OpenToWrite(path);
-    if (!open_file.valid() && errno == ENXIO) return {on_failure, path + ": cannot write: nobody reads from this pipe"};
-    if (!open_file.valid()) return Failed(on_failure, path, "write");
+    auto waiting = waiting_pipes.extract(path);
+    const FileDescriptor open_file = waiting.empty() ? OpenToWrite(path) : std::move(waiting.mapped());
+    if (!open_file.valid()) return NotOpened(on_failure, path, facts.st_mode);
     // Who gave the tool an open file (/dev/stdout, /dev/fd/3) sees that it waits, as with stdout. Of a named pipe nobody may know.
     return WriteAll(open_file.get(), bytes, path, kernels || !S_ISFIFO(facts.st_mode) ? kForEver : patience);
   }

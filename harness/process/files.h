@@ -88,6 +88,10 @@ inline constexpr std::chrono::milliseconds kPatience = std::chrono::minutes(5);
 Status WriteFile(const std::string& path, std::string_view bytes, Exit on_failure, mode_t mode = 0666,
                  std::chrono::milliseconds patience = kPatience);
 
+// Opens the named pipe `path` for the next WriteFile, before the work whose result goes there: an error when nobody reads from it. It stays
+// open until then, because its reader takes closing it for the end. Of another sort of file, or where there is none, nothing happens.
+Status OpenPipe(const std::string& path);
+
 // The system's message for an error number. For a file above the size limit the message names the limit.
 std::string SystemWords(int error);
 

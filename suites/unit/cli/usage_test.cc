@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #include <filesystem>
 
 #include "faults/journal/journal_file.h"
+#include "harness/process/files.h"
 #include "harness/process/work_dir.h"
 #include "suites/support/temporary_dir.h"
 #include "suites/unit/cli/tool.h"
@@ -119,6 +122,29 @@ TEST(Usage, OutputThatIsNoFileIsOneLine) {
   const TemporaryDir dir;
   ExpectOneLine(RunTool({"run", "--output", dir.path(), "--", "true"}), 2, "is a directory");
   ExpectOneLine(RunTool({"run", "--output", dir.File("none/r.json"), "--", "true"}), 2, "no such directory");
+}
+
+TEST(Usage, APipeThatNobodyReadsIsNoticedBeforeTheFirstRun) {
+  const TemporaryDir dir;
+  const std::string pipe = dir.File("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& option : {"--format=json=" + pipe, "--trials=" + pipe}) {
+    const Said said = RunTool({"sweep", "--driver=sim", option, "--", "/bin/sh", "-c", "touch " + dir.File("ran")});
+    ExpectOneLine(said, 2, option.substr(0, option.find('=')) + ": " + pipe + ": cannot write: nobody reads from this pipe");
+  }
+  EXPECT_FALSE(std::filesystem::exists(dir.File("ran")));
+}
+
+TEST(Usage, ASocketIsNoPipe) {
+  const TemporaryDir dir;
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  dir.File("socket").copy(address.sun_path, sizeof(address.sun_path) - 1);
+  const FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  ExpectOneLine(RunTool({"run", "--driver=sim", "--format=json=" + dir.File("socket"), "--", "true"}), 2,
+                "--format: " + dir.File("socket") + ": is a socket");
+  EXPECT_EQ(WriteFile(dir.File("socket"), "x", Exit::Failure).message(), dir.File("socket") + ": cannot write: it is a socket");
 }
 
 TEST(Usage, FormatsThatLeadToOnePlaceAreOneLine) {

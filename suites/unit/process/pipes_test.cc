@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -87,6 +88,27 @@ TEST(Pipes, APipeThatTheToolWasGivenOpenMayStayFull) {
   reader.join();
   EXPECT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(got.size(), bytes.size());
+}
+
+TEST(Pipes, APipeThatIsOpenForAReportToComeHasNotEnded) {
+  const OnePage pipe;
+  ASSERT_TRUE(OpenPipe(pipe.path).ok());
+  char letter = 0;
+  EXPECT_EQ(read(pipe.reader.get(), &letter, 1), -1);
+  EXPECT_EQ(errno, EAGAIN) << "its reader waits";
+  ASSERT_TRUE(OpenPipe(pipe.path).ok()) << "each case of an audit asks";
+  ASSERT_TRUE(WriteFile(pipe.path, "x", Exit::Failure).ok());
+  EXPECT_EQ(read(pipe.reader.get(), &letter, 1), 1);
+  EXPECT_EQ(read(pipe.reader.get(), &letter, 1), 0) << "nothing more will come";
+}
+
+TEST(Pipes, WhatIsNoPipeIsNotOpenedForAReportToCome) {
+  const TemporaryDir dir;
+  EXPECT_TRUE(OpenPipe(dir.File("none")).ok());
+  EXPECT_TRUE(OpenPipe(dir.path()).ok());
+  ASSERT_TRUE(WriteFile(dir.File("a"), "before", Exit::Failure).ok());
+  EXPECT_TRUE(OpenPipe(dir.File("a")).ok());
+  EXPECT_EQ(*ReadFile(dir.File("a")), "before");
 }
 
 // The text of an error, and its exit code as the exit status. A process of its own: a signal ends all later writes.
