@@ -4,7 +4,7 @@
 //   Threads   one thread.
 //   Units     in the names and the help texts of options.def.
 //   Errors    ParseOptions answers a Status with one line. --help and --version answer their text with `done` set.
-//   Source    options.def; CLI11 reads flags and the TOML of --config.
+//   Source    options.def; CLI11 reads flags.
 #pragma once
 
 #include <cstdint>

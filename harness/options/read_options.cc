@@ -3,16 +3,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <filesystem>
 #include <iterator>
 #include <string>
-#include <system_error>
 #include <utility>
 
+#include "harness/options/config_file.h"
 #include "harness/options/option_rows.h"
 #include "harness/options/options.h"
-#include "harness/process/files.h"
-#include "harness/process/toml_file.h"
 #include "reports/words/words.h"
 
 namespace cuaudit::harness {
@@ -168,15 +165,6 @@ void NoteGiven(const CLI::App& app, Options* options) {
   }
 }
 
-// An option that was given without text, as by a key of a config file; --fault may be empty. Null for none.
-const CLI::Option* GivenEmpty(const CLI::App& app) {
-  for (const CLI::Option* const one : app.get_options()) {
-    const std::vector<std::string>& words = one->results();
-    if (one->nonpositional() && one->get_name() != "--fault" && std::find(words.begin(), words.end(), "") != words.end()) return one;
-  }
-  return nullptr;
-}
-
 std::string OneLine(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   while (!text.empty() && text.back() == ' ') text.pop_back();
@@ -184,18 +172,6 @@ std::string OneLine(std::string text) {
 }
 
 }  // namespace
-
-// CLI11 reads the file itself, without an end, and its error about a binary file would quote much of it.
-std::string WhyNoConfig(const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) return {};  // the reader of the file reports this
-  const Result<std::string> text = ReadFile(path, kMostTomlMib);
-  if (!text.ok()) return text.status().message();
-  const auto strange = [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7f; };
-  const auto found = std::find_if(text->begin(), text->end(), strange);
-  if (found == text->end()) return {};
-  return path + ": line " + std::to_string(1 + std::count(text->begin(), found, '\n')) + ": expected text, options in TOML";
-}
 
 struct OptionsParser::Parts {
   CLI::App app{"Lifecycle leak audit for GPU code: fails every CUDA driver call in turn and says what was not released.", "cuaudit"};
@@ -211,12 +187,14 @@ OptionsParser::OptionsParser() : parts_(std::make_unique<Parts>()) {
   CLI::App& app = parts_->app;
   app.require_subcommand(1);
   app.set_version_flag("--version", "cuaudit " + std::string(ToolVersion()));
-  app.set_config("--config", "", "TOML file with options, one section per command")->check(&WhyNoConfig);
-  app.allow_config_extras(CLI::config_extras_mode::error);
+  const auto config = std::make_shared<ConfigFile>();
+  app.config_formatter(config);
+  app.set_config("--config", "", "TOML file with options, one section per command")->check([config](const std::string& path) {
+    return config->Read(path);
+  });
   for (const CommandRow& row : kCommands) {
     CLI::App* const sub = app.add_subcommand(row.name, row.help);
     sub->fallthrough();
-    sub->allow_config_extras(CLI::config_extras_mode::error);
     sub->footer(std::string("cuaudit ") + row.name + " [OPTIONS]" + row.usage);
     parts_->commands.emplace_back(row.command, sub);
   }
@@ -287,8 +265,6 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
     return options;
   } catch (const CLI::ExtrasError& error) {
     return Status(Exit::Usage, OneLine(error.what()) + " (a program and its arguments stand behind --)");
-  } catch (const CLI::ConfigError& error) {
-    return Status(Exit::Usage, OptionFlag{"--config"}, "expected a file of options in TOML: " + OneLine(error.what()));
   } catch (const CLI::ParseError& error) {
     if (app.get_subcommands().empty()) {
       const std::vector<std::string> rest = app.remaining();
@@ -307,8 +283,6 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
     options.program = std::move(program);
     options.command = commands[i].first;
     NoteGiven(*commands[i].second, &options);
-    if (const CLI::Option* const empty = GivenEmpty(*commands[i].second))
-      return Status(Exit::Usage, empty->get_name() + ": expected a value, not ''");
     if ((options.command & (kAuditCases | kMerge)) != 0 && options.base.empty() && commands[i].second->count("--fail-on") != 0)
       return Status(Exit::Usage, OptionFlag{"--fail-on"}, "expected --base beside it: what it names is said of a comparison");
   }

@@ -14,6 +14,7 @@
 #include "harness/cycle/cycles.h"
 #include "harness/cycle/meters.h"
 #include "harness/options/sweep_options.h"
+#include "harness/options/toml_options.h"
 #include "harness/process/program.h"
 #include "harness/process/shell.h"
 #include "harness/process/status.h"
@@ -27,7 +28,6 @@ constexpr const char* kCommand = "command";
 constexpr const char* kTags = "tags";
 constexpr const char* kWeight = "weight";
 constexpr const char* kEnvironment = "environment";
-constexpr const char* kCycles = "cycles";
 constexpr std::int64_t kMostWeight = 1000000;
 
 // Two options of which one makes the other meaningless: a layer that sets one puts the other back to its default.
@@ -41,42 +41,6 @@ std::vector<std::string> Keys(Section section) {
   }
   std::sort(keys.begin(), keys.end());
   return keys;
-}
-
-// True for a text that can be an argument or a variable of a program.
-bool IsText(const TomlValue& value) { return value.sort == Sort::Text && value.text.find('\0') == std::string::npos; }
-
-// A number as somebody would type it for a flag.
-std::optional<std::string> AsText(const TomlValue& value) {
-  if (value.sort == Sort::Integer) return std::to_string(value.integer);
-  if (value.sort == Sort::Real) return fmt::format("{}", value.real);
-  if (IsText(value)) return value.text;
-  return std::nullopt;
-}
-
-std::optional<std::vector<std::string>> AsTexts(const TomlValue& value) {
-  if (value.sort != Sort::List) return std::nullopt;
-  std::vector<std::string> texts;
-  for (const TomlValue& item : value.items) {
-    std::optional<std::string> text = AsText(item);
-    if (!text.has_value()) return std::nullopt;
-    texts.push_back(std::move(*text));
-  }
-  return texts;
-}
-
-std::string Joined(const std::vector<std::string>& words) {
-  std::string joined;
-  for (const std::string& word : words) joined += (joined.empty() ? "" : ",") + word;
-  return joined;
-}
-
-// The empty text that is the value or stands in its list: no option takes one, as a flag does not. Null for none.
-const TomlValue* EmptyText(const TomlValue& value) {
-  const auto is_empty = [](const TomlValue& one) { return one.sort == Sort::Text && one.text.empty(); };
-  if (is_empty(value)) return &value;
-  const auto item = std::find_if(value.items.begin(), value.items.end(), is_empty);
-  return item == value.items.end() ? nullptr : &*item;
 }
 
 bool IsPath(const OptionRow& row) {
@@ -96,77 +60,20 @@ void PutVariable(const std::string& line, std::vector<std::string>* environment)
 // The key under which ProjectCase::from has the origin of one variable: "environment.HOME".
 std::string VariableKey(const std::string& line) { return std::string(kEnvironment) + "." + line.substr(0, line.find('=')); }
 
-bool IsVariable(const std::string& line) {
-  const std::size_t equals = line.find('=');
-  return equals != 0 && equals != std::string::npos && line.find('\0') == std::string::npos;
-}
-
-// NAME=VALUE lines of { NAME = "value" } or ["NAME=value"].
-std::optional<std::vector<std::string>> AsVariables(const TomlValue& value) {
-  if (value.sort != Sort::Table) {
-    std::optional<std::vector<std::string>> lines = AsTexts(value);
-    if (lines.has_value() && !std::all_of(lines->begin(), lines->end(), IsVariable)) return std::nullopt;
-    return lines;
+// Sets the option of `row` to these words.
+void SetRow(const OptionRow& row, std::vector<std::string> words, const TomlValue& value, const std::string& folder, Options* options) {
+  if (IsPath(row)) {
+    for (std::string& path : words) path = PathFrom(folder, path);
   }
-  std::vector<std::string> lines;
-  for (const TomlEntry& entry : value.entries) {
-    const std::optional<std::string> text = AsText(entry.value);
-    if (!text.has_value() || entry.key.find('=') != std::string::npos || !IsVariable(entry.key + "=")) return std::nullopt;
-    lines.push_back(entry.key + "=" + *text);
+  if (row.text != nullptr) options->*row.text = words.front();
+  if (row.number != nullptr) options->*row.number = static_cast<std::uint64_t>(value.integer);
+  if (row.flagged != nullptr) options->*row.flagged = value.boolean;
+  if (row.list == nullptr) return;
+  if (row.Key() == kEnvironment) {
+    for (const std::string& line : words) PutVariable(line, &(options->*row.list));
+  } else {
+    options->*row.list = std::move(words);
   }
-  return lines;
-}
-
-// Sets the option of `row`. False: the value is of another sort, or not one that the row takes.
-bool SetRow(const OptionRow& row, const TomlValue& value, const std::string& folder, Options* options) {
-  switch (row.sort) {
-    case OptionRow::Sort::Choice: {
-      const std::vector<std::string> words = SplitCommas(row.operand);
-      if (!IsText(value) || std::find(words.begin(), words.end(), value.text) == words.end()) return false;
-      options->*row.text = value.text;
-      return true;
-    }
-    case OptionRow::Sort::Text: {
-      std::optional<std::string> text = AsText(value);
-      const std::string_view operand = row.operand;
-      const bool lists = operand.find("LIST") != std::string_view::npos || operand.find("COUNTS") != std::string_view::npos;
-      const std::optional<std::vector<std::string>> texts = AsTexts(value);
-      if (lists && texts.has_value()) text = Joined(*texts);
-      if (row.Key() == kCycles && value.sort == Sort::Boolean) text = value.boolean ? "on" : "off";
-      if (!text.has_value() || text->empty()) return false;  // empty: of an empty list
-      options->*row.text = IsPath(row) ? PathFrom(folder, *text) : *text;
-      return true;
-    }
-    case OptionRow::Sort::Number:
-      if (value.sort != Sort::Integer || value.integer < 0) return false;
-      if (const auto number = static_cast<std::uint64_t>(value.integer); number < row.lowest || number > row.highest) return false;
-      options->*row.number = static_cast<std::uint64_t>(value.integer);
-      return true;
-    case OptionRow::Sort::Switch:
-      if (value.sort != Sort::Boolean) return false;
-      options->*row.flagged = value.boolean;
-      return true;
-    case OptionRow::Sort::List: {
-      std::optional<std::vector<std::string>> texts = row.Key() == kEnvironment ? AsVariables(value) : AsTexts(value);
-      if (!texts.has_value()) return false;
-      if (row.Key() == kEnvironment) {
-        for (const std::string& line : *texts) PutVariable(line, &(options->*row.list));
-      } else {
-        if (IsPath(row)) {
-          for (std::string& path : *texts) path = PathFrom(folder, path);
-        }
-        options->*row.list = std::move(*texts);
-      }
-      return true;
-    }
-  }
-  return false;
-}
-
-std::string ExpectedInFile(const OptionRow& row) {
-  if (row.Key() == kEnvironment) return "variables: { NAME = \"value\" }";
-  if (row.Key() == kCycles) return "true, false or counts such as [1, 10]";
-  return Expected(row);
 }
 
 void ResetInstead(const std::set<std::string>& set, ProjectCase* one) {
@@ -203,12 +110,7 @@ Status ApplyTable(const TomlValue& table, const std::string& file, Section secti
   std::set<std::string> set;
   for (const TomlEntry& entry : table.entries) {
     const std::string place = PlaceOf(file, entry.line, entry.column);
-    const TomlValue* const empty = EmptyText(entry.value);
-    const TomlValue& found = empty != nullptr ? *empty : entry.value;
-    const auto wrong = [&](const std::string& expected) {
-      return Status(Exit::Usage, PlaceOf(file, found.line, found.column) + ": " + entry.key + ": found " +
-                                     (found.sort == Sort::Text ? TomlString(found.text) : Describe(found)) + ", expected " + expected);
-    };
+    const auto wrong = [&](const std::string& expected) { return WrongValue(file, entry, expected); };
     const OptionRow* const row = RowOfKey(entry.key);
     if (entry.key == kCommand && section == Section::Case) {
       std::optional<std::vector<std::string>> words = IsText(entry.value) ? SplitWords(entry.value.text) : AsTexts(entry.value);
@@ -217,14 +119,16 @@ Status ApplyTable(const TomlValue& table, const std::string& file, Section secti
       one->options.program = std::move(*words);
     } else if (entry.key == kTags) {
       std::optional<std::vector<std::string>> tags = AsTexts(entry.value);
-      if (!tags.has_value() || empty != nullptr) return wrong("a list of texts");
+      if (!tags.has_value() || EmptyText(entry.value) != nullptr) return wrong("a list of texts");
       one->tags = std::move(*tags);
     } else if (entry.key == kWeight) {
       if (entry.value.sort != Sort::Integer || entry.value.integer < 0 || entry.value.integer > kMostWeight)
         return wrong("a number from 0 to " + std::to_string(kMostWeight));
       one->weight = static_cast<std::uint64_t>(entry.value.integer);
     } else if (row != nullptr) {
-      if (empty != nullptr || !SetRow(*row, entry.value, FolderOf(file), &one->options)) return wrong(ExpectedInFile(*row));
+      Result<std::vector<std::string>> words = WordsOf(*row, file, entry);
+      if (!words.ok()) return words.status();
+      SetRow(*row, std::move(*words), entry.value, FolderOf(file), &one->options);
     } else if (entry.key == kCommand) {
       return {Exit::Usage, place + ": command: expected it in a case, not in the defaults"};
     } else {

@@ -180,11 +180,31 @@ TEST(Usage, WhatAMessageQuotesCannotSteerTheTerminal) {
   EXPECT_EQ(said.err.find('\x9b'), std::string::npos);
 }
 
-TEST(Usage, AKeyOfAConfigFileWithoutTextIsRefused) {
+TEST(Usage, AConfigFileSaysWhereItIsWrong) {
   const TemporaryDir dir;
   const std::string path = dir.File("options.toml");
-  ASSERT_TRUE(WriteFile(path, "[sweep]\nwork-dir = \"\"\n", Exit::Failure).ok());
-  ExpectOneLine(RunTool({"sweep", "--config", path, "--", "true"}), 2, "--work-dir: expected a value, not ''");
+  constexpr std::pair<const char*, const char*> kWrong[] = {
+      {"[sweep]\nwork-dir = \"\"\n", ":2:12: work-dir: found \"\", expected a text: DIR"},
+      {"[sweep]\ncall = [\"cuInit\", \"\"]\n", ":2:19: call: found \"\", expected a list of texts: NAME"},
+      {"[sweep]\nhost = \"\"\n", ":2:8: host: found \"\", expected true or false"},
+      {"[sweep]\nno-prune = \"\"\n", ":2:12: no-prune: found \"\", expected true or false"},
+      {"[sweep]\nstrict-exit = \n", ":2:"},
+      {"[sweep]\nhost = \"maybe\"\n", ":2:8: host: found \"maybe\", expected true or false"},
+      {"[sweep]\ncall = \"cuInit\"\n", ":2:8: call: found \"cuInit\", expected a list of texts: NAME"},
+      {"[sweep]\ncodes = [\"all\"]\n", ":2:9: codes: found a list, expected one of default, all"},
+      {"[run]\nstacks = 25\n", ":2:10: stacks: found 25, expected a number from 0 to 24"},
+      {"[sweep]\nno-prun = true\n", ":2:1: no-prun: no such key, expected an option of sweep, did you mean no-prune?"},
+      {"[run]\njobs = 1\n", ":2:1: jobs: no such key, expected an option of run"},
+      {"[sweep]\njobs = 1\njobs = 2\n", ":3:"},
+      {"[swep]\njobs = 1\n", ":1:2: swep: no such command, expected a section for one, did you mean sweep?"},
+      {"jobs = 1\n", ":1:8: jobs: found 1, expected a section of a command, such as [sweep]"},
+  };
+  for (const auto& [text, what] : kWrong) {
+    ASSERT_TRUE(WriteFile(path, text, Exit::Failure).ok());
+    ExpectOneLine(RunTool({"sweep", "--config", path, "--", "true"}), 2, "cuaudit: --config: " + path + what);
+  }
+  ExpectOneLine(RunTool({"sweep", "--config", dir.File("none"), "--", "true"}), 2,
+                "--config: " + dir.File("none") + ": cannot open: No such file or directory");
 }
 
 TEST(Usage, TheLimitOnFileSizesNamesTheFileThatHitIt) {

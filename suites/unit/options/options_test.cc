@@ -144,6 +144,27 @@ TEST(CommandLine, ReadsAConfigFileBySection) {
   EXPECT_EQ(run->stacks, 3U);
 }
 
+TEST(CommandLine, TakesTheValuesOfAConfigFileAsThoseOfAProjectFile) {
+  const TemporaryDir dir;
+  const std::string path = dir.File("options.toml");
+  const std::string text =
+      "[sweep]\nhost = true\nno-prune = false\nhow = [\"refuse\", \"sticky\"]\ncall = []\nwork-dir = \"a\"\ncodes = \"all\"\n"
+      "environment = { A = \"b\", C = 1 }\n[cycles]\nn = [1, 20]\n";
+  ASSERT_TRUE(WriteFile(path, text, Exit::Failure).ok());
+  const Result<Options> sweep = ParseOptions(Words{"sweep", "--config", path, "--", "prog"});
+  ASSERT_TRUE(sweep.ok()) << sweep.status().message();
+  EXPECT_TRUE(sweep->host);
+  EXPECT_FALSE(sweep->no_prune);
+  EXPECT_EQ(sweep->how, "refuse,sticky");
+  EXPECT_TRUE(sweep->call.empty());
+  EXPECT_EQ(sweep->work_dir, "a");
+  EXPECT_EQ(sweep->codes, "all");
+  EXPECT_THAT(sweep->environment, ElementsAre("A=b", "C=1"));
+  const Result<Options> cycles = ParseOptions(Words{"cycles", "--config", path, "--", "prog"});
+  ASSERT_TRUE(cycles.ok()) << cycles.status().message();
+  EXPECT_EQ(cycles->n, "1,20");
+}
+
 TEST(CommandLine, RefusesAConfigFileItDoesNotUnderstand) {
   const TemporaryDir dir;
   const std::string path = dir.File("cuaudit.toml");
