@@ -13,6 +13,7 @@
 
 #include "faults/driver/effects.h"
 #include "faults/driver/result.h"
+#include "faults/driver/settings.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
 #include "harness/options/option_rows.h"
@@ -126,6 +127,17 @@ Table Kinds() {
         break;
     }
     table.rows.push_back({std::string(driver::kKinds[i].json_name), std::string(with)});
+  }
+  return table;
+}
+
+// What a program is held to put back, or to leave as it was: a finding says which setting was not.
+Table SettingTable() {
+  constexpr const char* kOwners[] = {"context", "thread", "device", "memory pool", "function"};
+  Table table{{"call", "setting of a", "told by"}, {}};
+  for (const driver::SettingRow& row : driver::kSettings) {
+    table.rows.push_back(
+        {std::string(driver::Name(row.set)), kOwners[static_cast<std::size_t>(row.of)], std::string(driver::Name(row.get))});
   }
   return table;
 }
@@ -267,8 +279,8 @@ std::string AsJson(const Table& table) {
   return rows.dump(2) + "\n";
 }
 
-constexpr Table (*kTables[])() = {&Calls,   &Kinds, &Outcomes, &Verdicts,     &Rules,       &MissedReasons, &Reasons,
-                                  &Changes, &Hows,  &Probes,   &CommandTable, &OptionTable, &Tables};
+constexpr Table (*kTables[])() = {&Calls,   &Kinds,   &SettingTable, &Outcomes, &Verdicts,     &Rules,       &MissedReasons,
+                                  &Reasons, &Changes, &Hows,         &Probes,   &CommandTable, &OptionTable, &Tables};
 static_assert(std::size(kTables) == std::size(kListNames));
 
 }  // namespace

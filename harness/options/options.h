@@ -128,8 +128,8 @@ struct CommandRow {
 std::span<const CommandRow> Commands();
 
 // The tables that `cuaudit list` can print.
-inline constexpr std::string_view kListNames[] = {"calls",   "kinds", "outcomes", "verdicts", "rules",   "missed", "reasons",
-                                                  "changes", "hows",  "probes",   "commands", "options", "tables"};
+inline constexpr std::string_view kListNames[] = {"calls",   "kinds",   "settings", "outcomes", "verdicts", "rules",   "missed",
+                                                  "reasons", "changes", "hows",     "probes",   "commands", "options", "tables"};
 
 std::string_view CommandName(Command command);
 std::string_view ToolVersion();
