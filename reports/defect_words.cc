@@ -91,11 +91,11 @@ namespace {
 
 // What the blamed function left out: the call of the fault-free run, or what every program owes under this rule. Empty: nobody can say.
 std::string Owed(Rule rule, const Defect& defect) {
+  if (rule == Rule::SettingNotRestored) return "putting the setting back";
   if (!defect.released.call.empty()) return defect.released.call;
   if (rule == Rule::CaptureLeftActive) return "cuStreamEndCapture";
   if (rule == Rule::ContextStack) return "cuCtxPopCurrent";
   if (rule == Rule::ContextNotRestored) return "making the former context current again";
-  if (rule == Rule::SettingNotRestored) return "putting the setting back";
   return {};
 }
 
@@ -339,9 +339,10 @@ std::vector<Step> StepsOf(const Run& run, const Defect& defect) {
   return steps;
 }
 
-std::optional<Step> ReleaseOf(const Defect& defect) {
+std::optional<Step> ReleaseOf(const Run& run, const Defect& defect) {
   if (defect.released.call.empty()) return std::nullopt;
-  return Step{"without the fault released by " + defect.released.call, defect.released.stack};
+  const bool is_change = words::SortOf(RootOf(run, defect).rule) == words::RuleSort::Changed;
+  return Step{fmt::format("without the fault {} by {}", is_change ? "put back" : "released", defect.released.call), defect.released.stack};
 }
 
 std::optional<SourcePlace> PlaceOf(const SourceRoot& root, const Run& run, const Defect& defect) {

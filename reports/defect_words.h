@@ -65,8 +65,8 @@ struct Step {
 // release, the object is lost. What a rule does not have is left out. Of a long way back its first fifty calls are told.
 std::vector<Step> StepsOf(const Run& run, const Defect& defect);
 
-// Beside the path: where the fault-free run releases the object. Absent when it does not.
-std::optional<Step> ReleaseOf(const Defect& defect);
+// Beside the path: where the fault-free run releases the object, or puts the setting back. Absent when it does not.
+std::optional<Step> ReleaseOf(const Run& run, const Defect& defect);
 
 // The place that a person opens first: where the object was acquired when it was lost, otherwise where it went wrong; when that is not
 // below the root, the next place of the defect that is.

@@ -163,7 +163,7 @@ std::string Fold(std::size_t number, const Listed& listed) {
   for (const Step& step : StepsOf(run, defect)) {
     if (step.whole) AppendLines(step, &lines);
   }
-  if (const std::optional<Step> release = ReleaseOf(defect)) AppendLines(*release, &lines);
+  if (const std::optional<Step> release = ReleaseOf(run, defect)) AppendLines(*release, &lines);
   if (!lines.empty()) text += "\n" + MarkdownFence(lines, "text");
   if (!root.reproduce.empty()) text += "\nReproduce:\n\n" + MarkdownFence(Shortened(root.reproduce, kShownCommandBytes) + "\n", "sh");
   if (!defect.fingerprint.empty()) text += "\nFingerprint: " + Code(defect.fingerprint) + "\n";

@@ -155,8 +155,8 @@ struct TakenFor {
 struct Defect {
   std::vector<Member> members;  // the owner of the others first
   std::optional<Blame> blame;   // absent when no function of the program is known
-  Acquired released;            // where the fault-free run releases what the first member lost; empty when it does not
-  std::uint64_t trials = 0;     // trials that show it; 0: it shows without a fault
+  Acquired released;  // where the fault-free run releases what the first member lost or puts the setting back; empty when it does not
+  std::uint64_t trials = 0;  // trials that show it; 0: it shows without a fault
   std::string fingerprint;
   Change change = Change::None;  // compared with a base; never Fixed or NotRun, for this report has the defect
   std::string was = {};          // what the base says when it has `changed`, in words

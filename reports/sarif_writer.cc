@@ -99,7 +99,7 @@ Json CodeFlow(const Writer& writer, const std::vector<Step>& steps) {
 void AddPlaces(const Writer& writer, const Run& run, const Defect& defect, Json* result) {
   std::vector<Step> steps = StepsOf(run, defect);
   if (Json flow = CodeFlow(writer, steps); !flow.is_null()) (*result)["codeFlows"] = std::move(flow);
-  if (std::optional<Step> release = ReleaseOf(defect)) steps.push_back(std::move(*release));
+  if (std::optional<Step> release = ReleaseOf(run, defect)) steps.push_back(std::move(*release));
   Json related = Json::array();
   Json stacks = Json::array();
   for (const Step& step : steps) {

@@ -291,7 +291,8 @@ void AppendBlame(const Run& run, const Defect& defect, Page* page) {
   if (blame.empty()) return;
   page->Line("     {}", page->Paint(kBold, ForTerminal(blame)));
   if (defect.released.call.empty()) return;
-  page->Line("     without the fault: {}", Place(defect.released.call, defect.released.stack));
+  const bool is_change = words::SortOf(RootOf(run, defect).rule) == words::RuleSort::Changed;
+  page->Line("     without the fault: {}{}", is_change ? "put back by " : "", Place(defect.released.call, defect.released.stack));
 }
 
 std::string FaultsOf(const Finding& finding) {

@@ -70,8 +70,9 @@ void ReadSetting(const Passage& passage) noexcept {
   const auto* const value = reinterpret_cast<const void*>(passage.value[2]);
   if (base == driver::BaseId::ThreadExchangeStreamCaptureMode) *behind = passage.given;
   if (base == driver::BaseId::MemPoolSetAttribute || base == driver::BaseId::MemPoolGetAttribute) {
-    const bool is_int = passage.value[1] <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES;
-    memcpy(behind, value, is_int ? sizeof(int) : sizeof(cuuint64_t));
+    // Attributes of newer drivers may be smaller.
+    const bool is_wide = passage.value[1] >= CU_MEMPOOL_ATTR_RELEASE_THRESHOLD && passage.value[1] <= CU_MEMPOOL_ATTR_USED_MEM_HIGH;
+    memcpy(behind, value, is_wide ? sizeof(cuuint64_t) : sizeof(int));
   }
   if (base == driver::BaseId::StreamSetAttribute || base == driver::BaseId::StreamGetAttribute)
     *behind = StreamAttribute(passage.value[1], *static_cast<const CUstreamAttrValue*>(value));

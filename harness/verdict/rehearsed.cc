@@ -114,6 +114,10 @@ const RestoredSettings& Rehearsed::restored_settings() const {
   return *restored_settings_;
 }
 
+Site Rehearsed::put_back_at(const TrialFinding& finding) const {
+  return finding.rule == Rule::SettingNotRestored ? restored_settings().BackAt(finding.where_key) : Site();
+}
+
 const PutBack& Rehearsed::put_back() const {
   if (put_back_ == nullptr) put_back_ = std::make_shared<const PutBack>(run_);
   return *put_back_;

@@ -20,6 +20,7 @@
 #include "faults/driver/call_id.h"
 #include "harness/ledger/kept_contexts.h"
 #include "harness/verdict/evidence/evidence.h"
+#include "harness/verdict/evidence/finding.h"
 
 namespace cuaudit::harness {
 
@@ -69,6 +70,8 @@ class Rehearsed {
   // What functions change for a while.
   const PutBack& put_back() const;
   const RestoredSettings& restored_settings() const;
+  // Where the change is undone that a finding is about; Empty: nobody noted that.
+  Site put_back_at(const TrialFinding& finding) const;
   // Callers (CallerKey) of the calls that release null.
   const std::set<std::uint64_t>& null_releases() const;
   // What it does with descriptors.

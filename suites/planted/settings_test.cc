@@ -2,6 +2,8 @@
 // Settings that a failing path changes and does not put back. The repaired twins are in suites/positive/settings_test.cc.
 #include "suites/support/cases/settings.h"
 
+#include <string>
+
 #include "suites/support/cases/families.h"
 #include "suites/support/cases/setting_lifecycles.h"
 
@@ -25,6 +27,7 @@ CUAUDIT_CASE(SettingNotRestored, TheCallerGoesOn) {
   ExpectLeft(ChangesASetting<Setting::Threshold, Caller::GoesOn>, InHelper(1, 2), 103, "threshold");
   ExpectLeft(ChangesASetting<Setting::NewThreshold, Caller::GoesOn>, InHelper(1, 2), 103, "threshold that nobody asked for");
   ExpectLeft(ChangesASetting<Setting::PoolOfDevice, Caller::GoesOn>, InHelper(1, 2), 103, "pool of a device");
+  ExpectLeft(ChangesASetting<Setting::DefaultPool, Caller::GoesOn>, InHelper(1, 2), 103, "default pool of a device");
   ExpectLeft(ChangesASetting<Setting::FunctionAttribute, Caller::GoesOn>, InHelper(1, 2), 103, "attribute of a function");
   ExpectLeft(ChangesASetting<Setting::NewFunctionCache, Caller::GoesOn>, InHelper(1, 2), 103, "cache of a function");
   ExpectLeft(ChangesASetting<Setting::KernelAttribute, Caller::GoesOn>, InHelper(1, 2), 103, "attribute of a kernel");
@@ -48,12 +51,26 @@ CUAUDIT_CASE(SettingNotRestored, ALoopCallsTheFunctionAgain) {
   ExpectLeft(CallsItInALoop<Setting::Limit>, InHelper(1, 2), InHelper(1, 3), "limit");
   ExpectLeft(CallsItInALoop<Setting::CaptureMode>, InHelper(1, 2), InHelper(1, 3), "capture mode");
 }
+CUAUDIT_CASE(SettingNotRestored, AThreadHasLeftIt) { ExpectLeft(LeavesItInAThread<false>, InHelper(1, 2), 103, "limit"); }
 CUAUDIT_CASE(SettingNotRestored, AFunctionForgetsWhatAnotherOneHadChosen) {
   ExpectLeft(TrimsAPool<false>, Deeper(1, 2, 1), 103, "threshold");
 }
 CUAUDIT_CASE(SettingNotRestored, AFunctionWithinAnother) {
   ExpectLeft(ChangesASettingTwice<true>, Deeper(1, 1, 1), InHelper(1, 5), "the inner one alone");
   ExpectLeft(ChangesASettingTwice<false>, InHelper(1, 2), 103, "both");
+}
+
+template <typename Program>
+std::string SaidOf(const Program& program) {
+  const Judgement judgement = JudgeProgram(program, false);
+  return judgement.findings.empty() ? "" : Words(judgement.findings[0].detail);
+}
+
+CUAUDIT_CASE(SettingNotRestored, TheSettingIsNamed) {
+  EXPECT_EQ(SaidOf(ChangesASetting<Setting::Limit, Caller::GoesOn>), "CU_LIMIT_STACK_SIZE 0 -> 5");
+  EXPECT_EQ(SaidOf(ChangesASetting<Setting::Flags, Caller::GoesOn>), "flags 0 -> 5");
+  EXPECT_EQ(SaidOf(ChangesASetting<Setting::FunctionAttribute, Caller::GoesOn>), "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES -1 -> 5");
+  EXPECT_EQ(SaidOf(ChangesASetting<Setting::PoolOfDevice, Caller::GoesOn>), "memory pool");
 }
 
 template <typename Program>

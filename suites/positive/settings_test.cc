@@ -23,6 +23,7 @@ CUAUDIT_CASE(SettingNotRestored, TheFunctionPutsItBack) {
   ExpectSilent(ChangesASetting<Setting::CaptureMode, Caller::GoesOn>, true, "capture mode");
   ExpectSilent(ChangesASetting<Setting::Threshold, Caller::GoesOn>, true, "threshold");
   ExpectSilent(ChangesASetting<Setting::PoolOfDevice, Caller::GoesOn>, true, "pool of a device");
+  ExpectSilent(ChangesASetting<Setting::DefaultPool, Caller::GoesOn>, true, "default pool of a device");
   ExpectSilent(ChangesASetting<Setting::PrimaryFlags, Caller::GoesOn>, true, "flags of the primary context");
   ExpectSilent(ChangesASetting<Setting::FunctionAttribute, Caller::GoesOn>, true, "attribute of a function");
   ExpectSilent(ChangesASetting<Setting::NewFunctionCache, Caller::GoesOn>, true, "cache of a function");
@@ -32,6 +33,8 @@ CUAUDIT_CASE(SettingNotRestored, TheFunctionPutsItBack) {
   ExpectSilent(ChangesASetting<Setting::NewReadMostly, Caller::GoesOn>, true, "advice");
   ExpectSilent(ChangesASettingInACycle<Setting::Limit, false>, true, "cycle");
   ExpectSilent(CallsItInALoop<Setting::Limit>, true, "function in a loop");
+  ExpectSilent(LeavesItInAThread<false>, true, "function of a thread");
+  ExpectSilent(PutsFlagsBackOtherwise, false, "by another call");
   ExpectSilent(TrimsAPool<false>, true, "threshold that another function had chosen");
   ExpectSilent(ChangesASettingTwice<true>, true, "a function within another");
 }
@@ -50,6 +53,7 @@ CUAUDIT_CASE(SettingNotRestored, NobodyMeetsWithIt) {
   ExpectSilent(ChangesASetting<Setting::Threshold, Caller::WaitsAndEnds>, false, "caller waits, and the pool ends");
   ExpectSilent(ChangesASetting<Setting::Threshold, Caller::Exits>, false, "the process ends");
   ExpectSilent(ChangesASetting<Setting::Limit, Caller::ChoosesTheSame>, false, "caller chooses the same value itself");
+  ExpectSilent(LeavesItInAThread<true>, false, "a thread that still runs");
   ExpectSilent(SetsItInEachTurn, false, "a loop within the function");
 }
 CUAUDIT_CASE(SettingNotRestored, NobodyWasToPutItBack) {

@@ -78,7 +78,7 @@ struct TrialFindingText {
   PlaceText acquired;
   PlaceText where;
   PlaceText other;
-  PlaceText released;                  // of what is lost: where the fault-free run releases it; empty when it does not
+  PlaceText released;  // where the fault-free run releases what is lost, or puts back what is left changed; empty when it does not
   std::optional<report::Blame> blame;  // the function that left without the release, or made the wrong call
   std::string meter;                   // for the host: what grew, when a meter saw it and no object is known
   std::string detail;                  // what the title does not say; may be empty

@@ -81,6 +81,9 @@ class Blamer {
           OnFailingThread(finding.acquired.begin) ? StillRunningSince(finding.acquired.begin) : failed_stack_.size();
       text->blame = BlameForLoss({text->acquired->stack, failed_stack_, text->released->stack, running, afterwards_, RehearsedCalls()});
     } else if (SortOf(finding.rule) == RuleSort::Changed) {
+      const faults::JournalView& journal = *rehearsal_.run().journal;
+      const Site back = rehearsal_.put_back_at(finding);
+      text->released = sites_->Text(journal, back, SiteKey(journal, back));
       // Whoever was running when it was changed and when the call failed owes the change back.
       const bool held = finding.where.begin < failed_.begin && OnFailingThread(finding.where.begin);
       text->blame = held ? BlameForLoss({text->where->stack, failed_stack_, {}, StillRunningSince(finding.where.begin), afterwards_, {}})

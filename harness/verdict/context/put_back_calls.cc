@@ -132,7 +132,8 @@ bool IsGone(const Evidence& run, std::uint32_t pid, std::uint64_t context, std::
   return (known && refused == 0) || IsGivenUp(run, pid, context, refused, when);
 }
 
-void AddChange(const Evidence& trial, Rule rule, Kind kind, const Record& change, const Record* met, std::vector<TrialFinding>* findings) {
+TrialFinding* AddChange(const Evidence& trial, Rule rule, Kind kind, const Record& change, const Record* met,
+                        std::vector<TrialFinding>* findings) {
   TrialFinding finding;
   finding.rule = rule;
   finding.kind = kind;
@@ -146,11 +147,9 @@ void AddChange(const Evidence& trial, Rule rule, Kind kind, const Record& change
   const auto same = std::find_if(findings->begin(), findings->end(), [&](const TrialFinding& one) {
     return one.rule == finding.rule && one.where_key == finding.where_key && one.other_key == finding.other_key;
   });
-  if (same != findings->end()) {
-    ++same->count;
-  } else {
-    findings->push_back(finding);
-  }
+  if (same == findings->end()) return &findings->emplace_back(finding);
+  ++same->count;
+  return &*same;
 }
 
 }  // namespace cuaudit::harness

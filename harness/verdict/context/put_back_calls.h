@@ -24,8 +24,9 @@ void Follow(const faults::Record& record, driver::Effect effect, int* above);
 // The contexts that no longer exist, are no longer the program's, or would not exist if the plan had not refused their end.
 [[nodiscard]] bool IsGone(const Evidence& run, std::uint32_t pid, std::uint64_t context, std::uint64_t when);
 
-// Adds a change that was not undone, and the call that then met with it; null: none did. Changes with the same places are one finding.
-void AddChange(const Evidence& trial, Rule rule, driver::Kind kind, const faults::Record& change, const faults::Record* met,
-               std::vector<TrialFinding>* findings);
+// Adds a change that was not undone, and the call that then met with it; null: none did. Changes with the same places are one finding,
+// which is answered.
+TrialFinding* AddChange(const Evidence& trial, Rule rule, driver::Kind kind, const faults::Record& change, const faults::Record* met,
+                        std::vector<TrialFinding>* findings);
 
 }  // namespace cuaudit::harness

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "harness/verdict/context/put_back_calls.h"
+#include "harness/verdict/context/setting_words.h"
 #include "harness/verdict/evidence/site_keys.h"
 
 namespace cuaudit::harness {
@@ -57,6 +58,19 @@ std::size_t After(const Evidence& run, const Record& end) {
   return static_cast<std::size_t>(after - calls.begin());
 }
 
+// The first call of the run after the last one of a thread that has ended; kNoCall: it may still run, or made the process exit.
+std::size_t AfterThread(const Evidence& run, const Record& call) {
+  const ProcessFacts* const process = run.facts().Process(call.pid);
+  if (process == nullptr || process->exit == 0 || std::count(process->running.begin(), process->running.end(), call.tid) != 0)
+    return kNoCall;
+  const std::span<const Record> records = run.journal->records();
+  if (std::any_of(records.begin(), records.end(), [&](const Record& one) { return one.begin == process->exit && one.tid == call.tid; }))
+    return kNoCall;
+  std::size_t step = run.facts().calls.size();
+  while (step > 0 && (CallAt(run, step - 1).pid != call.pid || CallAt(run, step - 1).tid != call.tid)) --step;
+  return step;
+}
+
 }  // namespace
 
 RestoredSettings::RestoredSettings(const Evidence& fault_free) {
@@ -82,6 +96,7 @@ RestoredSettings::RestoredSettings(const Evidence& fault_free) {
     const Record* const end = EndOfCycle(fault_free, *change.record);
     undone.in_its_cycle = undone.in_its_cycle && cycle != 0 && cycle == change.record->cycle &&
                           (end == nullptr || ValueBefore(made, change, std::min(After(fault_free, *end), change.ended)) == change.before);
+    if (is_new) undone.back = SiteOf(CallAt(fault_free, change.undone));
     if (is_new) undone.outlives_cycle = change.ended == kNoCall || (end != nullptr && CallAt(fault_free, change.ended).begin > end->begin);
   }
 }
@@ -101,12 +116,13 @@ RestoredSettings::Left RestoredSettings::LeftBy(const Evidence& trial, const Set
   left.returned = Outside(trial, change, undone.level, change.step + 1);
   while (left.returned != kNoCall && OnlyLooks(CallAt(trial, left.returned), EffectOfCall(CallAt(trial, left.returned))))
     left.returned = Outside(trial, change, undone.level, left.returned + 1);
+  const bool is_known = undone.level < trial.journal->Stack(change.record->stack).size();
+  if (is_known && left.returned == kNoCall) left.returned = AfterThread(trial, *change.record);
   // A loop calls the function again, from the same place.
   const auto again = std::find_if(calls.begin(), calls.end(), [&](const SettingCall& call) {
     return call.step > change.step && CallAt(trial, call.step).stack == change.record->stack;
   });
-  if (again != calls.end() && undone.once && undone.level < trial.journal->Stack(change.record->stack).size())
-    left.returned = std::min(left.returned, again->step);
+  if (is_known && again != calls.end() && undone.once) left.returned = std::min(left.returned, again->step);
   left.returned = std::min(left.returned, until);
   left.value = ValueBefore(made, change, left.returned);
   for (const SettingCall& call : calls) {
@@ -167,7 +183,10 @@ std::vector<TrialFinding> RestoredSettings::Missing(const Evidence& trial) const
     const bool at_end = end != nullptr && (change.ended == kNoCall || change.ended >= until) && stands(end->begin);
     if (user == nullptr && !at_end) continue;
     found.insert(change.setting);
-    AddChange(trial, Rule::SettingNotRestored, Kind::None, *change.record, user, &findings);
+    Details* const detail = &AddChange(trial, Rule::SettingNotRestored, Kind::None, *change.record, user, &findings)->detail;
+    for (const auto& part : WordsOf(change, left.value)) {
+      if (std::find(detail->begin(), detail->end(), part) == detail->end()) detail->push_back(part);
+    }
   }
   return findings;
 }
@@ -185,6 +204,11 @@ std::optional<std::uint64_t> RestoredSettings::ReturnFrom(const Evidence& run, s
   if (returned != kNoCall) return run.record(run.facts().calls[returned]).begin;
   const Record* const end = known->second.in_its_cycle ? EndOfCycle(run, *last->record) : nullptr;
   return end == nullptr ? std::nullopt : std::optional(end->begin);
+}
+
+Site RestoredSettings::BackAt(std::uint64_t place) const {
+  const auto known = undone_.find(place);
+  return known != undone_.end() && known->second.always ? known->second.back : Site();
 }
 
 bool MayLeaveSettings(const Evidence& run) {

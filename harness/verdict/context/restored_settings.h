@@ -25,6 +25,8 @@ class RestoredSettings {
   explicit RestoredSettings(const Evidence& fault_free);
   // One finding for each place whose change the fault-free run undoes, and the trial does not.
   std::vector<TrialFinding> Missing(const Evidence& trial) const;
+  // Where the fault-free run undoes the changes of a place (SiteKey); Empty: it does not.
+  Site BackAt(std::uint64_t place) const;
   // Of the last change at a place (SiteKey) before a ticket: the ticket of the first call that its thread makes once the function has
   // returned that undoes it, or of the end of the marked cycle. Nothing: the function runs to the end.
   std::optional<std::uint64_t> ReturnFrom(const Evidence& run, std::uint64_t place, std::uint64_t before) const;
@@ -35,6 +37,7 @@ class RestoredSettings {
     bool in_its_cycle = true;    // in the same marked cycle
     bool outlives_cycle = true;  // what has the setting is there when the marked cycle of the change ends
     bool once = true;            // one call of the function makes the change once
+    Site back = {};              // where the first one is undone
     std::size_t level = 0;       // frame of the change from which the function that undoes it was called; beyond the frames: unknown
   };
   struct Left;

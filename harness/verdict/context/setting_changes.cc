@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "faults/driver/effects.h"
@@ -14,6 +15,7 @@
 
 namespace cuaudit::harness {
 
+using driver::BaseId;
 using driver::Effect;
 using driver::Kind;
 using driver::SettingOf;
@@ -22,8 +24,8 @@ using faults::Record;
 
 namespace {
 
-const SettingRow* RowOf(const Record& record, driver::BaseId SettingRow::*call) {
-  const driver::BaseId base = BaseOf(record);
+const SettingRow* RowOf(const Record& record, BaseId SettingRow::*call) {
+  const BaseId base = BaseOf(record);
   const auto row =
       std::find_if(std::begin(driver::kSettings), std::end(driver::kSettings), [&](const SettingRow& one) { return one.*call == base; });
   return row == std::end(driver::kSettings) ? nullptr : row;
@@ -53,10 +55,6 @@ namespace {
 // Each advice is followed by the one that takes it back.
 bool IsAdvised(const Record& record) { return record.argument[2] % 2 == 1; }
 
-std::uint64_t GivenBy(const Record& record, const SettingRow& row) {
-  return row.of == SettingOf::Memory ? IsAdvised(record) : SettingArgument(record, row.value);
-}
-
 Setting SettingOfCall(const Record& record, const SettingRow& row, std::int8_t object, std::int8_t key, std::uint64_t current) {
   Setting setting = {record.pid, &row, SettingArgument(record, object), SettingArgument(record, key)};
   if (row.of == SettingOf::Context) setting.object = current;
@@ -66,7 +64,11 @@ Setting SettingOfCall(const Record& record, const SettingRow& row, std::int8_t o
   return setting;
 }
 
+// The default memory pool of a device, whose handle a run may never be told.
+constexpr std::uint64_t kDefaultPool = 0;
+
 std::optional<std::uint64_t> InitialOf(const Setting& setting) {
+  if (setting.row->set == BaseId::DeviceSetMemPool) return kDefaultPool;
   for (const driver::InitialRow& row : driver::kInitialSettings) {
     if (row.set == setting.row->set && row.key == setting.key) return row.value;
   }
@@ -156,7 +158,14 @@ struct Known {
 
 class Reader {
  public:
-  explicit Reader(const Evidence& run) : run_(run) { read_.current = CurrentContexts(run); }
+  explicit Reader(const Evidence& run) : run_(run) {
+    read_.current = CurrentContexts(run);
+    for (const std::uint32_t call : run.facts().calls) {
+      const Record& record = run.record(call);
+      if (BaseOf(record) == BaseId::DeviceGetDefaultMemPool && AnswerOf(record) == Answer::Succeeded)
+        default_pools_.insert(record.argument[0]);
+    }
+  }
 
   void Read(std::size_t step) {
     const Record& record = run_.record(run_.facts().calls[step]);
@@ -167,6 +176,11 @@ class Reader {
   SettingChanges Take() { return std::move(read_); }
 
  private:
+  std::uint64_t SettingAt(const Record& record, const SettingRow& row, std::int8_t index) const {
+    const std::uint64_t value = SettingArgument(record, index);
+    return row.set == BaseId::DeviceSetMemPool && default_pools_.count(value) != 0 ? kDefaultPool : value;
+  }
+
   Known& Of(const Setting& setting) {
     const std::optional<std::uint64_t> initial = InitialOf(setting);
     return known_.try_emplace(setting, Known{initial, initial.has_value()}).first->second;
@@ -198,23 +212,33 @@ class Reader {
     Known& known = Of(setting);
     known.value.reset();
     if (AnswerOf(record) != Answer::Succeeded) return;
-    known.value = SettingArgument(record, row.answer);
+    known.value = SettingAt(record, row, row.answer);
     known.found = true;
   }
 
-  // Changes that the call undoes, or tries to.
-  std::vector<std::size_t> Undo(const Record& record, std::optional<std::uint64_t> value, std::size_t step, Known* known) {
-    std::vector<std::size_t> undone;
-    auto one = value ? known->open.lower_bound(*value) : known->open.begin();
-    while (one != known->open.end() && (!value || one->first == *value)) {
-      SettingChange& change = read_.changes[one->second];
-      const bool is_same = !value && record.stack == change.record->stack;
-      if (!is_same) {
-        change.undone = step;
-        undone.push_back(one->second);
-      }
-      one = is_same ? std::next(one) : known->open.erase(one);
+  // The flags of a primary context have two calls that set them. Nobody says what one puts back that the other has changed.
+  void SetFlagsOtherwise(const Record& record, std::size_t step) {
+    const BaseId set = BaseOf(record);
+    if (set != BaseId::CtxSetFlags && set != BaseId::DevicePrimaryCtxSetFlags) return;
+    for (auto& [setting, known] : known_) {
+      const BaseId other = setting.row->set;
+      if (setting.pid != record.pid || other == set || (other != BaseId::CtxSetFlags && other != BaseId::DevicePrimaryCtxSetFlags))
+        continue;
+      for (const auto& [before, change] : known.open) read_.changes[change].undone = step;
+      known.open.clear();
+      known.value = std::nullopt;
     }
+  }
+
+  // The changes that a call undoes by giving that value.
+  std::vector<std::size_t> Undo(std::uint64_t value, std::size_t step, Known* known) {
+    const auto [first, last] = known->open.equal_range(value);
+    std::vector<std::size_t> undone;
+    for (auto one = first; one != last; ++one) {
+      read_.changes[one->second].undone = step;
+      undone.push_back(one->second);
+    }
+    known->open.erase(first, last);
     return undone;
   }
 
@@ -224,16 +248,15 @@ class Reader {
     if (is_unnamed || (row.of == SettingOf::Context && setting.object == 0)) return;
     Known& known = Of(setting);
     const Answer answer = AnswerOf(record);
-    const bool changes = answer == Answer::Succeeded || answer == Answer::After;
-    const bool tells_value = changes || static_cast<std::size_t>(row.value) < driver::ShapeOf(CallOf(record)).count;
-    const std::uint64_t value = GivenBy(record, row);
-    const std::vector<std::size_t> undone = Undo(record, tells_value ? std::optional(value) : std::nullopt, step, &known);
-    if (!changes) {
+    const std::uint64_t value = row.of == SettingOf::Memory ? IsAdvised(record) : SettingAt(record, row, row.value);
+    SetFlagsOtherwise(record, step);
+    if (answer != Answer::Succeeded && answer != Answer::After) {
       read_.calls[setting].push_back({step, value, true});
       return;
     }
+    const std::vector<std::size_t> undone = Undo(value, step, &known);
     if (row.get == row.set) {
-      known.value = SettingArgument(record, row.answer);
+      known.value = SettingAt(record, row, row.answer);
       known.found = true;
     }
     const auto any = [&](const auto& is) {
@@ -256,6 +279,7 @@ class Reader {
   }
 
   const Evidence& run_;
+  std::set<std::uint64_t> default_pools_;
   SettingChanges read_;
   std::map<Setting, Known> known_;
 };
@@ -276,15 +300,15 @@ namespace {
 // True for what a tear-down begins with: it waits, and fetches the last result. No setting changes what becomes of that.
 bool WindsUp(const Record& record) {
   switch (BaseOf(record)) {
-    case driver::BaseId::CtxSynchronize:
-    case driver::BaseId::StreamSynchronize:
-    case driver::BaseId::StreamQuery:
-    case driver::BaseId::StreamWaitEvent:
-    case driver::BaseId::EventRecord:
-    case driver::BaseId::EventSynchronize:
-    case driver::BaseId::MemcpyDtoH:
-    case driver::BaseId::MemcpyDtoHAsync:
-    case driver::BaseId::MemPoolTrimTo:
+    case BaseId::CtxSynchronize:
+    case BaseId::StreamSynchronize:
+    case BaseId::StreamQuery:
+    case BaseId::StreamWaitEvent:
+    case BaseId::EventRecord:
+    case BaseId::EventSynchronize:
+    case BaseId::MemcpyDtoH:
+    case BaseId::MemcpyDtoHAsync:
+    case BaseId::MemPoolTrimTo:
       return true;
     default:
       return false;
@@ -307,7 +331,7 @@ bool WorksWith(const Setting& setting, const Record& record, std::uint64_t curre
     case SettingOf::Thread:
       return record.tid == setting.object && NeedsCurrent(record, row.effect);
     case SettingOf::Device:
-      return takes_from_pool && setting.row->set == driver::BaseId::DeviceSetMemPool;
+      return takes_from_pool && setting.row->set == BaseId::DeviceSetMemPool;
     case SettingOf::MemoryPool:
       return takes_from_pool || names();
     case SettingOf::Function:

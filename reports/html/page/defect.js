@@ -108,7 +108,7 @@ function placeText(at) {
 
 function places(defect, root) {
   const shown = [step('Acquired', root.acquired), ...failing(root), root.where && root.where[0] !== '' ? step('Seen at', root.where) : null,
-    root.other ? step(root.other_is, root.other) : null, step('Released here without the fault', defect.released)].filter(Boolean);
+    root.other ? step(root.other_is, root.other) : null, step(`${root.rule === 'setting_not_restored' ? 'Put back' : 'Released'} here without the fault`, defect.released)].filter(Boolean);
   return h('div', {class: 'steps' + (shown.length === 4 ? ' four' : '')}, shown);
 }
 

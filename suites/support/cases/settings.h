@@ -21,6 +21,7 @@ enum class Setting {
   Threshold,
   NewThreshold,
   PoolOfDevice,
+  DefaultPool,
   PrimaryFlags,
   FunctionAttribute,
   NewFunctionCache,
@@ -33,6 +34,7 @@ enum class Setting {
 inline constexpr std::uint64_t kFormerValue = 0;
 inline constexpr std::uint64_t kOtherValue = 5;
 inline constexpr std::uint64_t kPoolOfProgram = 0x9000;
+inline constexpr std::uint64_t kDefaultPool = 0x9100;
 inline constexpr std::uint64_t kFunctionOfProgram = 0x8000;
 inline constexpr std::uint64_t kKernelOfProgram = 0x8100;
 inline constexpr std::uint64_t kLibraryOfProgram = 0x8200;
@@ -80,6 +82,7 @@ struct SettingCalls {
             .Stack(stack);
       case Setting::NewCacheConfig:
       case Setting::NewThreshold:
+      case Setting::DefaultPool:
       case Setting::CaptureMode:
       case Setting::NewFunctionCache:
       case Setting::NewWindow:
@@ -111,6 +114,9 @@ struct SettingCalls {
             .Stack(stack);
       case Setting::PoolOfDevice:
         return t.Call(CallId::DeviceSetMemPool).In(1, value).Stack(stack);
+      case Setting::DefaultPool:  // it asks for the default one to put it back
+        if (value == kFormerValue) t.Call(CallId::DeviceGetDefaultMemPool).Out(0, kDefaultPool).Stack(stack + 10);
+        return t.Call(CallId::DeviceSetMemPool).In(1, value == kFormerValue ? kDefaultPool : value).Stack(stack);
       case Setting::PrimaryFlags:
         return t.Call(CallId::DevicePrimaryCtxSetFlags_v2).In(1, value).Stack(stack);
       case Setting::NewFunctionCache:
@@ -157,8 +163,9 @@ struct SettingCalls {
       default:
         break;
     }
-    Step alloc =
-        setting == Setting::PoolOfDevice ? t.Call(CallId::MemAllocAsync) : t.Call(CallId::MemAllocFromPoolAsync).In(2, kPoolOfProgram);
+    Step alloc = setting == Setting::PoolOfDevice || setting == Setting::DefaultPool
+                     ? t.Call(CallId::MemAllocAsync)
+                     : t.Call(CallId::MemAllocFromPoolAsync).In(2, kPoolOfProgram);
     alloc.Out(0, 0x7000).In(1, 16).Context(kCallers).Stack(stack);
     t.Call(CallId::MemFreeAsync).In(0, 0x7000).Context(kCallers).Stack(stack + 1);
   }
@@ -378,6 +385,48 @@ Trace TrimsAPool(Run run) {
   t.Call(driver::CallId::MemPoolDestroy).In(0, kPoolOfProgram).Context(kCallers).Stack(107);
   t.Call(driver::CallId::CtxDestroy_v2).In(0, kCallers).Context(kCallers).Stack(108);
   t.Event(faults::ProcessEvent::Exit);
+  return t;
+}
+
+// A thread leaves the limit, and the one that made it works with the context. `StillRuns`: right, the thread may put it back yet.
+template <bool StillRuns>
+Trace LeavesItInAThread(Run run) {
+  constexpr std::uint32_t kWorker = 7;
+  const bool fails = run != Run::FaultFree;
+  Trace t;
+  SettingCalls<Setting::Limit> calls{t};
+  t.Call(driver::CallId::CtxCreate_v2).Out(0, kCallers).Context(0).Stack(101);
+  calls.Ask(kFormerValue, InHelper(1, 1)).Thread(kWorker);
+  calls.Give(kOtherValue, InHelper(1, 2)).Thread(kWorker);
+  Step alloc = t.Alloc(0x1000).Context(kCallers).Stack(InHelper(1, 3)).Thread(kWorker);
+  if (fails) alloc.Refused();
+  else t.Free(0x1000).Context(kCallers).Stack(InHelper(1, 4)).Thread(kWorker);
+  if (run != Run::Wrong) calls.Give(kFormerValue, InHelper(1, 6)).Thread(kWorker);
+  calls.Work(103);
+  t.Call(driver::CallId::CtxDestroy_v2).In(0, kCallers).Context(kCallers).Stack(108);
+  if (StillRuns) t.Event(faults::ProcessEvent::Running).In(0, kWorker);
+  t.Event(faults::ProcessEvent::Exit);
+  return t;
+}
+
+// Right: a function changes the flags of the primary context, and puts them back by the other call for that when it fails. The flags
+// outlive its cycle.
+inline Trace PutsFlagsBackOtherwise(Run run) {
+  const bool fails = run != Run::FaultFree;
+  Trace t;
+  SettingCalls<Setting::PrimaryFlags> calls{t};
+  t.Retain(kCallers).Stack(101);
+  t.Call(driver::CallId::CtxSetCurrent).In(0, kCallers).Context(0).Stack(102);
+  t.Mark(faults::MarkKind::CycleBegin).Cycle(1);
+  calls.Ask(kFormerValue, 103).Cycle(1);
+  calls.Give(kOtherValue, 104).Cycle(1);
+  Step alloc = t.Alloc(0x1000).Context(kCallers).Stack(105).Cycle(1);
+  if (fails) alloc.Refused();
+  else t.Free(0x1000).Context(kCallers).Stack(106).Cycle(1);
+  if (fails) t.Call(driver::CallId::CtxSetFlags).In(0, kFormerValue).Stack(107).Cycle(1);
+  else calls.Give(kFormerValue, 108).Cycle(1);
+  t.Mark(faults::MarkKind::CycleEnd).Cycle(1);
+  t.ReleasePrimary().Context(kCallers).Stack(109);
   return t;
 }
 
