@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <set>
 #include <span>
+#include <vector>
 
 #include "harness/verdict/context/put_back_calls.h"
+#include "harness/verdict/context/returns.h"
 #include "harness/verdict/context/setting_words.h"
 #include "harness/verdict/evidence/site_keys.h"
 
@@ -18,35 +20,30 @@ namespace {
 
 const Record& CallAt(const Evidence& run, std::size_t step) { return run.record(run.facts().calls[step]); }
 
-// The first call of the thread from outside of the function that made the change, and which the frame at `level` called; kNoCall: none.
-std::size_t Outside(const Evidence& run, const SettingChange& change, std::size_t level, std::size_t from) {
-  const std::span<const std::uint64_t> frames = run.journal->Stack(change.record->stack);
-  if (level >= frames.size()) return kNoCall;
-  for (std::size_t step = from; step < run.facts().calls.size(); ++step) {
-    const Record& record = CallAt(run, step);
-    if (record.pid != change.record->pid || record.tid != change.record->tid || record.stack == 0) continue;
-    if (!IsWithin(run, record, frames[level])) return step;
-  }
-  return kNoCall;
+// The calls that give what was changed a value, between the change and the call at `until`.
+std::span<const SettingCall> CallsAfter(const SettingChanges& made, const SettingChange& change, std::size_t until) {
+  const std::vector<SettingCall>& calls = made.calls.at(change.setting);
+  const auto at = [&](std::size_t step) {
+    return std::partition_point(calls.begin(), calls.end(), [step](const SettingCall& call) { return call.step < step; });
+  };
+  return {at(change.step + 1), at(std::max(until, change.step + 1))};
 }
 
 // The value of the setting when the call at `until` is made; what has the setting is there until then.
 std::uint64_t ValueBefore(const SettingChanges& made, const SettingChange& change, std::size_t until) {
-  std::uint64_t value = change.value;
-  for (const SettingCall& call : made.calls.at(change.setting)) {
-    if (call.step > change.step && call.step < until && !call.failed) value = call.value;
-  }
-  return value;
+  const std::span<const SettingCall> calls = CallsAfter(made, change, until);
+  const auto last = std::find_if(calls.rbegin(), calls.rend(), [](const SettingCall& call) { return !call.failed; });
+  return last == calls.rend() ? change.value : last->value;
 }
 
 // True when the program went back, and did not only choose other values one after the other: it knew the former value, or the function that
 // made the change put back what had been chosen outside of it. The value has to stay until the function has returned.
-bool PutsBack(const Evidence& run, const SettingChanges& made, const SettingChange& change, std::size_t level) {
+bool PutsBack(const Evidence& run, const SettingChanges& made, const SettingChange& change, std::size_t level, Returns* returns) {
   if (!change.found) {
     const std::span<const std::uint64_t> frames = run.journal->Stack(change.record->stack);
     if (level != 1 || frames.size() < 2 || change.given == kNoCall || IsWithin(run, CallAt(run, change.given), frames[1])) return false;
   }
-  const std::size_t returned = Outside(run, change, level, change.undone + 1);
+  const std::size_t returned = returns->Outside(*change.record, level, change.undone + 1);
   return ValueBefore(made, change, std::min(returned, change.ended)) == change.before;
 }
 
@@ -58,23 +55,11 @@ std::size_t After(const Evidence& run, const Record& end) {
   return static_cast<std::size_t>(after - calls.begin());
 }
 
-// The first call of the run after the last one of a thread that has ended; kNoCall: it may still run, or made the process exit.
-std::size_t AfterThread(const Evidence& run, const Record& call) {
-  const ProcessFacts* const process = run.facts().Process(call.pid);
-  if (process == nullptr || process->exit == 0 || std::count(process->running.begin(), process->running.end(), call.tid) != 0)
-    return kNoCall;
-  const std::span<const Record> records = run.journal->records();
-  if (std::any_of(records.begin(), records.end(), [&](const Record& one) { return one.begin == process->exit && one.tid == call.tid; }))
-    return kNoCall;
-  std::size_t step = run.facts().calls.size();
-  while (step > 0 && (CallAt(run, step - 1).pid != call.pid || CallAt(run, step - 1).tid != call.tid)) --step;
-  return step;
-}
-
 }  // namespace
 
 RestoredSettings::RestoredSettings(const Evidence& fault_free) {
   const SettingChanges made = SettingChangesOf(fault_free);
+  Returns returns(fault_free);
   for (const SettingChange& change : made.changes) {
     const auto [place, is_new] = undone_.try_emplace(SiteKey(*fault_free.journal, SiteOf(*change.record)));
     Undone& undone = place->second;
@@ -84,17 +69,16 @@ RestoredSettings::RestoredSettings(const Evidence& fault_free) {
       undone.always = false;
       continue;
     }
-    const std::size_t level = SharedLevel(fault_free, change.step, change.undone);
-    undone.always = PutsBack(fault_free, made, change, level);
+    const std::size_t level = returns.SharedBy(change.step, change.undone);
+    undone.always = PutsBack(fault_free, made, change, level, &returns);
     undone.level = std::max(undone.level, level);
-    const std::vector<SettingCall>& calls = made.calls.at(change.setting);
-    undone.once =
-        undone.once && std::none_of(calls.begin(), calls.end(), [&](const SettingCall& call) {
-          return call.step > change.step && call.step < change.undone && CallAt(fault_free, call.step).stack == change.record->stack;
-        });
+    const std::span<const SettingCall> between = CallsAfter(made, change, change.undone);
+    const auto is_same = [&](const SettingCall& call) { return CallAt(fault_free, call.step).stack == change.record->stack; };
+    undone.once = undone.once && std::none_of(between.begin(), between.end(), is_same);
     const std::uint32_t cycle = CallAt(fault_free, change.undone).cycle;
-    const Record* const end = EndOfCycle(fault_free, *change.record);
-    undone.in_its_cycle = undone.in_its_cycle && cycle != 0 && cycle == change.record->cycle &&
+    undone.in_its_cycle = undone.in_its_cycle && cycle != 0 && cycle == change.record->cycle;
+    const Record* const end = undone.in_its_cycle ? EndOfCycle(fault_free, *change.record) : nullptr;
+    undone.in_its_cycle = undone.in_its_cycle &&
                           (end == nullptr || ValueBefore(made, change, std::min(After(fault_free, *end), change.ended)) == change.before);
     if (is_new) undone.back = SiteOf(CallAt(fault_free, change.undone));
     if (is_new) undone.outlives_cycle = change.ended == kNoCall || (end != nullptr && CallAt(fault_free, change.ended).begin > end->begin);
@@ -103,33 +87,31 @@ RestoredSettings::RestoredSettings(const Evidence& fault_free) {
 
 // What became of a change that the trial did not undo.
 struct RestoredSettings::Left {
-  std::size_t returned =
-      kNoCall;              // the first call after the function had returned that does more than look, or the end of the time that counts
-  std::uint64_t value = 0;  // that the function left
-  bool is_chosen = false;   // the function chose it when it failed
+  std::size_t returned = kNoCall;  // the first call after the function had returned that does more than look, or the end of what counts
+  std::uint64_t value = 0;         // that the function left
+  bool is_chosen = false;          // the function chose it when it failed
 };
 
 RestoredSettings::Left RestoredSettings::LeftBy(const Evidence& trial, const SettingChanges& made, const SettingChange& change,
-                                                const Undone& undone, std::size_t until) const {
-  const std::vector<SettingCall>& calls = made.calls.at(change.setting);
+                                                const Undone& undone, std::size_t until, Returns* returns) const {
   Left left;
-  left.returned = Outside(trial, change, undone.level, change.step + 1);
+  left.returned = returns->Outside(*change.record, undone.level, change.step + 1);
   while (left.returned != kNoCall && OnlyLooks(CallAt(trial, left.returned), EffectOfCall(CallAt(trial, left.returned))))
-    left.returned = Outside(trial, change, undone.level, left.returned + 1);
+    left.returned = returns->Outside(*change.record, undone.level, left.returned + 1);
   const bool is_known = undone.level < trial.journal->Stack(change.record->stack).size();
-  if (is_known && left.returned == kNoCall) left.returned = AfterThread(trial, *change.record);
-  // A loop calls the function again, from the same place.
-  const auto again = std::find_if(calls.begin(), calls.end(), [&](const SettingCall& call) {
-    return call.step > change.step && CallAt(trial, call.step).stack == change.record->stack;
-  });
-  if (is_known && again != calls.end() && undone.once) left.returned = std::min(left.returned, again->step);
+  if (is_known && left.returned == kNoCall) left.returned = returns->AfterThread(*change.record);
   left.returned = std::min(left.returned, until);
+  std::span<const SettingCall> calls = CallsAfter(made, change, left.returned);
+  // A loop calls the function again, from the same place.
+  const auto again = std::find_if(calls.begin(), calls.end(),
+                                  [&](const SettingCall& call) { return CallAt(trial, call.step).stack == change.record->stack; });
+  if (is_known && again != calls.end() && undone.once) left.returned = again->step;
   left.value = ValueBefore(made, change, left.returned);
-  for (const SettingCall& call : calls) {
-    if (call.step <= change.step || call.step >= left.returned || call.puts_back) continue;
-    const auto known = undone_.find(SiteKey(*trial.journal, SiteOf(CallAt(trial, call.step))));
-    left.is_chosen = known == undone_.end() || !known->second.always;
-  }
+  calls = CallsAfter(made, change, left.returned);
+  const auto last = std::find_if(calls.rbegin(), calls.rend(), [](const SettingCall& call) { return !call.puts_back; });
+  if (last == calls.rend()) return left;
+  const auto known = undone_.find(SiteKey(*trial.journal, SiteOf(CallAt(trial, last->step))));
+  left.is_chosen = known == undone_.end() || !known->second.always;
   return left;
 }
 
@@ -163,6 +145,7 @@ std::vector<TrialFinding> RestoredSettings::Missing(const Evidence& trial) const
   std::vector<TrialFinding> findings;
   if (undone_.empty()) return findings;
   const SettingChanges made = SettingChangesOf(trial);
+  Returns returns(trial);
   const std::set<std::uint32_t> vanished = trial.facts().Vanished();
   std::set<Setting> found;  // who puts the outer change back does the same for the inner ones
   for (const SettingChange& change : made.changes) {
@@ -172,7 +155,7 @@ std::vector<TrialFinding> RestoredSettings::Missing(const Evidence& trial) const
     const Undone& undone = known->second;
     const Record* const end = undone.in_its_cycle && undone.outlives_cycle ? EndOfCycle(trial, *change.record) : nullptr;
     const std::size_t until = std::min(end == nullptr ? trial.facts().calls.size() : After(trial, *end), change.ended);
-    const Left left = LeftBy(trial, made, change, undone, until);
+    const Left left = LeftBy(trial, made, change, undone, until, &returns);
     if (left.is_chosen) continue;
     const auto stands = [&](std::uint64_t ticket) { return Stands(trial, made, change, undone.level, left.returned, left.value, ticket); };
     const Record* user = nullptr;

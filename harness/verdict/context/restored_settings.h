@@ -20,6 +20,8 @@
 
 namespace cuaudit::harness {
 
+class Returns;
+
 class RestoredSettings {
  public:
   explicit RestoredSettings(const Evidence& fault_free);
@@ -41,8 +43,8 @@ class RestoredSettings {
     std::size_t level = 0;       // frame of the change from which the function that undoes it was called; beyond the frames: unknown
   };
   struct Left;
-  Left LeftBy(const Evidence& trial, const SettingChanges& made, const SettingChange& change, const Undone& undone,
-              std::size_t until) const;
+  Left LeftBy(const Evidence& trial, const SettingChanges& made, const SettingChange& change, const Undone& undone, std::size_t until,
+              Returns* returns) const;
 
   std::map<std::uint64_t, Undone> undone_;  // by SiteKey of the change
 };
