@@ -183,9 +183,11 @@ std::optional<std::uint64_t> RestoredSettings::ReturnFrom(const Evidence& run, s
     if (change.record->begin < before && SiteKey(*run.journal, SiteOf(*change.record)) == place) last = &change;
   }
   if (last == nullptr) return std::nullopt;
-  const std::size_t returned = LeftBy(run, made, *last, known->second.level).returned;
-  if (returned != kNoCall) return run.record(run.facts().calls[returned]).begin;
   const Record* const end = known->second.in_its_cycle ? EndOfCycle(run, *last->record) : nullptr;
+  const std::size_t until = end == nullptr ? run.facts().calls.size() : After(run, *end);
+  Returns returns(run);
+  const std::size_t returned = LeftBy(run, made, *last, known->second, until, &returns).returned;
+  if (returned < until) return CallAt(run, returned).begin;
   return end == nullptr ? std::nullopt : std::optional(end->begin);
 }
 
