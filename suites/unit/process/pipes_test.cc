@@ -124,6 +124,7 @@ TEST(Pipes, ASignalEndsTheWaitForAReader) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     const std::string why = std::string("stdout: cannot write: stopped by ") + strsignal(number);
     const auto written = [&](bool twice) {
+      signal(number, SIG_DFL);  // tests that a shell started in its background ignore it
       const SignalsTaken taken;
       raise(number);
       if (twice) (void)WriteAll(given.get(), more, "a report before");
@@ -139,6 +140,7 @@ TEST(Pipes, ASignalEndsNoWriteForWhichThereIsRoom) {
   const FileDescriptor given(open(pipe.path.c_str(), O_WRONLY | O_CLOEXEC));
   const std::string page(static_cast<std::size_t>(pipe.size), 'x');
   const auto written = [&] {
+    signal(SIGTERM, SIG_DFL);
     const SignalsTaken taken;
     raise(SIGTERM);
     const Status status = WriteAll(given.get(), page, "stdout");
