@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "harness/process/ending_signals.h"
 
+#include <initializer_list>
+
 namespace cuaudit::harness {
 
 sigset_t EndingSignals() {
