@@ -75,6 +75,8 @@ CUAUDIT_CASE(SettingNotRestored, TheProgramCouldNotKnow) {
   ExpectSilent(ChangesASetting<Setting::Threshold, Caller::GoesOn, Function::IsRefusedThat>, false, "the same behind a pointer");
   ExpectSilent(ChangesASetting<Setting::NewWindow, Caller::GoesOn, Function::IsRefusedThat>, false, "the same of a stream");
   ExpectSilent(ChangesASetting<Setting::KernelAttribute, Caller::GoesOn, Function::IsRefusedThat>, false, "the same of a kernel");
+  ExpectSilent(ChangesASetting<Setting::Limit, Caller::TriesLater>, false, "the caller tries to put it back later");
+  ExpectSilent(ChangesASetting<Setting::Threshold, Caller::TriesLater>, false, "the caller tries the same behind a pointer");
   ExpectSilent(ChangesASetting<Setting::Limit, Caller::GoesOn, Function::IsDenied>, false, "told that nothing changed");
   ExpectSilent(ChangesASetting<Setting::CaptureMode, Caller::GoesOn, Function::IsDenied>, false, "told that no mode changed");
   ExpectSilent(ChangesASetting<Setting::Limit, Caller::GoesOn, Function::IsNotTold>, false, "not told the former value");

@@ -230,7 +230,7 @@ class Reader {
     }
   }
 
-  // The changes that a call undoes by giving that value.
+  // The changes that a call undoes, or tries to, by giving that value.
   std::vector<std::size_t> Undo(std::uint64_t value, std::size_t step, Known* known) {
     const auto [first, last] = known->open.equal_range(value);
     std::vector<std::size_t> undone;
@@ -242,6 +242,16 @@ class Reader {
     return undone;
   }
 
+  // A call that failed and does not tell its value may have been to undo any change but one of its own.
+  void TryAll(const Record& record, std::size_t step, Known* known) {
+    for (auto one = known->open.begin(); one != known->open.end();) {
+      SettingChange& change = read_.changes[one->second];
+      const bool is_own = change.record->stack == record.stack;
+      if (!is_own) change.undone = step;
+      one = is_own ? std::next(one) : known->open.erase(one);
+    }
+  }
+
   void Set(const Record& record, const SettingRow& row, std::size_t step) {
     const Setting setting = SettingOfCall(record, row, row.object, row.key, read_.current[step]);
     const bool is_unnamed = row.of == SettingOf::Stream && IsStandardStream(setting.object);  // each context has its own
@@ -250,11 +260,14 @@ class Reader {
     const Answer answer = AnswerOf(record);
     const std::uint64_t value = row.of == SettingOf::Memory ? IsAdvised(record) : SettingAt(record, row, row.value);
     SetFlagsOtherwise(record, step);
-    if (answer != Answer::Succeeded && answer != Answer::After) {
+    const bool changes = answer == Answer::Succeeded || answer == Answer::After;
+    const bool tells_value = changes || static_cast<std::size_t>(row.value) < driver::ShapeOf(CallOf(record)).count;
+    const std::vector<std::size_t> undone = tells_value ? Undo(value, step, &known) : std::vector<std::size_t>();
+    if (!tells_value) TryAll(record, step, &known);
+    if (!changes) {
       read_.calls[setting].push_back({step, value, true});
       return;
     }
-    const std::vector<std::size_t> undone = Undo(value, step, &known);
     if (row.get == row.set) {
       known.value = SettingAt(record, row, row.answer);
       known.found = true;

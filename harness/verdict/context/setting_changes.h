@@ -32,7 +32,7 @@ struct SettingChange {
   std::uint64_t value = 0;       // the value that it was given
   bool found = false;            // the program was told the value that it had, or a new object has it
   std::size_t given = kNoCall;   // the call that gave it the value that it had
-  std::size_t undone = kNoCall;  // the call that gave it the former value again
+  std::size_t undone = kNoCall;  // the call that gave it the former value again, or tried to
   std::size_t ended = kNoCall;   // the call that ended what has the setting, or tried to
   bool undoes = false;           // it undoes another change
   bool denied = false;           // the program was told that the change had failed

@@ -19,6 +19,7 @@ enum class Caller {
   ChoosesItself,   // right: sets a value itself, and goes on
   ChoosesTheSame,  // right: sets the value that the function left, and goes on
   PutsBackLater,   // right: puts the former value back, and exits
+  TriesLater,      // right: works, and tries in vain to put the former value back
   OnlyEnds,        // right: only ends what has the setting
   WaitsAndEnds,    // right: the same, and waits before and fetches a result
   EndsItUsually,   // right: keeps what has the setting only when the function failed
@@ -75,7 +76,8 @@ Trace ChangesASetting(Run run) {
     calls.Give(9, InHelper(2, 2));
     calls.Give(found, InHelper(2, 3));
   }
-  const bool works = caller == Caller::GoesOn || caller == Caller::ChoosesItself || caller == Caller::ChoosesTheSame;
+  const bool works =
+      caller == Caller::GoesOn || caller == Caller::ChoosesItself || caller == Caller::ChoosesTheSame || caller == Caller::TriesLater;
   if (works || caller == Caller::CallsAnother) calls.Work(103);
   if (caller == Caller::WaitsAndEnds) {
     t.Call(driver::CallId::CtxSynchronize).Stack(110);
@@ -83,6 +85,7 @@ Trace ChangesASetting(Run run) {
     t.Call(driver::CallId::MemcpyDtoH_v2).In(1, 0x2000).Stack(112);
   }
   if (caller == Caller::PutsBackLater && calls.former != kFormerValue) calls.Give(kFormerValue, 106);
+  if (caller == Caller::TriesLater && calls.former != kFormerValue) calls.Give(kFormerValue, 106).Refused();
   t.Free(0x2000).Context(kCallers).Stack(109);  // it cleans up: nobody gives up
   const bool keeps = caller == Caller::Exits || caller == Caller::CallsAnother || caller == Caller::PutsBackLater;
   if (!keeps && !(caller == Caller::EndsItUsually && fails)) {
