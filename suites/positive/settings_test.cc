@@ -51,6 +51,8 @@ CUAUDIT_CASE(SettingNotRestored, NobodyMeetsWithIt) {
   ExpectSilent(ChangesASettingInACycle<Setting::Limit, true>, false, "the context ends in its cycle");
   ExpectSilent(ChangesASetting<Setting::Limit, Caller::WaitsAndEnds>, false, "caller waits, and the context ends");
   ExpectSilent(ChangesASetting<Setting::Threshold, Caller::WaitsAndEnds>, false, "caller waits, and the pool ends");
+  ExpectSilent(ChangesASetting<Setting::Threshold, Caller::UsesAnotherPool>, false, "threshold of another pool");
+  ExpectSilent(ChangesASetting<Setting::PoolOfDevice, Caller::UsesAnotherPool>, false, "another pool than the one of the device");
   ExpectSilent(ChangesASetting<Setting::Threshold, Caller::Exits>, false, "the process ends");
   ExpectSilent(ChangesASetting<Setting::Limit, Caller::ChoosesTheSame>, false, "caller chooses the same value itself");
   ExpectSilent(LeavesItInAThread<true>, false, "a thread that still runs");

@@ -333,7 +333,8 @@ bool WindsUp(const Record& record) {
 bool WorksWith(const Setting& setting, const Record& record, std::uint64_t current) {
   const driver::EffectRow& row = driver::EffectOf(BaseOf(record));
   if (record.pid != setting.pid || WindsUp(record) || SetterOf(record) != nullptr) return false;
-  const bool takes_from_pool = driver::IsAcquire(row.effect) && row.kind == Kind::StreamOrderedMemory;
+  const bool names_its_pool = BaseOf(record) == BaseId::MemAllocFromPoolAsync;
+  const bool takes_from_pool = driver::IsAcquire(row.effect) && row.kind == Kind::StreamOrderedMemory && !names_its_pool;
   const auto names = [&] {
     return std::find(std::begin(record.argument), std::end(record.argument), setting.object) != std::end(record.argument) &&
            !driver::IsRelease(row.effect) && !OnlyLooks(record, row.effect);

@@ -13,16 +13,17 @@ namespace cuaudit::testing {
 
 // What a function's caller does once it has returned.
 enum class Caller {
-  GoesOn,          // works with what has the setting, and ends that
-  Exits,           // right: nothing, and keeps what has the setting
-  CallsAnother,    // calls a function that changes the same setting and puts back what it found
-  ChoosesItself,   // right: sets a value itself, and goes on
-  ChoosesTheSame,  // right: sets the value that the function left, and goes on
-  PutsBackLater,   // right: puts the former value back, and exits
-  TriesLater,      // right: works, and tries in vain to put the former value back
-  OnlyEnds,        // right: only ends what has the setting
-  WaitsAndEnds,    // right: the same, and waits before and fetches a result
-  EndsItUsually,   // right: keeps what has the setting only when the function failed
+  GoesOn,           // works with what has the setting, and ends that
+  Exits,            // right: nothing, and keeps what has the setting
+  CallsAnother,     // calls a function that changes the same setting and puts back what it found
+  ChoosesItself,    // right: sets a value itself, and goes on
+  ChoosesTheSame,   // right: sets the value that the function left, and goes on
+  PutsBackLater,    // right: puts the former value back, and exits
+  TriesLater,       // right: works, and tries in vain to put the former value back
+  UsesAnotherPool,  // right: allocates from another pool
+  OnlyEnds,         // right: only ends what has the setting
+  WaitsAndEnds,     // right: the same, and waits before and fetches a result
+  EndsItUsually,    // right: keeps what has the setting only when the function failed
 };
 
 // How the function treats the setting.
@@ -79,6 +80,9 @@ Trace ChangesASetting(Run run) {
   const bool works =
       caller == Caller::GoesOn || caller == Caller::ChoosesItself || caller == Caller::ChoosesTheSame || caller == Caller::TriesLater;
   if (works || caller == Caller::CallsAnother) calls.Work(103);
+  if (caller == Caller::UsesAnotherPool)
+    t.Call(driver::CallId::MemAllocFromPoolAsync).Out(0, 0x7000).In(1, 16).In(2, kDefaultPool).Context(kCallers).Stack(103);
+  if (caller == Caller::UsesAnotherPool) t.Call(driver::CallId::MemFreeAsync).In(0, 0x7000).Context(kCallers).Stack(104);
   if (caller == Caller::WaitsAndEnds) {
     t.Call(driver::CallId::CtxSynchronize).Stack(110);
     t.Call(driver::CallId::StreamSynchronize).Stack(111);
