@@ -68,8 +68,9 @@ CUAUDIT_CASE(SettingNotRestored, NobodyWasToPutItBack) {
   ExpectSilent(ChangesASetting<Setting::NewReadMostly, Caller::GoesOn, Function::NeverPutsBack>, false, "advice for good");
   ExpectSilent(ChangesASetting<Setting::Limit, Caller::GoesOn, Function::ChoosesIfItFails>, false, "another value when it fails");
   ExpectSilent(ChangesASetting<Setting::Limit, Caller::GoesOn, Function::TriesToChoose>, false, "the same, refused");
-  ExpectSilent(EachChoosesItsOwn<true>, false, "each function chooses");
-  ExpectSilent(EachChoosesItsOwn<false>, false, "each turn chooses");
+  ExpectSilent(EachChoosesItsOwn<Setting::Limit, true>, false, "each function chooses");
+  ExpectSilent(EachChoosesItsOwn<Setting::Limit, false>, false, "each turn chooses");
+  ExpectSilent(EachChoosesItsOwn<Setting::FunctionAttribute, true>, false, "each launch chooses");
   ExpectSilent(TrimsAPool<true>, false, "threshold for good that is left for a while");
 }
 CUAUDIT_CASE(SettingNotRestored, TheProgramCouldNotKnow) {

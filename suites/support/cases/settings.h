@@ -186,10 +186,10 @@ inline Trace SetsItInEachTurn(Run run) {
 
 // Right: whoever works chooses the value that it needs, and nobody asks for the one before. `TwoFunctions`: two functions called by one;
 // else one function.
-template <bool TwoFunctions>
+template <Setting setting, bool TwoFunctions>
 Trace EachChoosesItsOwn(Run run) {
   Trace t;
-  SettingCalls<Setting::Limit> calls{t};
+  SettingCalls<setting> calls{t};
   t.Call(driver::CallId::CtxCreate_v2).Out(0, kCallers).Context(0).Stack(101);
   if (TwoFunctions) calls.Give(1, 102);
   for (const bool fails : {false, run != Run::FaultFree}) {

@@ -153,10 +153,10 @@ TEST(TextWriter, WhatIsLeftChangedNamesWhoOwesItAndWhoUsedIt) {
 TEST(TextWriter, ASettingThatIsLeftIsNamedWithItsWayBack) {
   report::Run run = One(Rule::SettingNotRestored, {}, Call("cuCtxSetLimit", "compute", 13), Call("cuLaunchKernel", "run", 39));
   run.defects[0].blame = Blame{{"prog", "compute", "prog.c", 15, 2}, BlamedBecause::HeldIt};
-  run.findings[0].title = "left a setting changed";
+  run.findings[0].title = "left";
   run.findings[0].detail = "CU_LIMIT_STACK_SIZE 1024 -> 8192";
   run.defects[0].released = Call("cuCtxSetLimit", "compute", 19);
-  EXPECT_TRUE(Holds(Written(run), "     left a setting changed: CU_LIMIT_STACK_SIZE 1024 -> 8192\n"));
+  EXPECT_TRUE(Holds(Written(run), "left: CU_LIMIT_STACK_SIZE 1024 -> 8192\n     compute returned without putting the setting back\n"));
   EXPECT_TRUE(Holds(Written(run), "     without the fault: put back by cuCtxSetLimit < compute prog.c:19\n"));
   EXPECT_EQ(ReleaseOf(run, run.defects[0])->says, "without the fault put back by cuCtxSetLimit");
 }
