@@ -136,7 +136,7 @@ TEST(SettingChanges, AnAdviceEndsWithItsMemory) {
   const JournalImage image(t);
   const SettingChanges made = harness::SettingChangesOf(image.Evidence());
   ASSERT_EQ(made.changes.size(), 1U);
-  EXPECT_EQ(harness::EndOf(image.Evidence(), made.changes[0]), 5U);
+  EXPECT_EQ(made.changes[0].ended, 5U);
 }
 
 TEST(SettingChanges, WhoOnlyWaitsDoesNotWorkWithAStream) {
