@@ -45,10 +45,11 @@ CUresult QueryInherited(World& world, CUstream stream) noexcept;
 CUresult SynchronizeInherited(World& world, CUstream stream) noexcept;
 // SUCCESS, and the function never runs: the thread of the driver that would call it is the parent's.
 CUresult LaunchInherited(World& world, CUstream stream) noexcept;
-// SUCCESS, and nobody here learns when the event is reached.
+// SUCCESS, and whoever asks here is told NOT_READY from then on. A device reaches the event, and so does who waits for it.
 CUresult RecordInherited(World& world, CUevent event, CUstream stream) noexcept;
-// Of an event that the child has recorded.
+// Not of an event that the parent has recorded and that was not reached at the fork.
 CUresult QueryInherited(World& world, CUevent event) noexcept;
+CUresult SynchronizeInherited(World& world, CUevent event) noexcept;
 CUresult DestroyInherited(Call& call, CUevent event) noexcept;
 // What kills the genuine driver.
 CUresult DestroyInherited(Call& call, CUstream stream) noexcept;
@@ -137,6 +138,7 @@ CUresult Refused([[maybe_unused]] Call& call, CUresult refusal, First first, [[m
   if constexpr (base == driver::BaseId::LaunchHostFunc) return LaunchInherited(call.world, first);
   if constexpr (base == driver::BaseId::EventRecord) return RecordInherited(call.world, first, others...);
   if constexpr (base == driver::BaseId::EventQuery) return QueryInherited(call.world, first);
+  if constexpr (base == driver::BaseId::EventSynchronize) return SynchronizeInherited(call.world, first);
   if constexpr (base == driver::BaseId::StreamDestroy || base == driver::BaseId::EventDestroy) {
     return first == nullptr ? CUDA_ERROR_INVALID_HANDLE : DestroyInherited(call, first);
   } else if constexpr (base == driver::BaseId::CtxDestroy || base == driver::BaseId::StreamCreate) {

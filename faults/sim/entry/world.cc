@@ -310,6 +310,14 @@ Inherited StateOf(const World& world, CUstream handle) {
   return Inherited::Finished;
 }
 
+// Finished: never recorded, or reached before the fork. Unfinished: recorded in the child.
+Inherited StateOf(const World& world, CUevent handle) {
+  const Event* const event = world.Find<Event>(handle);
+  if (event == nullptr || event->was_captured) return Inherited::Nothing;
+  if (event->inherited) return Inherited::Unfinished;
+  return event->marker == nullptr || event->marker->done ? Inherited::Finished : Inherited::Nothing;
+}
+
 // Calls `act` in a forked child with the lock held. Where that cannot be: Inherited::Nothing, or false.
 template <typename Act>
 auto InChild(World& world, Act act) -> decltype(act()) {
@@ -356,17 +364,26 @@ CUresult RecordInherited(World& world, CUevent handle, CUstream stream) noexcept
 }
 
 CUresult QueryInherited(World& world, CUevent handle) noexcept {
-  const bool recorded = InChild(world, [&] {
-    const Event* const event = world.Find<Event>(handle);
-    return event != nullptr && event->inherited;
-  });
-  return recorded ? CUDA_ERROR_NOT_READY : CUDA_ERROR_NOT_INITIALIZED;
+  switch (InChild(world, [&] { return StateOf(world, handle); })) {
+    case Inherited::Finished:
+      return CUDA_SUCCESS;
+    case Inherited::Unfinished:
+      return CUDA_ERROR_NOT_READY;
+    case Inherited::Nothing:
+      break;
+  }
+  return CUDA_ERROR_NOT_INITIALIZED;
+}
+
+CUresult SynchronizeInherited(World& world, CUevent handle) noexcept {
+  const Inherited state = InChild(world, [&] { return StateOf(world, handle); });
+  return state == Inherited::Nothing ? CUDA_ERROR_NOT_INITIALIZED : CUDA_SUCCESS;
 }
 
 CUresult DestroyInherited(Call& call, CUevent handle) noexcept {
   const bool destroyed = InChild(call.world, [&] {
     Event* const event = call.world.Find<Event>(handle);
-    if (event == nullptr || !event->inherited) return false;
+    if (event == nullptr) return false;
     call.world.Retire(event);  // its record of work is the parent's
     return true;
   });

@@ -24,7 +24,10 @@ void DestroyNode(World& world, Node* node) noexcept {
     if (Conditional* const handle = world.Find<Conditional>(node->work.conditional.handle); handle != nullptr) handle->node = nullptr;
     FreeBodies(world, node->work.conditional);
   }
+  const std::uint64_t handle = node->handle;
+  const auto note = static_cast<std::uint8_t>(node->type + 1);
   world.Destroy(node);
+  world.handles.LeaveNote(handle, note);
 }
 
 void FreeBodies(World& world, const CUDA_CONDITIONAL_NODE_PARAMS& work) noexcept {
@@ -37,11 +40,7 @@ void FreeBodies(World& world, const CUDA_CONDITIONAL_NODE_PARAMS& work) noexcept
 
 void DestroyGraph(World& world, Graph* graph) noexcept {
   while (!graph->nodes.empty()) {
-    Node* const node = graph->nodes[graph->nodes.size() - 1];
-    const std::uint64_t handle = node->handle;
-    const auto note = static_cast<std::uint8_t>(node->type + 1);
-    DestroyNode(world, node);
-    world.handles.LeaveNote(handle, note);
+    DestroyNode(world, graph->nodes[graph->nodes.size() - 1]);
   }
   graph->nodes.Clear(world.arena);
   for (Conditional* const conditional : graph->conditionals) world.Destroy(conditional);

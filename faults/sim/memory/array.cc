@@ -102,6 +102,15 @@ Range* TakeForArray(World& world, Context* context, const CUDA_ARRAY3D_DESCRIPTO
   return range;
 }
 
+MipmappedArray* FindLevels(Call& call, CUmipmappedArray handle) noexcept {
+  const bool loaded = call.world.live[static_cast<std::size_t>(Kind::Module)] != 0;
+  return loaded ? call.Read<MipmappedArray>(handle) : call.Follow<MipmappedArray>(handle);
+}
+
+CUresult RefuseLevels(const Call& call, CUmipmappedArray handle) noexcept {
+  return call.world.Destroyed(handle) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_HANDLE;
+}
+
 MipmappedArray* MakeLevels(World& world, Context* context, const CUDA_ARRAY3D_DESCRIPTOR& descriptor, const Levels& levels,
                            Range* range) noexcept {
   MipmappedArray* const array = world.Make<MipmappedArray>(context);

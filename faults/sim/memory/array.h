@@ -25,6 +25,10 @@ bool ShapeLevels(const CUDA_ARRAY3D_DESCRIPTOR& descriptor, unsigned wanted, Lev
 MipmappedArray* MakeLevels(World& world, Context* context, const CUDA_ARRAY3D_DESCRIPTOR& descriptor, const Levels& levels,
                            Range* range) noexcept;
 
+// A device finds the context of a destroyed mipmapped array gone, and dies of it in a process that has loaded no module.
+MipmappedArray* FindLevels(Call& call, CUmipmappedArray handle) noexcept;
+CUresult RefuseLevels(const Call& call, CUmipmappedArray handle) noexcept;  // when FindLevels finds none
+
 // The array gets its memory later, by cuMemMapArrayAsync.
 inline bool IsDeferred(const CUDA_ARRAY3D_DESCRIPTOR& descriptor) noexcept {
   return (descriptor.Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING)) != 0;

@@ -39,6 +39,12 @@ struct Call {
       undefined = true;
     return object;
   }
+  // The same where the genuine driver finds an answer in what a destroyed object has left behind: only a handle that was never handed out
+  // is undefined.
+  template <typename T, typename Handle>
+  T* Read(Handle* handle) noexcept {
+    return world.Destroyed(handle) ? nullptr : Follow<T>(handle);
+  }
 };
 
 // For models that need an object: if no context is current, the object's context becomes current. Returns its sticky code, if it has one.

@@ -191,6 +191,11 @@ class World {
   bool DiedWithGreen(Handle* handle) const noexcept {
     return handles.DiedWithGreen(reinterpret_cast<std::uintptr_t>(handle));
   }
+  // True for a stale handle whose object did not go with a context.
+  template <typename Handle>
+  bool Destroyed(Handle* handle) const noexcept {
+    return IsStale(handle) && !DiedWithContext(handle) && !DiedWithGreen(handle);
+  }
 
   // Makes a live object with a handle. owner null: it outlives contexts.
   template <typename T>

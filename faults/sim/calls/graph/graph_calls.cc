@@ -100,9 +100,9 @@ CUresult api::GraphDestroyNode(Call& call, CUgraphNode handle) {
 }
 
 CUresult api::GraphNodeGetType(Call& call, CUgraphNode handle, CUgraphNodeType* type) {
-  const Node* const node = call.world.Find<Node>(handle);
   if (type == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (node == nullptr) {  // a device still tells the type of one that went with its graph; the ledger reports it
+  const Node* const node = call.Read<Node>(handle);
+  if (node == nullptr) {  // a device still tells the type of one that is gone; the ledger reports it
     const unsigned note = call.world.handles.NoteOf(reinterpret_cast<std::uintptr_t>(handle));
     if (note == 0 || note >= HandleTable::kPoolNote) return CUDA_ERROR_INVALID_VALUE;
     *type = static_cast<CUgraphNodeType>(note - 1);

@@ -96,9 +96,10 @@ CUresult api::GraphNodeGetDependencies(Call& call, CUgraphNode node, CUgraphNode
 
 CUresult api::GraphNodeGetDependencies_v2(Call& call, CUgraphNode handle, CUgraphNode* nodes, CUgraphEdgeData* edges, std::size_t* count) {
   const Node* const node = call.world.Find<Node>(handle);
-  if (node == nullptr || count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const bool gone = node == nullptr && call.world.Destroyed(handle);  // as a device says, no error
+  if ((node == nullptr && !gone) || count == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Query query{nodes, nullptr, edges, *count};
-  for (std::size_t i = 0; i < node->dependencies.size(); ++i) query.Add(node->dependencies[i], node, node->edges[i]);
+  for (std::size_t i = 0; !gone && i < node->dependencies.size(); ++i) query.Add(node->dependencies[i], node, node->edges[i]);
   return query.Finish(count);
 }
 

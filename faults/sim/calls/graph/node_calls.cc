@@ -103,6 +103,21 @@ CUresult SetWork(Node* node, CUresult result, const Work& work) {
   return result;
 }
 
+// A node is added although its array or event is destroyed. Whoever instantiates the graph is refused (NodeOfNothing).
+bool WereArrays(const World& world, const CUDA_MEMCPY3D& copy) {
+  const auto good = [&](CUmemorytype type, CUarray array) {
+    return type != CU_MEMORYTYPE_ARRAY || world.Find<Array>(array) != nullptr || world.Destroyed(array);
+  };
+  return good(copy.srcMemoryType, copy.srcArray) && good(copy.dstMemoryType, copy.dstArray);
+}
+
+CUresult NewEventWork(Call& call, CUevent event, WorkType type, Work* work) {
+  if (!call.world.Destroyed(event)) return EventWork(call, event, type, work);
+  work->type = type;
+  work->event = event;
+  return CUDA_SUCCESS;
+}
+
 }  // namespace
 
 CUresult api::GraphAddEmptyNode(Call& call, CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies, std::size_t count) {
@@ -129,7 +144,8 @@ CUresult api::GraphAddMemcpyNode(Call& call, CUgraphNode* out, CUgraph graph, co
                                  const CUDA_MEMCPY3D* parameters, CUcontext context) {
   if (!MayStandIn(call.world, context)) return CUDA_ERROR_INVALID_VALUE;
   Work work;
-  const CUresult result = CopyWork(call, parameters, &work);
+  CUresult result = CopyWork(call, parameters, &work);
+  if (result == CUDA_ERROR_INVALID_HANDLE && WereArrays(call.world, *parameters)) result = CUDA_SUCCESS;
   return result != CUDA_SUCCESS ? result : Add(call, out, graph, dependencies, count, CU_GRAPH_NODE_TYPE_MEMCPY, work);
 }
 
@@ -161,14 +177,14 @@ CUresult api::GraphAddChildGraphNode(Call& call, CUgraphNode* out, CUgraph graph
 CUresult api::GraphAddEventRecordNode(Call& call, CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies, std::size_t count,
                                       CUevent event) {
   Work work;
-  const CUresult result = EventWork(call, event, WorkType::Record, &work);
+  const CUresult result = NewEventWork(call, event, WorkType::Record, &work);
   return result != CUDA_SUCCESS ? result : Add(call, out, graph, dependencies, count, CU_GRAPH_NODE_TYPE_EVENT_RECORD, work);
 }
 
 CUresult api::GraphAddEventWaitNode(Call& call, CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies, std::size_t count,
                                     CUevent event) {
   Work work;
-  const CUresult result = EventWork(call, event, WorkType::Wait, &work);
+  const CUresult result = NewEventWork(call, event, WorkType::Wait, &work);
   return result != CUDA_SUCCESS ? result : Add(call, out, graph, dependencies, count, CU_GRAPH_NODE_TYPE_WAIT_EVENT, work);
 }
 

@@ -104,11 +104,18 @@ CUresult SubmitBetween(Call& call, Stream* stream, const Sides& sides, const Wor
   return result == CUDA_SUCCESS ? ForSides(call.world, stream, sides, PrecedeContext) : result;
 }
 
+// A copy that was refused: the genuine driver follows the handles of its arrays.
+void FollowArrays(Call& call, const CUDA_MEMCPY3D& copy) {
+  if (copy.srcMemoryType == CU_MEMORYTYPE_ARRAY) call.Follow<Array>(copy.srcArray);
+  if (copy.dstMemoryType == CU_MEMORYTYPE_ARRAY) call.Follow<Array>(copy.dstArray);
+}
+
 CUresult Queue(Call& call, const CUDA_MEMCPY3D& copy, CUstream handle) {
   CUresult result = CUDA_SUCCESS;
   Stream* const stream = FindStream(call, handle, &result);
   if (stream == nullptr) return result;
   result = CheckCopy(call.world, copy, stream->capture != nullptr);
+  if (result == CUDA_ERROR_INVALID_HANDLE && stream->capture == nullptr) FollowArrays(call, copy);
   if (result != CUDA_SUCCESS || copy.WidthInBytes == 0) return result;
   if (stream->capture == nullptr && IsStaged(call.world, copy)) {
     result = stream->legacy ? RefuseImplicit(call.world, stream->owner) : CUDA_SUCCESS;
@@ -131,6 +138,7 @@ CUresult Queue(Call& call, const CUDA_MEMCPY3D& copy, CUstream handle) {
 // Synchronous copies go through the default stream and wait. A capture tolerates them unless it is of a blocking stream.
 CUresult Now(Call& call, const CUDA_MEMCPY3D& copy, Sides sides = {}) {
   CUresult result = CheckCopy(call.world, copy);
+  if (result == CUDA_ERROR_INVALID_HANDLE) FollowArrays(call, copy);
   if (result != CUDA_SUCCESS) return result;
   if (call.world.captures != 0 && (result = RefuseImplicit(call.world, call.context)) != CUDA_SUCCESS) return result;
   Stream* const stream = FindStream(call, nullptr, &result);

@@ -182,7 +182,7 @@ CUresult api::IpcCloseMemHandle(Call& call, CUdeviceptr address) {
 
 CUresult api::IpcGetEventHandle(Call& call, CUipcEventHandle* out, CUevent handle) {
   if (out == nullptr || handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  Event* event = call.Follow<Event>(handle);
+  Event* event = call.Read<Event>(handle);
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if ((event->flags & CU_EVENT_INTERPROCESS) == 0 || event->foreign) return CUDA_ERROR_INVALID_HANDLE;
   if (event->owner != call.context) return call.Undefined(CUDA_ERROR_INVALID_HANDLE);

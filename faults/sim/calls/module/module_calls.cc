@@ -189,8 +189,8 @@ CUresult api::LibraryUnload(Call& call, CUlibrary handle) {
 
 CUresult api::LibraryGetKernel(Call& call, CUkernel* out, CUlibrary handle, const char* name) {
   if (out == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  Library* const library = call.Follow<Library>(handle);
-  if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  Library* const library = call.Read<Library>(handle);
+  if (library == nullptr) return call.world.Destroyed(handle) ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_HANDLE;
   if (library->image->fault != CUDA_SUCCESS) return library->image->fault;
   const Symbol* const symbol = FindSymbol(call.world.arena, library->image, name, true);
   if (symbol == nullptr) return CUDA_ERROR_NOT_FOUND;
@@ -245,17 +245,16 @@ CUresult api::LibraryGetGlobal(Call& call, CUdeviceptr* address, std::size_t* by
 }
 
 // No image that is read here declares any.
-CUresult api::LibraryGetUnifiedFunction(Call& call, void** function, CUlibrary handle, const char*) {
-  (void)function;
-  return call.Follow<Library>(handle) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
+CUresult api::LibraryGetUnifiedFunction(Call& call, void**, CUlibrary handle, const char*) {
+  return call.Read<Library>(handle) != nullptr || call.world.Destroyed(handle) ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
 }
 
 // A library's managed memory is one for all contexts: that of the module in the first of them. Without one, the current context gets the
 // module, or the primary one of the first device.
 CUresult api::LibraryGetManaged(Call& call, CUdeviceptr* address, std::size_t* bytes, CUlibrary handle, const char* name) {
   if (name == nullptr || (address == nullptr && bytes == nullptr)) return CUDA_ERROR_INVALID_VALUE;
-  Library* const library = call.Follow<Library>(handle);
-  if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  Library* const library = call.Read<Library>(handle);
+  if (library == nullptr) return call.world.Destroyed(handle) ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_HANDLE;
   if (library->image->fault != CUDA_SUCCESS) return library->image->fault;
   Context* home = call.context != nullptr ? call.context : call.world.devices[0].primary;
   if (library->modules.empty() && (home == nullptr || !home->active)) return CUDA_ERROR_NOT_FOUND;
@@ -367,12 +366,14 @@ CUresult api::LinkAddData(Call& call, CUlinkState handle, CUjitInputType type, v
 }
 
 CUresult api::LinkAddFile(Call& call, CUlinkState handle, CUjitInputType, const char* path, unsigned int, CUjit_option*, void**) {
-  LinkState* const state = call.Follow<LinkState>(handle);
-  if (state == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (path == nullptr || state->complete) return CUDA_ERROR_INVALID_VALUE;
   Image* image = nullptr;
-  const CUresult result = ReadImage(call.world, path, &image);
-  return result == CUDA_SUCCESS ? AddImage(call, state, image) : result;
+  CUresult result = path == nullptr ? CUDA_ERROR_INVALID_VALUE : ReadImage(call.world, path, &image);
+  if (result == CUDA_ERROR_FILE_NOT_FOUND && handle != nullptr) return result;  // the file is looked for first
+  LinkState* const state = call.Follow<LinkState>(handle);
+  if (state == nullptr || state->complete) result = state == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
+  if (result == CUDA_SUCCESS) return AddImage(call, state, image);
+  if (image != nullptr) DropImage(call.world.arena, image);
+  return result;
 }
 
 CUresult api::LinkComplete(Call& call, CUlinkState handle, void** out, std::size_t* bytes) {

@@ -115,7 +115,9 @@ CUresult api::EventSynchronize(Call& call, CUevent handle) {
 
 CUresult api::EventElapsedTime(Call& call, float* milliseconds, CUevent start_handle, CUevent end_handle) {
   const Event* const start = call.Follow<Event>(start_handle);
-  const Event* const end = call.Follow<Event>(end_handle);
+  // The second is looked at when the first was recorded.
+  const bool recorded = start == nullptr || start->marker != nullptr || start->was_captured;
+  const Event* const end = recorded ? call.Follow<Event>(end_handle) : call.world.Find<Event>(end_handle);
   if (milliseconds == nullptr || start == nullptr || end == nullptr || start->owner != end->owner) return CUDA_ERROR_INVALID_HANDLE;
   if (((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING) != 0) return CUDA_ERROR_INVALID_HANDLE;
   const auto leads_nowhere = [](const Event* event) { return event->was_captured && event->capture == nullptr; };

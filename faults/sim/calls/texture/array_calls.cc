@@ -81,10 +81,10 @@ CUresult api::MipmappedArrayCreate(Call& call, CUmipmappedArray* out, const CUDA
 }
 
 CUresult api::MipmappedArrayDestroy(Call& call, CUmipmappedArray handle) {
-  MipmappedArray* array = call.Follow<MipmappedArray>(handle);
-  if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  MipmappedArray* array = FindLevels(call, handle);
+  if (array == nullptr) return RefuseLevels(call, handle);
   DrainContext(call, array->owner);
-  array = call.Follow<MipmappedArray>(handle);
+  array = call.world.Find<MipmappedArray>(handle);
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   ObserveRelease(call.world, array->range);
   FreeMipmappedArray(call.world, array);
@@ -93,8 +93,8 @@ CUresult api::MipmappedArrayDestroy(Call& call, CUmipmappedArray handle) {
 
 CUresult api::MipmappedArrayGetLevel(Call& call, CUarray* out, CUmipmappedArray handle, unsigned int level) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const MipmappedArray* const array = call.Follow<MipmappedArray>(handle);
-  if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  const MipmappedArray* const array = FindLevels(call, handle);
+  if (array == nullptr) return RefuseLevels(call, handle);
   if (level >= array->levels) return CUDA_ERROR_INVALID_VALUE;
   *out = ToHandle<CUarray>(array->level[level]);
   return CUDA_SUCCESS;
@@ -196,8 +196,8 @@ CUresult api::ArrayGetMemoryRequirements(Call& call, CUDA_ARRAY_MEMORY_REQUIREME
 
 CUresult api::MipmappedArrayGetMemoryRequirements(Call& call, CUDA_ARRAY_MEMORY_REQUIREMENTS* out, CUmipmappedArray handle,
                                                   CUdevice device) {
-  const MipmappedArray* const array = call.Follow<MipmappedArray>(handle);
-  if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  const MipmappedArray* const array = call.Read<MipmappedArray>(handle);
+  if (array == nullptr) return call.world.Destroyed(handle) ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (device < 0 || device >= call.world.device_count) return CUDA_ERROR_INVALID_DEVICE;
   return Requirements(out, array->descriptor, array->range->size);
@@ -214,8 +214,8 @@ CUresult api::ArrayGetSparseProperties(Call& call, CUDA_ARRAY_SPARSE_PROPERTIES*
 }
 
 CUresult api::MipmappedArrayGetSparseProperties(Call& call, CUDA_ARRAY_SPARSE_PROPERTIES* out, CUmipmappedArray handle) {
-  const MipmappedArray* const array = call.Follow<MipmappedArray>(handle);
-  if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  const MipmappedArray* const array = call.Read<MipmappedArray>(handle);
+  if (array == nullptr) return call.world.Destroyed(handle) ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
   if (out == nullptr || (array->descriptor.Flags & CUDA_ARRAY3D_SPARSE) == 0) return CUDA_ERROR_INVALID_VALUE;
   const Extent tile = TileOf(*array->level[0]);
   *out = {};

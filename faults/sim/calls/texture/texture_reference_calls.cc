@@ -3,6 +3,7 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/entry/entry.h"
 #include "faults/sim/kernel/module.h"
+#include "faults/sim/memory/array.h"
 
 namespace cuaudit::sim {
 namespace {
@@ -185,8 +186,8 @@ CUresult api::TexRefGetArray(Call& call, CUarray* out, CUtexref handle) {
 
 CUresult api::TexRefSetMipmappedArray(Call& call, CUtexref handle, CUmipmappedArray levels_handle, unsigned int flags) {
   return With(call, handle, [&](TextureReference& reference) {
-    const MipmappedArray* const levels = call.Follow<MipmappedArray>(levels_handle);
-    if (levels == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    const MipmappedArray* const levels = FindLevels(call, levels_handle);
+    if (levels == nullptr) return RefuseLevels(call, levels_handle);
     if (flags != CU_TRSA_OVERRIDE_FORMAT) return CUDA_ERROR_INVALID_VALUE;
     Unbind(reference);
     reference.levels = levels->handle;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Around the calls of a world: what a fork and an exit do to it, and its log of refused calls.
 #include <gtest/gtest.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -128,142 +127,33 @@ TEST(Process, AClosedWorldKeepsItsBooks) {
   EXPECT_EQ(sim.Live(Kind::PrimaryContext), 1U);
 }
 
-TEST(Process, AChildKnowsOfTheEventsThatItRecordedItself) {
+TEST(Process, AChildKnowsOfTheEventsThatNeedNoParent) {
   const Simulated sim;
   CUstream s = nullptr;
-  CUevent e = nullptr, other = nullptr;
+  CUevent e = nullptr, other = nullptr, pending = nullptr;
   EXPECT_OK(sim.d.StreamCreate(&s, 0));
   EXPECT_OK(sim.d.EventCreate(&e, 0));
   EXPECT_OK(sim.d.EventCreate(&other, 0));
+  EXPECT_OK(sim.d.EventCreate(&pending, 0));
+  EXPECT_OK(sim.d.LaunchHostFunc(
+      s, [](void*) {}, nullptr));
+  EXPECT_OK(sim.d.EventRecord(pending, s));
   const auto refused = [](CUresult result) { return result == CUDA_ERROR_NOT_INITIALIZED; };
   EXPECT_EQ(InChild([&] {
-              if (!refused(sim.d.EventQuery(e)) || !refused(sim.d.EventDestroy(e)) || !refused(sim.d.EventRecord(e, nullptr))) return 1;
+              if (!refused(sim.d.EventRecord(e, nullptr)) || sim.d.EventQuery(e) != CUDA_SUCCESS) return 1;
               if (sim.d.EventRecord(e, s) != CUDA_SUCCESS || sim.d.EventQuery(e) != CUDA_ERROR_NOT_READY) return 2;
-              if (!refused(sim.d.EventQuery(other)) || sim.d.EventDestroy(e) != CUDA_SUCCESS || !refused(sim.d.EventDestroy(e))) return 3;
-              return refused(sim.d.StreamDestroy(s)) ? 0 : 4;
+              if (sim.d.EventSynchronize(e) != CUDA_SUCCESS || sim.d.EventDestroy(e) != CUDA_SUCCESS) return 3;
+              if (!refused(sim.d.EventDestroy(e)) || sim.d.EventDestroy(other) != CUDA_SUCCESS) return 4;
+              if (!refused(sim.d.EventQuery(pending)) || !refused(sim.d.EventSynchronize(pending))) return 5;
+              return refused(sim.d.StreamDestroy(s)) ? 0 : 6;
             }),
             0);
   EXPECT_OK(sim.d.EventQuery(e)) << "the parent's own";
-  EXPECT_EQ(sim.Live(Kind::Event), 2U);
+  EXPECT_EQ(sim.Live(Kind::Event), 3U);
 }
 
 }  // namespace
 }  // namespace cuaudit::sim::process_test
-
-// What kills the genuine driver, in a world that dies of it too.
-namespace cuaudit::sim::undefined_test {
-namespace {
-
-sigjmp_buf back;
-volatile int code;
-
-// True when the call dies of SIGSEGV. The program has a handler of its own, and goes on behind the call.
-template <typename F>
-bool Dies(F call) {
-  struct sigaction handler {};
-  struct sigaction before {};
-  handler.sa_sigaction = [](int, siginfo_t* about, void*) {
-    code = about->si_code;
-    siglongjmp(back, 1);
-  };
-  handler.sa_flags = SA_SIGINFO;
-  sigaction(SIGSEGV, &handler, &before);
-  const bool died = sigsetjmp(back, 1) != 0;
-  if (!died) call();
-  sigaction(SIGSEGV, &before, nullptr);
-  return died;
-}
-
-constexpr const char* kPtx = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry plain()\n{\n ret;\n}\n";
-constexpr WorldOptions kCrashing = {.device_bytes = std::uint64_t{64} << 20, .undefined = OnUndefined::Crash};
-
-TEST(Undefined, IsAFaultThatTheProgramsHandlerSeesAndTheWorldSurvives) {
-  const Simulated sim(kCrashing);
-  CUstream s = nullptr;
-  EXPECT_OK(sim.d.StreamCreate(&s, 0));
-  EXPECT_OK(sim.d.StreamDestroy(s));
-  EXPECT_TRUE(Dies([&] { (void)sim.d.StreamDestroy(s); }));
-  EXPECT_GT(code, 0) << "a fault, not a signal that somebody sent";
-  EXPECT_TRUE(Dies([&] {
-    (void)sim.d.LaunchHostFunc(
-        s, [](void*) {}, nullptr);
-  }));
-  EXPECT_TRUE(Dies([&] { (void)sim.d.EventQuery(reinterpret_cast<CUevent>(std::uintptr_t{0x1234560})); })) << "invented";
-  EXPECT_OK(sim.d.StreamCreate(&s, 0));
-  EXPECT_OK(sim.d.StreamDestroy(s));
-}
-
-TEST(Undefined, IsAnErrorInAnyOtherWorld) {
-  const Simulated sim;
-  CUstream s = nullptr;
-  EXPECT_OK(sim.d.StreamCreate(&s, 0));
-  EXPECT_OK(sim.d.StreamDestroy(s));
-  EXPECT_FALSE(Dies([&] { EXPECT_EQ(sim.d.StreamDestroy(s), CUDA_ERROR_INVALID_HANDLE); }));
-}
-
-TEST(Undefined, IsNotWhatTheGenuineDriverKnows) {
-  const Simulated sim(kCrashing);
-  CUmodule m = nullptr;
-  CUcontext c = nullptr;
-  CUevent e = nullptr;
-  CUgraph g = nullptr;
-  EXPECT_OK(sim.d.ModuleLoadData(&m, kPtx));
-  EXPECT_OK(sim.d.ModuleUnload(m));
-  EXPECT_OK(sim.d.GraphCreate(&g, 0));
-  EXPECT_OK(sim.d.GraphDestroy(g));
-  EXPECT_OK(sim.d.CtxCreate(&c, nullptr, 0, 0));
-  EXPECT_OK(sim.d.EventCreate(&e, 0));
-  EXPECT_OK(sim.d.CtxDestroy(c));
-  EXPECT_FALSE(Dies([&] {
-    EXPECT_EQ(sim.d.ModuleUnload(m), CUDA_ERROR_INVALID_HANDLE);
-    EXPECT_EQ(sim.d.GraphDestroy(g), CUDA_ERROR_INVALID_VALUE);
-    EXPECT_EQ(sim.d.EventDestroy(e), CUDA_ERROR_CONTEXT_IS_DESTROYED);
-    EXPECT_EQ(sim.d.StreamDestroy(nullptr), CUDA_ERROR_INVALID_HANDLE);
-    EXPECT_EQ(sim.d.StreamDestroy(CU_STREAM_LEGACY), CUDA_ERROR_INVALID_HANDLE);
-    EXPECT_EQ(sim.d.EventDestroy(nullptr), CUDA_ERROR_INVALID_HANDLE);
-    EXPECT_EQ(sim.d.EventRecord(nullptr, nullptr), CUDA_ERROR_INVALID_HANDLE);
-  }));
-}
-
-TEST(Undefined, IsAStreamOfAContextThatWasDestroyedAndNoneOfAReleasedOne) {
-  const Simulated sim(kCrashing);
-  CUcontext c = nullptr;
-  CUstream s = nullptr;
-  EXPECT_OK(sim.d.CtxCreate(&c, nullptr, 0, 0));
-  EXPECT_OK(sim.d.StreamCreate(&s, 0));
-  EXPECT_OK(sim.d.CtxDestroy(c));
-  EXPECT_TRUE(Dies([&] { (void)sim.d.StreamDestroy(s); }));
-  EXPECT_TRUE(Dies([&] { (void)sim.d.StreamSynchronize(s); }));
-  EXPECT_OK(sim.d.StreamCreate(&s, 0));
-  EXPECT_OK(sim.d.DevicePrimaryCtxReset(0));
-  EXPECT_OK(sim.d.DevicePrimaryCtxRetain(&c, 0));
-  EXPECT_FALSE(Dies([&] { EXPECT_EQ(sim.d.StreamDestroy(s), CUDA_ERROR_INVALID_CONTEXT) << "the context has begun anew"; }));
-}
-
-TEST(Undefined, IsASettingWithoutAValueOrOfAReleasedContext) {
-  for (const bool crashes : {false, true}) {
-    const Simulated sim({.device_bytes = std::uint64_t{64} << 20, .undefined = crashes ? OnUndefined::Crash : OnUndefined::Error});
-    CUmemoryPool pool = nullptr;
-    EXPECT_OK(sim.d.DeviceGetDefaultMemPool(&pool, 0));
-    EXPECT_EQ(Dies([&] { EXPECT_EQ(sim.d.ThreadExchangeStreamCaptureMode(nullptr), CUDA_ERROR_INVALID_VALUE); }), crashes);
-    EXPECT_EQ(
-        Dies([&] { EXPECT_EQ(sim.d.MemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, nullptr), CUDA_ERROR_INVALID_VALUE); }),
-        crashes);
-    EXPECT_FALSE(Dies([&] {
-      EXPECT_EQ(sim.d.MemPoolSetAttribute(nullptr, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, nullptr), CUDA_ERROR_INVALID_VALUE);
-    })) << "no pool is known first";
-    EXPECT_OK(sim.d.DevicePrimaryCtxReset(0));
-    unsigned flags = 99;
-    EXPECT_OK(sim.d.CtxGetFlags(&flags));
-    EXPECT_FALSE(Dies([&] { EXPECT_EQ(sim.d.CtxSetCacheConfig(CU_FUNC_CACHE_PREFER_L1), CUDA_ERROR_CONTEXT_IS_DESTROYED); }));
-    EXPECT_EQ(Dies([&] { EXPECT_EQ(sim.d.CtxSetFlags(CU_CTX_SCHED_SPIN), CUDA_ERROR_CONTEXT_IS_DESTROYED); }), crashes);
-    EXPECT_OK(sim.d.CtxSetCurrent(nullptr));
-    EXPECT_FALSE(Dies([&] { EXPECT_EQ(sim.d.CtxSetFlags(CU_CTX_SCHED_SPIN), CUDA_ERROR_INVALID_CONTEXT); }));
-  }
-}
-
-}  // namespace
-}  // namespace cuaudit::sim::undefined_test
 
 // The log of refused calls: what callbacks hear, and what a dump has.
 #if CUDA_VERSION >= 12090

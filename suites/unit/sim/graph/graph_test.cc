@@ -195,11 +195,19 @@ TEST(Gone, ANodesTypeIsKnownUntilItsNumberComesBack) {
   EXPECT_EQ(drawn.d.GraphNodeGetType(drawn.node, &type), CUDA_ERROR_INVALID_VALUE);
 }
 
-TEST(Gone, ANodeThatWasDestroyedAloneHasNoType) {
+TEST(Gone, ANodeThatWasDestroyedAloneHasATypeAndNoDependencies) {
   Drawn drawn;
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
+  CUgraphNode before = nullptr;
+  std::size_t count = 1;
+  EXPECT_OK(drawn.d.GraphAddEmptyNode(&before, drawn.graph, nullptr, 0));
+  EXPECT_OK(drawn.d.GraphAddDependencies(drawn.graph, &before, &drawn.node, nullptr, 1));
   EXPECT_OK(drawn.d.GraphDestroyNode(drawn.node));
-  EXPECT_EQ(drawn.d.GraphNodeGetType(drawn.node, &type), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_OK(drawn.d.GraphNodeGetType(drawn.node, &type));
+  EXPECT_EQ(type, CU_GRAPH_NODE_TYPE_KERNEL);
+  EXPECT_OK(drawn.d.GraphNodeGetDependencies(drawn.node, nullptr, nullptr, &count));
+  EXPECT_EQ(count, 0U);
+  EXPECT_EQ(drawn.d.GraphNodeGetDependencies(nullptr, nullptr, nullptr, &count), CUDA_ERROR_INVALID_VALUE);
 }
 
 // A second stream is forked into the capture of the first, and destroyed before the capture ends.
