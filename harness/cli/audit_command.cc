@@ -19,7 +19,6 @@
 #include "harness/cli/session.h"
 #include "harness/options/report_files.h"
 #include "harness/options/sweep_options.h"
-#include "harness/process/ending_signals.h"
 #include "harness/process/process.h"
 #include "harness/process/program.h"
 #include "harness/project/project.h"

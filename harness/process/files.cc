@@ -17,13 +17,23 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <initializer_list>
 #include <map>
 #include <utility>
 #include <vector>
 
-#include "harness/process/ending_signals.h"
 
 namespace cuaudit::harness {
+
+sigset_t EndingSignals() {
+  sigset_t ending;
+  sigemptyset(&ending);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction now = {};
+    if (sigaction(number, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) sigaddset(&ending, number);
+  }
+  return ending;
+}
 namespace {
 
 Status Failed(Exit exit, const std::string& path, const char* what) {

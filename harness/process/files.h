@@ -6,6 +6,7 @@
 //   Errors    Status with the path and the system's message. No half-written file ever has the final name.
 #pragma once
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include <chrono>
@@ -18,6 +19,10 @@
 #include "harness/process/status.h"
 
 namespace cuaudit::harness {
+
+// The signals by which a user ends a command, and a wait of WriteAll: SIGINT, SIGTERM and SIGHUP. Left out is what this process was told
+// to ignore (nohup; a shell's background): blocked, it would arrive. Any thread.
+sigset_t EndingSignals();
 
 class FileDescriptor {
  public:

@@ -20,7 +20,6 @@
 #include "faults/journal/layout.h"
 #include "faults/journal/record.h"
 #include "faults/plan/fork_file.h"
-#include "harness/process/ending_signals.h"
 #include "harness/process/left_behind.h"
 
 #if defined(__SANITIZE_ADDRESS__)  // GCC

@@ -8,7 +8,6 @@
 
 #include "harness/verdict/context/put_back_calls.h"
 #include "harness/verdict/context/returns.h"
-#include "harness/verdict/context/setting_words.h"
 #include "harness/verdict/evidence/site_keys.h"
 
 namespace cuaudit::harness {

@@ -10,6 +10,7 @@
 
 #include "faults/driver/settings.h"
 #include "faults/journal/record.h"
+#include "harness/ledger/rules.h"
 #include "harness/verdict/context/away.h"
 #include "harness/verdict/evidence/evidence.h"
 
@@ -63,5 +64,8 @@ struct SettingChanges {
 
 // True for a call that works with what has the setting: something becomes of it that another value might change.
 [[nodiscard]] bool WorksWith(const Setting& setting, const faults::Record& record, std::uint64_t current);
+
+// How a report names a setting and its values: "CU_LIMIT_STACK_SIZE 1024 -> 8192". A handle is left out, since it differs from run to run.
+[[nodiscard]] Details WordsOf(const SettingChange& change, std::uint64_t left);
 
 }  // namespace cuaudit::harness

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "harness/verdict/context/setting_words.h"
-
 #include <cuda.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 
 #include "faults/driver/shape.h"
 #include "harness/ledger/arguments.h"
+#include "harness/verdict/context/setting_changes.h"
 
 namespace cuaudit::harness {
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Around the calls of a world: what a fork and an exit do to it, and its log of refused calls.
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
