@@ -16,12 +16,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <iterator>
 #include <initializer_list>
+#include <iterator>
 #include <map>
 #include <utility>
 #include <vector>
-
 
 namespace cuaudit::harness {
 
@@ -34,6 +33,7 @@ sigset_t EndingSignals() {
   }
   return ending;
 }
+
 namespace {
 
 Status Failed(Exit exit, const std::string& path, const char* what) {
