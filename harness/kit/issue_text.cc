@@ -147,7 +147,9 @@ std::string IssueText(const WantedDefect& defect, const Reduction& reduction, co
   AddStack("Seen at", root.where, root.where_stack, &text);
   if (root.fault) AddStack("Fails:", root.fault->call, root.fault->stack, &text);
   for (const report::Fault& fault : root.then) AddStack("Then fails:", fault.call, fault.stack, &text);
-  AddStack("Released, when nothing fails, by", defect.defect.released.call, defect.defect.released.stack, &text);
+  const bool puts_back = root.rule == Rule::SettingNotRestored;
+  AddStack(puts_back ? "Put back, when nothing fails, by" : "Released, when nothing fails, by", defect.defect.released.call,
+           defect.defect.released.stack, &text);
   text += "## Run it\n\n";
   text += report::MarkdownFence("CUDA_HOME=/usr/local/cuda sh run.sh\n", "sh");
   text += "\n" + Words({Detail::WhatRunDoes, {command.command}}) + "\n\n";
