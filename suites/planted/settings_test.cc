@@ -37,7 +37,6 @@ CUAUDIT_CASE(SettingNotRestored, TheCallerGoesOn) {
 }
 CUAUDIT_CASE(SettingNotRestored, AnotherFunctionPutsBackWhatItFound) {
   ExpectLeft(ChangesASetting<Setting::Limit, Caller::CallsAnother>, InHelper(1, 2), 103, "limit");
-  ExpectLeft(ChangesASetting<Setting::NewFunctionCache, Caller::CallsAnother>, InHelper(1, 2), 103, "cache of a function");
   ExpectLeft(ChangesASetting<Setting::KernelAttribute, Caller::CallsAnother>, InHelper(1, 2), 103, "attribute of a kernel");
   ExpectLeft(ChangesASetting<Setting::StreamPriority, Caller::CallsAnother>, InHelper(1, 2), 103, "priority of a stream");
 }
