@@ -133,11 +133,12 @@ Table Kinds() {
 
 // What a program is held to put back, or to leave as it was: a finding says which setting was not.
 Table SettingTable() {
-  constexpr const char* kOwners[] = {"context", "thread", "device", "memory pool", "function"};
+  constexpr const char* kOwners[] = {"context", "thread", "device", "memory pool", "function", "kernel", "stream", "managed memory"};
+  static_assert(std::size(kOwners) == static_cast<std::size_t>(driver::SettingOf::Memory) + 1);
   Table table{{"call", "setting of a", "told by"}, {}};
   for (const driver::SettingRow& row : driver::kSettings) {
-    table.rows.push_back(
-        {std::string(driver::Name(row.set)), kOwners[static_cast<std::size_t>(row.of)], std::string(driver::Name(row.get))});
+    const std::string_view told_by = row.get == driver::kNoQuestion ? "-" : driver::Name(row.get);
+    table.rows.push_back({std::string(driver::Name(row.set)), kOwners[static_cast<std::size_t>(row.of)], std::string(told_by)});
   }
   return table;
 }

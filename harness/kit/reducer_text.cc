@@ -69,7 +69,7 @@ class Writer {
     if (room_) text += "static _Alignas(4096) char room[65536];  // what a call reads or writes and nobody looks at\n";
     if (in_two_) text += Declarations("static ");
     text += text.ends_with("\n\n") ? "" : "\n";
-    text += in_two_ ? "// The function that does not put back what it changed.\nstatic int function(void) {\n"
+    text += in_two_ ? "// The function that does not put back what it changed.\nstatic int leaves_it_changed(void) {\n"
                     : "static int lifecycle(void) {\n";
     text += in_two_ ? "" : Declarations("  ");
     for (const int variable : given_) {
@@ -107,7 +107,7 @@ class Writer {
 
   // Makes the calls that follow the function: rules that ask whether it has returned see another one.
   std::string Caller() {
-    std::string text = "static int lifecycle(void) {\n  const int path = function();\n";
+    std::string text = "static int lifecycle(void) {\n  const int path = leaves_it_changed();\n";
     for (std::size_t path = 0; path < list_.stages.size(); ++path) {
       const bool is_last = path + 1 == list_.stages.size();
       std::string calls;

@@ -41,6 +41,7 @@ constexpr NameRow kNames[] = {
     CUAUDIT_KEY(KernelSetAttribute, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT),
     CUAUDIT_KEY(StreamSetAttribute, CU_LAUNCH_ATTRIBUTE_PRIORITY),
     CUAUDIT_KEY(StreamSetAttribute, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW),
+    CUAUDIT_KEY(StreamSetAttribute, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN),
     CUAUDIT_KEY(MemAdvise, CU_MEM_ADVISE_SET_READ_MOSTLY),
     CUAUDIT_KEY(MemAdvise, CU_MEM_ADVISE_SET_PREFERRED_LOCATION),
     {BaseId::FuncSetCacheConfig, 0, "cache configuration"},
@@ -54,11 +55,22 @@ constexpr NameRow kNames[] = {
 #undef CUAUDIT_KEY
 
 std::string NameOf(const Setting& setting) {
-  const auto row = std::find_if(std::begin(kNames), std::end(kNames),
-                                [&](const NameRow& one) { return one.set == setting.row->set && one.key == setting.key; });
-  if (row != std::end(kNames)) return std::string(row->name);
-  const std::string key = setting.row->key == driver::kNo ? "" : " " + std::to_string(setting.key);
-  return "cu" + std::string(driver::Name(setting.row->set)) + key;
+  const std::uint64_t key = static_cast<std::uint32_t>(setting.key);
+  const std::uint64_t device = setting.key >> 32U;  // of a kernel's attribute
+  const std::string where = device == 0 ? "" : " on device " + std::to_string(device);
+  const auto row =
+      std::find_if(std::begin(kNames), std::end(kNames), [&](const NameRow& one) { return one.set == setting.row->set && one.key == key; });
+  if (row != std::end(kNames)) return std::string(row->name) + where;
+  const std::string number = setting.row->key == driver::kNo ? "" : " " + std::to_string(key);
+  return std::string(driver::Name(setting.row->set)) + number + where;
+}
+
+// True for a value of 32 bits that may be negative.
+bool IsSigned(const SettingChange& change) {
+  const driver::Shape& shape = driver::ShapeOf(CallOf(*change.record));
+  const auto at = static_cast<std::size_t>(change.setting.row->value);
+  if (at < shape.count) return shape.parameter[at].size == sizeof(std::uint32_t);
+  return change.setting.row->set == BaseId::StreamSetAttribute && change.setting.key == CU_LAUNCH_ATTRIBUTE_PRIORITY;
 }
 
 }  // namespace
@@ -69,9 +81,9 @@ Details WordsOf(const SettingChange& change, std::uint64_t left) {
   const auto at = static_cast<std::size_t>(change.setting.row->value);
   const driver::Shape& shape = driver::ShapeOf(call);
   if (at < shape.count && ArgumentFamily(call, at) != driver::Family::None) return {{Detail::SettingNamed, {name}}};
-  const bool is_narrow = at < shape.count && shape.parameter[at].size == sizeof(std::uint32_t);
-  const auto number = [is_narrow](std::uint64_t value) {
-    return is_narrow ? std::to_string(static_cast<std::int32_t>(value)) : std::to_string(value);
+  const bool is_signed = IsSigned(change);
+  const auto number = [is_signed](std::uint64_t value) {
+    return is_signed ? std::to_string(static_cast<std::int32_t>(value)) : std::to_string(value);
   };
   return {{Detail::SettingLeft, {name, number(change.before), number(left)}}};
 }

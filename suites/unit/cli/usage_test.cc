@@ -20,6 +20,7 @@ namespace cuaudit::harness::usage_test {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 
 using Words = std::vector<std::string>;
@@ -328,7 +329,9 @@ TEST(Usage, ListsPrintEveryTable) {
   EXPECT_THAT(RunTool({"list", "verdicts"}).out, HasSubstr("not_exercised"));
   EXPECT_THAT(RunTool({"list", "reasons"}).out, HasSubstr("unmodelled"));
   EXPECT_THAT(RunTool({"list", "hows", "--format=json"}).out, HasSubstr("\"refuse+garbage\""));
-  EXPECT_THAT(RunTool({"list", "settings"}).out, HasSubstr("cuDeviceSetMemPool                 device        cuDeviceGetMemPool\n"));
+  EXPECT_THAT(RunTool({"list", "settings"}).out, AllOf(ContainsRegex("cuDeviceSetMemPool +device +cuDeviceGetMemPool\n"),
+                                                       ContainsRegex("cuStreamSetAttribute +stream +cuStreamGetAttribute\n"),
+                                                       ContainsRegex("cuMemAdvise +managed memory +-\n")));
   EXPECT_THAT(RunTool({"list", "probes"}).out, AllOf(HasSubstr("descriptors "), HasSubstr("host_heap "), HasSubstr(" us a block")));
   ExpectOneLine(RunTool({"list", "hows", "--format=junit"}), 2, "--format: list prints text or json to stdout");
   ExpectOneLine(RunTool({"list", "hows", "--format=json=hows.json"}), 2, "--format: list prints text or json to stdout");

@@ -62,10 +62,10 @@ TEST(SettingValues, ASettingIsGivenWhatTheProgramGaveIt) {
 TEST(ReducerText, TheCallerOfAFunctionThatLeavesASettingIsAFunction) {
   const std::string text = ReducerText(kit_lists::LeavesALimit(), {}, false);
   EXPECT_THAT(text, HasSubstr("static size_t value = 0;\n"));
-  EXPECT_THAT(text, HasSubstr("static int function(void) {\n  CUresult result;\n  cuInit(0);"));
+  EXPECT_THAT(text, HasSubstr("static int leaves_it_changed(void) {\n  CUresult result;\n  cuInit(0);"));
   EXPECT_THAT(text, HasSubstr("  if (result != CUDA_SUCCESS) {  // the call that fails\n    return 1;\n  }\n"));
   EXPECT_THAT(text, HasSubstr("  cuCtxSetLimit(0, value);  // somewhere, a.c:1\n  return 0;\n}\n"));
-  EXPECT_THAT(text, HasSubstr("  const int path = function();\n  if (path == 0) {\n    cuMemAlloc(&memory2, 64);"));
+  EXPECT_THAT(text, HasSubstr("  const int path = leaves_it_changed();\n  if (path == 0) {\n    cuMemAlloc(&memory2, 64);"));
   EXPECT_THAT(text, HasSubstr("  }\n  if (path == 1) {\n    cuMemAlloc(&memory2, 64);"));
   EXPECT_THAT(text, HasSubstr("  return path != 0;\n}\n\nint main("));
 }

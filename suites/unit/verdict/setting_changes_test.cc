@@ -151,6 +151,33 @@ TEST(SettingChanges, WhoOnlyWaitsDoesNotWorkWithAStream) {
   EXPECT_TRUE(harness::WorksWith(setting, run.record(run.facts().calls[2]), kFirst));
 }
 
+TEST(SettingChanges, AreNamedWithTheirValuesAsCudaNamesThem) {
+  const auto words = [](Trace& t) {
+    const JournalImage image(t);
+    const SettingChange change = harness::SettingChangesOf(image.Evidence()).changes.at(0);
+    const harness::Details said = harness::WordsOf(change, change.value);
+    std::string text;
+    for (const std::string& value : said.at(0).second) text += (text.empty() ? "" : " ") + value;
+    return text;
+  };
+  Trace limit;
+  limit.Call(CallId::CtxGetLimit).Out(0, 1024).In(1, CU_LIMIT_STACK_SIZE).Context(kFirst);
+  limit.Call(CallId::CtxSetLimit).In(0, CU_LIMIT_STACK_SIZE).In(1, 8192).Context(kFirst);
+  EXPECT_EQ(words(limit), "CU_LIMIT_STACK_SIZE 1024 8192");
+  Trace kernel;
+  kernel.Call(CallId::KernelGetAttribute).Out(0, 49152).In(1, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES).In(2, 0x50).In(3, 1);
+  kernel.Call(CallId::KernelSetAttribute).In(0, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES).In(1, 65536).In(2, 0x50).In(3, 1);
+  EXPECT_EQ(words(kernel), "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES on device 1 49152 65536");
+  Trace stream;
+  stream.Call(CallId::StreamGetAttribute).In(0, 0x50).In(1, CU_LAUNCH_ATTRIBUTE_PRIORITY).Out(3, 0xffffffff);
+  stream.Call(CallId::StreamSetAttribute).In(0, 0x50).In(1, CU_LAUNCH_ATTRIBUTE_PRIORITY).In(3, 0xfffffffd);
+  EXPECT_EQ(words(stream), "CU_LAUNCH_ATTRIBUTE_PRIORITY -1 -3");
+  Trace unnamed;
+  unnamed.Call(CallId::FuncGetAttribute).Out(0, 1).In(1, 77).In(2, 0x50);
+  unnamed.Call(CallId::FuncSetAttribute).In(0, 0x50).In(1, 77).In(2, 2);
+  EXPECT_EQ(words(unnamed), "cuFuncSetAttribute 77 1 2");
+}
+
 // Each context has a default stream of its own.
 TEST(SettingChanges, NothingIsSaidOfADefaultStream) {
   Trace t;
