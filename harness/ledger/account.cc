@@ -36,6 +36,10 @@ bool ReleasesKind(const Site& site, Kind kind) {
   return driver::FamilyOf(driver::EffectOf(BaseOf(site)).kind) == driver::FamilyOf(kind);
 }
 
+// Neither cuIpcCloseMemHandle of memory that this process allocated, nor cuMemFree of memory that another one did: a driver declines
+// both (ipc.close_bad, ipc.foreign), so such a call was no try at the release that is owed.
+bool ReleasesOtherMemory(Kind released, Kind kind) { return (released == Kind::IpcMemory) != (kind == Kind::IpcMemory); }
+
 // The call since which an object is gone. Empty when the object is alive, or when nobody saw how it ended.
 Site EndOf(const Ledger& ledger, std::int64_t index) {
   const Object& gone = ledger.objects[static_cast<std::size_t>(index)];
@@ -194,6 +198,7 @@ void Account::ReleaseNothing(Kind kind, HandleEntry* entry, std::uint64_t handle
     const bool too_late = last.state == State::Orphaned;
     if (too_late) books_->Violate(Rule::UseAfterRelease, last.kind, record, handle, entry->last);
     if (!too_late && !Releases(answer)) return;
+    if (!Releases(answer) && ReleasesOtherMemory(kind, last.kind)) return;
     last.state = State::Released;  // a release that came too late was not forgotten, whatever is answered
     last.released = SiteOf(record);
     last.told_alive = answer != Answer::Succeeded;
@@ -217,7 +222,9 @@ void Account::Release(Kind kind, std::uint64_t handle, std::uint64_t count, cons
   }
   if (!Releases(answer)) {
     Object& object = books_->object(ReferenceToRelease(*entry));
-    if (answer == Answer::Refused) {
+    if (ReleasesOtherMemory(kind, object.kind)) {
+      if (object.state == State::Live && answer == Answer::Failed) object.released = SiteOf(record);
+    } else if (answer == Answer::Refused) {
       object.state = State::ReleaseRefused;
       object.released = SiteOf(record);
     } else if (!context_denied_ && object.context != 0 && object.context != record.context && SaysWrongContext(record.result)) {

@@ -193,6 +193,12 @@ class Comparison {
            std::find(last.begin(), last.end(), object.released.begin) != last.end();
   }
 
+  // A release that came after that, and was declined for a reason of its own. The ledger counts it as tried, for without them there would
+  // be nothing to release.
+  bool IsHeldAndTried(const Object& object) const {
+    return object.state == State::Released && object.told_alive && IsToldDead(object) && IsHeldSince(object.released.begin);
+  }
+
   bool MayBeAlive(const Name& name, const Object* last, const sim::LiveObject& real) const {
     if (name.first == Kind::UserObject) return true;                    // graphs may hold it
     if (name.first == Kind::GraphNode && last == nullptr) return true;  // captured, or of a copy: no call made it
@@ -201,7 +207,7 @@ class Comparison {
       return true;  // a capture ended with the context that the pin had held
     if (last == nullptr) return false;
     if (!run_.settled && name.first == Kind::StreamOrderedMemory && CallOf(last->released) == BaseId::GraphLaunch) return true;
-    return IsHeld(*last);
+    return IsHeld(*last) || IsHeldAndTried(*last);
   }
 
   // Released too late: the ledger has said that it was dead already.

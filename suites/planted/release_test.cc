@@ -36,6 +36,14 @@ CUAUDIT_CASE(DoubleRelease, TheDriversErrorDoesNotExcuseIt) {
   EXPECT_THAT(Wrong(t.Fold()), ElementsAre("double_release device_memory"));
 }
 
+CUAUDIT_CASE(DoubleRelease, ByTheCallForAnotherSortOfMemory) {
+  Trace t;
+  t.Alloc(0x1000);
+  t.Free(0x1000);
+  t.Call(CallId::IpcCloseMemHandle).In(0, 0x1000).Fails(CUDA_ERROR_INVALID_VALUE);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("double_release device_memory"));
+}
+
 CUAUDIT_CASE(DoubleRelease, ALieAboutAnEarlierObjectExcusesNothing) {
   Trace t;
   t.CreateStream(0x10);

@@ -144,6 +144,18 @@ CUAUDIT_CASE(UseAfterRelease, ReleasedTooLateHoweverThatIsAnswered) {
   }
 }
 
+// The close of memory that another process shares is no release of this process' own, however late: that one is still missing.
+CUAUDIT_CASE(UseAfterRelease, ClosedAsIfOpenedAfterTheLastPrimaryReference) {
+  Trace t;
+  t.Retain();
+  t.Alloc(0x10000, 64);
+  t.ReleasePrimary();
+  t.Call(CallId::IpcCloseMemHandle).In(0, 0x10000).Fails(CUDA_ERROR_INVALID_VALUE);
+  const harness::Ledger ledger = t.Fold();
+  EXPECT_THAT(Wrong(ledger), ElementsAre("use_after_release device_memory"));
+  EXPECT_THAT(Left(ledger), ElementsAre("device_memory 1 orphaned"));
+}
+
 CUAUDIT_CASE(UseAfterRelease, ADestroyedContextIsPushed) {
   Trace t;
   t.Call(CallId::CtxCreate_v2).Out(0, 0xa).Context(0);

@@ -18,6 +18,7 @@ using harness::Ledger;
 using harness::State;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 // The lifecycle of every kind whose release is a driver call, with the last record changed.
 std::vector<faults::Record> WithLast(const KindCase& c, std::uint16_t flags, CUresult result) {
@@ -85,6 +86,36 @@ TEST(InjectedFault, AContextLostForRealRefusesReleasesToo) {
   t.CreateStream(0x10);
   t.DestroyStream(0x10).Fails(CUDA_ERROR_ILLEGAL_ADDRESS);
   EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1 release_refused"));
+}
+
+// Such a close is declined in any run: what it leaves is not the plan's, and no other context would have helped.
+TEST(InjectedFault, AFailedReleaseOfAnotherSortOfMemoryIsNoTryOfTheRightOne) {
+  constexpr std::uint64_t kMemory = 0x10000;
+  const auto run = [](bool opened, auto fails) {
+    Trace t;
+    t.CreateStream(0x10);
+    t.DestroyStream(0x10).Refused(CUDA_ERROR_INVALID_HANDLE);
+    if (opened) {
+      t.Call(CallId::IpcOpenMemHandle_v2).Out(0, kMemory);
+    } else {
+      t.Alloc(kMemory, 64);
+    }
+    fails(opened ? t.Free(kMemory) : t.Call(CallId::IpcCloseMemHandle).In(0, kMemory));
+    return t.Fold();
+  };
+  for (const bool opened : {false, true}) {
+    const std::string left = opened ? "ipc_memory 1" : "device_memory 1";
+    const auto expect_alive = [&](auto fails) {
+      const Ledger ledger = run(opened, fails);
+      EXPECT_THAT(Left(ledger), UnorderedElementsAre("stream 1 release_refused", left));
+      EXPECT_THAT(Wrong(ledger), IsEmpty());
+    };
+    expect_alive([](Step close) { close.Refused(CUDA_ERROR_INVALID_VALUE); });
+    expect_alive([](Step close) { close.Fails(CUDA_ERROR_INVALID_VALUE); });
+    expect_alive([](Step close) { close.Context(0).Fails(CUDA_ERROR_INVALID_CONTEXT); });
+    // A driver that takes it is believed.
+    EXPECT_THAT(Left(run(opened, [](Step) {})), ElementsAre("stream 1 release_refused"));
+  }
 }
 
 TEST(InjectedFault, TheRefusedObjectKeepsItsMarkWhenItsContextDies) {
