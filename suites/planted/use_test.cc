@@ -146,6 +146,7 @@ CUAUDIT_CASE(UseAfterRelease, ReleasedTooLateHoweverThatIsAnswered) {
 
 // The close of memory that another process shares is no release of this process' own, however late: that one is still missing.
 CUAUDIT_CASE(UseAfterRelease, ClosedAsIfOpenedAfterTheLastPrimaryReference) {
+  Also(harness::Rule::Orphaned, driver::Kind::DeviceMemory);
   Trace t;
   t.Retain();
   t.Alloc(0x10000, 64);
