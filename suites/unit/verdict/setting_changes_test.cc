@@ -157,12 +157,13 @@ TEST(SettingChanges, AreNamedWithTheirValuesAsCudaNamesThem) {
     const SettingChange change = harness::SettingChangesOf(image.Evidence()).changes.at(0);
     const harness::Details said = harness::WordsOf(change, change.value);
     std::string text;
-    for (const std::string& value : said.at(0).second) text += (text.empty() ? "" : " ") + value;
+    for (const std::string& value : said.at(0).of) text += (text.empty() ? "" : " ") + value;
     return text;
   };
   Trace limit;
-  limit.Call(CallId::CtxGetLimit).Out(0, 1024).In(1, CU_LIMIT_STACK_SIZE).Context(kFirst);
-  limit.Call(CallId::CtxSetLimit).In(0, CU_LIMIT_STACK_SIZE).In(1, 8192).Context(kFirst);
+  Make(&limit, kFirst);
+  limit.Call(CallId::CtxGetLimit).Out(0, 1024).In(1, CU_LIMIT_STACK_SIZE);
+  limit.Call(CallId::CtxSetLimit).In(0, CU_LIMIT_STACK_SIZE).In(1, 8192);
   EXPECT_EQ(words(limit), "CU_LIMIT_STACK_SIZE 1024 8192");
   Trace kernel;
   kernel.Call(CallId::KernelGetAttribute).Out(0, 49152).In(1, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES).In(2, 0x50).In(3, 1);
