@@ -101,7 +101,8 @@ Status OpenPipe(const std::string& path);
 std::string SystemWords(int error);
 
 // Writes all bytes. A pipe, a terminal or a socket that is full is waited for: until its reader has taken nothing for `patience`, which is
-// an error, or until one of the EndingSignals arrives that is blocked (SignalsTaken); then the exit code is that of the signal.
+// an error, or until one of the EndingSignals arrives that is blocked (SignalsTaken); then the exit code is that of the signal,
+// and no later call waits: stderr may be the same pipe.
 Status WriteAll(int fd, std::string_view bytes, const std::string& path, std::chrono::milliseconds patience = kForEver);
 
 }  // namespace cuaudit::harness
