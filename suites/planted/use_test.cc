@@ -144,7 +144,7 @@ CUAUDIT_CASE(UseAfterRelease, ReleasedTooLateHoweverThatIsAnswered) {
   }
 }
 
-// The close of memory that another process shares is no release of this process' own, however late: that one is still missing.
+// cuIpcCloseMemHandle closes memory of another process. Of the program's own memory it is no release, so that memory is still missing.
 CUAUDIT_CASE(UseAfterRelease, ClosedAsIfOpenedAfterTheLastPrimaryReference) {
   Also(harness::Rule::Orphaned, driver::Kind::DeviceMemory);
   Trace t;

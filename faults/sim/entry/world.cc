@@ -331,10 +331,8 @@ Inherited Look(World& world, CUstream stream) {
   return InChild(world, [&] { return StateOf(world, stream); });
 }
 
-}  // namespace
-
-CUresult QueryInherited(World& world, CUstream stream) noexcept {
-  switch (Look(world, stream)) {
+CUresult AnswerFor(Inherited state) {
+  switch (state) {
     case Inherited::Finished:
       return CUDA_SUCCESS;
     case Inherited::Unfinished:
@@ -344,6 +342,10 @@ CUresult QueryInherited(World& world, CUstream stream) noexcept {
   }
   return CUDA_ERROR_NOT_INITIALIZED;
 }
+
+}  // namespace
+
+CUresult QueryInherited(World& world, CUstream stream) noexcept { return AnswerFor(Look(world, stream)); }
 
 CUresult SynchronizeInherited(World& world, CUstream stream) noexcept {
   return Look(world, stream) == Inherited::Finished ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
@@ -364,15 +366,7 @@ CUresult RecordInherited(World& world, CUevent handle, CUstream stream) noexcept
 }
 
 CUresult QueryInherited(World& world, CUevent handle) noexcept {
-  switch (InChild(world, [&] { return StateOf(world, handle); })) {
-    case Inherited::Finished:
-      return CUDA_SUCCESS;
-    case Inherited::Unfinished:
-      return CUDA_ERROR_NOT_READY;
-    case Inherited::Nothing:
-      break;
-  }
-  return CUDA_ERROR_NOT_INITIALIZED;
+  return AnswerFor(InChild(world, [&] { return StateOf(world, handle); }));
 }
 
 CUresult SynchronizeInherited(World& world, CUevent handle) noexcept {

@@ -25,7 +25,7 @@ bool ShapeLevels(const CUDA_ARRAY3D_DESCRIPTOR& descriptor, unsigned wanted, Lev
 MipmappedArray* MakeLevels(World& world, Context* context, const CUDA_ARRAY3D_DESCRIPTOR& descriptor, const Levels& levels,
                            Range* range) noexcept;
 
-// A device finds the context of a destroyed mipmapped array gone, and dies of it in a process that has loaded no module.
+// For a destroyed mipmapped array an H200 answered CONTEXT_IS_DESTROYED, and crashed in a process that had loaded no module.
 MipmappedArray* FindLevels(Call& call, CUmipmappedArray handle) noexcept;
 CUresult RefuseLevels(const Call& call, CUmipmappedArray handle) noexcept;  // when FindLevels finds none
 

@@ -119,7 +119,7 @@ TEST(Undefined, IsASettingWithoutAValueOrOfAReleasedContext) {
   }
 }
 
-// Where the genuine driver finds an answer before it follows the handle, or in what the object has left.
+// Uses of a destroyed object that the genuine driver answers, without a crash.
 TEST(Undefined, IsNotWhatTheGenuineDriverAnswersForADestroyedObject) {
   const Simulated sim(kCrashing);
   CUmodule m = nullptr;
