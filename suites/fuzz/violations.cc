@@ -36,10 +36,12 @@ bool Declined(const Record& record) {
   return (record.flags & kHow) == faults::kForwarded && record.result != CUDA_SUCCESS && record.result != CUDA_ERROR_DEINITIALIZED &&
          !driver::IsSticky(static_cast<CUresult>(record.result));
 }
-// A copy of no bytes asks nothing of an array, also of one that is gone (array.copy_of_nothing_after_destroy).
-bool CopiesNothing(const Record& record) {
+// A call that does not look at its object, also at one that is gone: a copy of no bytes (array.copy_of_nothing_after_destroy), a node that
+// is added for an event (stale.event_record_node).
+bool LooksAtNothing(const Record& record) {
   const BaseId base = driver::BaseOf(static_cast<driver::CallId>(record.call));
-  return (base == BaseId::MemcpyHtoA || base == BaseId::MemcpyAtoH) && record.argument[3] == 0;
+  return ((base == BaseId::MemcpyHtoA || base == BaseId::MemcpyAtoH) && record.argument[3] == 0) ||
+         base == BaseId::GraphAddEventRecordNode || base == BaseId::GraphAddEventWaitNode;
 }
 driver::CallId CallOf(const Record& record) { return static_cast<driver::CallId>(record.call); }
 // Not by the ledger's own list. Other codes speak of something else, of graphs with memory nodes or of a capture.
@@ -113,7 +115,7 @@ class Judge {
       case Rule::UseAfterRelease:
         if (!named || violation.kind == Kind::UserObject || MayBeHeld(violation)) break;
         if (MayLive(fate, violation, *record)) Tell(violation, "it is alive");
-        if (Succeeded(*record) && !CopiesNothing(*record) && !(IsForgiven(*record) && fate == sim::Fate::DiedWithContext))
+        if (Succeeded(*record) && !LooksAtNothing(*record) && !(IsForgiven(*record) && fate == sim::Fate::DiedWithContext))
           Tell(violation, "the call succeeded");
         break;
       case Rule::WrongContext:
