@@ -112,12 +112,11 @@ std::string AskChild(const Question& question, const std::string& driver, const 
   if (hangs) kill(child, SIGKILL);
   int status = 0;
   waitpid(child, &status, 0);
-  if (hangs) return "hang";
-  if (WIFSIGNALED(status)) return "crash";
-  const std::size_t tab = answer.find('\t');
+  const std::size_t tab = std::min(answer.find('\t'), answer.size());
   const std::size_t end = answer.find('\n');
-  return tab == std::string::npos || end == std::string::npos ? "exit:" + std::to_string(WEXITSTATUS(status))
-                                                              : answer.substr(tab + 1, end - tab - 1);
+  std::string told = answer.substr(std::min(tab + 1, answer.size()), end == std::string::npos ? end : end - tab - 1);
+  if (hangs || WIFSIGNALED(status)) return told + (told.empty() ? "" : " ") + (hangs ? "hang" : "crash");
+  return end == std::string::npos ? "exit:" + std::to_string(WEXITSTATUS(status)) : told;
 }
 
 }  // namespace cuaudit::contract

@@ -18,7 +18,8 @@ std::string AskSimulated(const Question& question, sim::OnUndefined undefined = 
 // Asks behind the gate with a journal, scope=process. Answers "no record" when the gate wrote no record.
 std::string AskGated(const Question& question, sim::OnUndefined undefined);
 
-// In a process of its own, so that a crash or a hang is an answer too: "crash", "hang". `library`: of the drivers that are one.
+// In a process of its own, so that a crash or a hang is an answer too: the words before it, and then "crash" or "hang". `library`: of the
+// drivers that are one.
 std::string AskChild(const Question& question, const std::string& driver, const std::string& library, sim::OnUndefined undefined);
 
 // Checks that questions exist, without a current context and with another one, for each entry point that is handed an object.

@@ -119,8 +119,8 @@ int AnswerPartner(const Options& options) {
   return 0;
 }
 
-void Print(const std::string& question, const std::string& answer) {
-  std::printf("%s\t%s\n", question.c_str(), answer.c_str());
+void Say(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
   std::fflush(stdout);
 }
 
@@ -133,7 +133,7 @@ std::vector<std::string> AskChildren(const std::vector<const Question*>& questio
     for (std::size_t i = next++; i < questions.size(); i = next++) {
       answers[i] = AskChild(*questions[i], options.driver, options.library, options.undefined);
       const std::lock_guard<std::mutex> lock(printing);
-      if (print) Print(questions[i]->name, answers[i]);
+      if (print) Say(questions[i]->name + '\t' + answers[i] + '\n');
     }
   };
   std::vector<std::thread> threads(std::min(questions.size(), static_cast<std::size_t>(options.jobs)));
@@ -142,7 +142,7 @@ std::vector<std::string> AskChildren(const std::vector<const Question*>& questio
   return answers;
 }
 
-// Prints every answer of this process as it comes when `print`: a driver that hangs is caught at its question.
+// Prints every answer of this process word by word when `print`: a driver that dies or hangs is caught at its call.
 bool AskAll(const std::vector<Question>& questions, const Options& options, bool print, Answers* answers) {
   static driver::GenuineDriver genuine;
   if (!OpenDriver(options, &genuine)) return false;
@@ -157,8 +157,13 @@ bool AskAll(const std::vector<Question>& questions, const Options& options, bool
   for (const Question& question : questions) {
     if (!IsAsked(question, options)) continue;
     const bool is_apart = options.ask.empty() && question.manner != Manner::Plain && MayDie(options);
+    const bool is_told_by_words = print && !is_apart;
+    if (is_told_by_words) {
+      Say(question.name + '\t');
+      SayWordsTo(stdout);
+    }
     const std::string answer = is_apart ? *next++ : Ask(options, question, &genuine);
-    if (print && !is_apart) Print(question.name, answer);
+    if (is_told_by_words) Say("\n");
     (*answers)[question.name] = answer;
   }
   return true;

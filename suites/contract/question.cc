@@ -2,6 +2,7 @@
 #include "suites/contract/question.h"
 
 #include <cctype>
+#include <cstdio>
 #include <functional>
 #include <sstream>
 
@@ -25,9 +26,18 @@ CUmemAllocationProp MemoryOfDevice(CUmemAllocationHandleType type) {
   return properties;
 }
 
+namespace {
+std::FILE* listener = nullptr;
+}
+
+void SayWordsTo(std::FILE* file) { listener = file; }
+
 void Asker::Text(const char* text) {
-  if (!answer_->empty()) *answer_ += ' ';
-  *answer_ += text == nullptr ? "null" : text;
+  const std::string word = (answer_->empty() ? "" : " ") + std::string(text == nullptr ? "null" : text);
+  *answer_ += word;
+  if (listener == nullptr) return;
+  std::fputs(word.c_str(), listener);
+  std::fflush(listener);
 }
 
 void Asker::Value(long long value) { Text(std::to_string(value).c_str()); }

@@ -15,6 +15,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <cstdio>
 #include <functional>
 #include <memory>
 #include <string>
@@ -163,6 +164,9 @@ struct Question {
 };
 
 std::string Answer(const Question& question, Driver driver);
+
+// From now on each word of an answer is also written to `file`, at once: those before a crash arrive.
+void SayWordsTo(std::FILE* file);
 
 // The words, each as often as an "xN" behind it says.
 std::string Repeated(std::string_view words);

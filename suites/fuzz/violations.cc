@@ -37,11 +37,11 @@ bool Declined(const Record& record) {
          !driver::IsSticky(static_cast<CUresult>(record.result));
 }
 // A call that does not look at its object, also at one that is gone: a copy of no bytes (array.copy_of_nothing_after_destroy), a node that
-// is added for an event (stale.event_record_node).
+// is added for an event (stale.event_record_node), a pool that becomes the device's (setting.pool_destroyed).
 bool LooksAtNothing(const Record& record) {
   const BaseId base = driver::BaseOf(static_cast<driver::CallId>(record.call));
   return ((base == BaseId::MemcpyHtoA || base == BaseId::MemcpyAtoH) && record.argument[3] == 0) ||
-         base == BaseId::GraphAddEventRecordNode || base == BaseId::GraphAddEventWaitNode;
+         base == BaseId::GraphAddEventRecordNode || base == BaseId::GraphAddEventWaitNode || base == BaseId::DeviceSetMemPool;
 }
 driver::CallId CallOf(const Record& record) { return static_cast<driver::CallId>(record.call); }
 // Not by the ledger's own list. Other codes speak of something else, of graphs with memory nodes or of a capture.
@@ -51,11 +51,13 @@ bool SaysUnknown(const Record& record) {
   return result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_INVALID_HANDLE || result == CUDA_ERROR_INVALID_CONTEXT ||
          result == CUDA_ERROR_CONTEXT_IS_DESTROYED || result == CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 }
-// A release of a texture, a surface or a mapping (questions texture.destroy_twice, vmm.unmap_unmapped): the driver answers success even
-// when there is nothing to release, so only the ledger sees the violation.
+// A release of a texture, a surface, a mapping or external memory (questions texture.destroy_twice, vmm.unmap_unmapped,
+// outlives.released_external_memory): the driver answers success even when there is nothing to release, so only the ledger sees the
+// violation.
 bool IsForgiven(const Record& record) {
   const BaseId base = driver::BaseOf(CallOf(record));
-  return base == BaseId::TexObjectDestroy || base == BaseId::SurfObjectDestroy || base == BaseId::MemUnmap;
+  return base == BaseId::TexObjectDestroy || base == BaseId::SurfObjectDestroy || base == BaseId::MemUnmap ||
+         base == BaseId::DestroyExternalMemory;
 }
 const driver::EffectRow& RowOf(const Record& record) { return driver::EffectOf(driver::BaseOf(CallOf(record))); }
 

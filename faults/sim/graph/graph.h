@@ -19,6 +19,7 @@ struct UserObject : Object {
   void* argument = nullptr;
   std::uint64_t references = 0;
   std::uint64_t client_references = 0;  // the part of them that cuUserObjectRelease may give back
+  bool taken = false;                   // a reference that one graph holds was released for another graph
 };
 
 // Holds the object by handle, because releasing more references than the caller has destroys the object under its other holders.

@@ -108,7 +108,7 @@ MipmappedArray* FindLevels(Call& call, CUmipmappedArray handle) noexcept {
 }
 
 CUresult RefuseLevels(const Call& call, CUmipmappedArray handle) noexcept {
-  return call.world.Destroyed(handle) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_HANDLE;
+  return call.world.IsStale(handle) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_HANDLE;
 }
 
 MipmappedArray* MakeLevels(World& world, Context* context, const CUDA_ARRAY3D_DESCRIPTOR& descriptor, const Levels& levels,

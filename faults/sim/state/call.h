@@ -23,20 +23,18 @@ struct Call {
   bool per_thread;   // called through a _ptsz or _ptds entry point: stream 0 is the per-thread default stream
 
   // What kills the genuine driver: a use of which every recorded run of an H200 died (suites/contract/differences.def, Crashes). Only these
-  // two say that a call is one; the code around every call (entry.h) acts on it when the call is over.
+  // say that a call is one; the code around every call (entry.h) acts on it when the call is over.
   bool undefined = false;
   CUresult Undefined(CUresult answer) noexcept {
     undefined = true;
     return answer;
   }
   // The live object behind a handle that the genuine driver follows without asking whether it is one: undefined when it names nothing. A
-  // null handle, and one whose object ended with its context, are known there, but for the streams of a context that was destroyed.
+  // null handle, and one whose object ended with its context, are known there, but for those with a kLostNote.
   template <typename T, typename Handle>
   T* Follow(Handle* handle) noexcept {
     T* const object = world.Find<T>(handle);
-    const auto number = reinterpret_cast<std::uintptr_t>(handle);
-    if (object == nullptr && (world.handles.NamesNothing(number) || world.handles.NoteOf(number) == HandleTable::kLostNote))
-      undefined = true;
+    if (object == nullptr && (world.handles.NamesNothing(reinterpret_cast<std::uintptr_t>(handle)) || IsLost(handle))) undefined = true;
     return object;
   }
   // The same where the genuine driver finds an answer in what a destroyed object has left behind: only a handle that was never handed out
@@ -44,6 +42,16 @@ struct Call {
   template <typename T, typename Handle>
   T* Read(Handle* handle) noexcept {
     return world.Destroyed(handle) ? nullptr : Follow<T>(handle);
+  }
+  template <typename Handle>
+  bool IsLost(Handle* handle) const noexcept {
+    return world.handles.NoteOf(reinterpret_cast<std::uintptr_t>(handle)) == HandleTable::kLostNote;
+  }
+  // The answer for a handle that names nothing: whether its context is to blame.
+  template <typename Handle>
+  CUresult Gone(Handle* handle) noexcept {
+    undefined = undefined || IsLost(handle);
+    return world.DiedWithContext(handle) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_HANDLE;
   }
 };
 

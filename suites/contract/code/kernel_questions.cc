@@ -103,7 +103,7 @@ void List(Questions& ask) {
     a(a.d.LaunchKernel(reinterpret_cast<CUfunction>(k), 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr));
     a(a.d.CtxSynchronize(nullptr));
   });
-  ask.Risky("library.unload_twice", "crash", [](Ready& a) {
+  ask.Risky("library.unload_twice", "SUCCESS crash", [](Ready& a) {
     const CUlibrary l = a.LibraryLoadData();
     a(a.d.LibraryUnload(l));
     a(a.d.LibraryUnload(l));

@@ -81,7 +81,7 @@ void ListOfPools(Questions& ask) {
     SetThreshold(a, pool, 0);
     Threshold(a, pool);
   });
-  ask.Fresh("setting.threshold_refused", "crash", [](Ready& a) {
+  ask.Fresh("setting.threshold_refused", "SUCCESS crash", [](Ready& a) {
     const CUmemoryPool pool = DefaultPool(a);
     SetThreshold(a, pool, 4096);
     a(a.d.MemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, nullptr));

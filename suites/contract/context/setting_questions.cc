@@ -258,7 +258,7 @@ void ListOfFlags(Questions& ask) {
     a(a.d.CtxSetFlags(CU_CTX_SCHED_SPIN));
     Flags(a);
   });
-  ask.Fresh("setting.flags_after_release", "crash", [](Initialised& a) {
+  ask.Fresh("setting.flags_after_release", "SUCCESS 0 crash", [](Initialised& a) {
     HoldPrimary(a);
     a(a.d.CtxSetFlags(CU_CTX_SCHED_SPIN));
     a.Prepare(a.d.DevicePrimaryCtxRelease(0));
@@ -315,7 +315,7 @@ void List(Questions& ask) {
     Mode(a, CU_STREAM_CAPTURE_MODE_GLOBAL);
     Mode(a, CU_STREAM_CAPTURE_MODE_GLOBAL);
   });
-  ask.Risky("setting.mode_refused", "crash", [](Initialised& a) {
+  ask.Risky("setting.mode_refused", "0 crash", [](Initialised& a) {
     Mode(a, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
     a(a.d.ThreadExchangeStreamCaptureMode(nullptr));
     Mode(a, CU_STREAM_CAPTURE_MODE_GLOBAL);

@@ -93,7 +93,7 @@ void List(Questions& ask) {
     a(a.d.TexObjectGetResourceDesc(&resource, texture));
     a(a.d.TexObjectDestroy(texture));
   });
-  ask.Risky("beneath.array_of_a_graph", "crash", [](Ready& a, const Bound& bound, Sketch& sketch) {
+  ask.Risky("beneath.array_of_a_graph", "SUCCESS crash", [](Ready& a, const Bound& bound, Sketch& sketch) {
     const CUdeviceptr p = Cleared(a, 64);
     CUDA_MEMCPY3D copy = Sketch::CopyOf(p, 0, 16);
     copy.srcMemoryType = CU_MEMORYTYPE_ARRAY;
@@ -102,7 +102,7 @@ void List(Questions& ask) {
     a(a.d.ArrayDestroy(bound.array));
     a(a.d.GraphInstantiateWithFlags(&sketch.x, sketch.g, 0));
   });
-  ask.Risky("beneath.module_of_a_graph", "crash", [](Ready& a, Sketch& sketch) {
+  ask.Risky("beneath.module_of_a_graph", "SUCCESS crash", [](Ready& a, Sketch& sketch) {
     const CUmodule m = a.ModuleLoadData();
     (void)sketch.Kernel(a.ModuleGetFunction(m, "plain"));
     a(a.d.ModuleUnload(m));
@@ -214,13 +214,13 @@ void List(Questions& ask) {
     a.ByteAt(pooled.p);
     a(a.d.MemFree(pooled.p));
   });
-  ask.Risky("beneath.event_of_a_graph", "crash", [](Ready& a, Sketch& sketch) {
+  ask.Risky("beneath.event_of_a_graph", "SUCCESS crash", [](Ready& a, Sketch& sketch) {
     const CUevent e = a.EventCreate();
     a.Prepare(a.d.GraphAddEventRecordNode(kIgnored, sketch.g, nullptr, 0, e));
     a(a.d.EventDestroy(e));
     a(a.d.GraphInstantiateWithFlags(&sketch.x, sketch.g, 0));
   });
-  ask.Risky("beneath.stream_of_a_capture", "crash", [](Ready& a) {
+  ask.Risky("beneath.stream_of_a_capture", "SUCCESS crash", [](Ready& a) {
     const CUstream s = a.StreamCreate();
     CUgraph g = nullptr;
     a.Prepare(a.d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
@@ -284,7 +284,7 @@ void List(Questions& ask) {
     a(a.d.GraphLaunch(outer.x, nullptr));
     SynchronizeContext(a);
   });
-  ask.Risky("beneath.context_of_an_executable", "crash", [](Ready& a, Sketch& sketch) {
+  ask.Risky("beneath.context_of_an_executable", "SUCCESS crash", [](Ready& a, Sketch& sketch) {
     const CUcontext c = a.CtxCreate();
     (void)sketch.Kernel(a.ModuleGetFunction("plain"));
     sketch.Instantiate();

@@ -184,26 +184,26 @@ void List(Questions& ask) {
     a(a.d.MemAddressFree(p, kGranule));
     a(a.d.MemAddressFree(p, kGranule));
   });
-  ask.Risky("deficit.texture_reference_destroy_twice", "crash", [](Ready& a) {
+  ask.Risky("deficit.texture_reference_destroy_twice", "SUCCESS crash", [](Ready& a) {
     CUtexref t = nullptr;
     a.Prepare(a.d.TexRefCreate(&t));
     a(a.d.TexRefDestroy(t));
     a(a.d.TexRefDestroy(t));
   });
-  ask.Risky("deficit.mipmap_destroy_twice", "crash", [](Ready& a) {
+  ask.Risky("deficit.mipmap_destroy_twice", "SUCCESS crash", [](Ready& a) {
     CUmipmappedArray mipmap = nullptr;
     const CUDA_ARRAY3D_DESCRIPTOR shape{16, 16, 0, CU_AD_FORMAT_UNSIGNED_INT8, 1, 0};
     a.Prepare(a.d.MipmappedArrayCreate(&mipmap, &shape, 2));
     a(a.d.MipmappedArrayDestroy(mipmap));
     a(a.d.MipmappedArrayDestroy(mipmap));
   });
-  ask.Risky("deficit.link_destroy_twice", "crash", [](Ready& a) {
+  ask.Risky("deficit.link_destroy_twice", "SUCCESS crash", [](Ready& a) {
     CUlinkState link = nullptr;
     a.Prepare(a.d.LinkCreate(0, nullptr, nullptr, &link));
     a(a.d.LinkDestroy(link));
     a(a.d.LinkDestroy(link));
   });
-  ask.Risky("deficit.graph_object_released_for_another", "crash", [](Ready& a, Sketch& one, Sketch& two) {
+  ask.Risky("deficit.graph_object_released_for_another", "SUCCESS SUCCESS crash", [](Ready& a, Sketch& one, Sketch& two) {
     static int died;
     died = 0;
     CUuserObject u = nullptr;
@@ -212,7 +212,7 @@ void List(Questions& ask) {
     a(a.d.GraphReleaseUserObject(two.g, u, 1));
     a(a.d.UserObjectRelease(u, 1));
   });
-  ask.Risky("deficit.notification_end_twice", "crash", [](Ready& a) {
+  ask.Risky("deficit.notification_end_twice", "SUCCESS crash", [](Ready& a) {
     CUasyncCallbackHandle handle = nullptr;
     a.Prepare(a.d.DeviceRegisterAsyncNotification(
         0, [](CUasyncNotificationInfo*, void*, CUasyncCallbackHandle) {}, nullptr, &handle));

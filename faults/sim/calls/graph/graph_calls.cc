@@ -51,6 +51,9 @@ CUresult api::GraphDestroy(Call& call, CUgraph handle) {
   Graph* const graph = call.world.Find<Graph>(handle);
   if (graph == nullptr || graph->parent != nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (graph->capturing) return CUDA_ERROR_ILLEGAL_STATE;
+  for (const Holding& holding : graph->holdings) {
+    call.undefined = call.undefined || call.world.handles.NoteOf(holding.object) == HandleTable::kLostNote;
+  }
   DestroyGraph(call.world, graph);
   return CUDA_SUCCESS;
 }
@@ -142,7 +145,9 @@ CUresult api::UserObjectRelease(Call& call, CUuserObject handle, unsigned int co
   if (count == 0 || (object == nullptr && !call.world.IsStale(handle))) return CUDA_ERROR_INVALID_VALUE;
   if (object == nullptr) return CUDA_SUCCESS;
   object->client_references -= count < object->client_references ? count : object->client_references;
+  const bool taken = object->taken;
   ReleaseReferences(call.world, object, count);
+  if (taken && call.world.IsStale(handle)) call.world.handles.LeaveNote(reinterpret_cast<std::uintptr_t>(handle), HandleTable::kLostNote);
   return CUDA_SUCCESS;
 }
 
@@ -177,7 +182,8 @@ CUresult api::GraphReleaseUserObject(Call& call, CUgraph handle, CUuserObject ob
     ReleaseReferences(call.world, object, count);
   }
   // Of references that only other graphs hold, the genuine driver takes one all the same.
-  return holds || count <= object->client_references ? CUDA_SUCCESS : call.Undefined(CUDA_SUCCESS);
+  object->taken = object->taken || (!holds && count > object->client_references);
+  return CUDA_SUCCESS;
 }
 
 CUresult api::GraphConditionalHandleCreate(Call& call, CUgraphConditionalHandle* out, CUgraph handle, CUcontext context, unsigned int value,

@@ -104,10 +104,12 @@ CUresult SubmitBetween(Call& call, Stream* stream, const Sides& sides, const Wor
   return result == CUDA_SUCCESS ? ForSides(call.world, stream, sides, PrecedeContext) : result;
 }
 
-// A copy that was refused: the genuine driver follows the handles of its arrays.
+// A copy that was refused: the genuine driver follows the handles of its arrays, also of those that ended with their context.
 void FollowArrays(Call& call, const CUDA_MEMCPY3D& copy) {
-  if (copy.srcMemoryType == CU_MEMORYTYPE_ARRAY) call.Follow<Array>(copy.srcArray);
-  if (copy.dstMemoryType == CU_MEMORYTYPE_ARRAY) call.Follow<Array>(copy.dstArray);
+  const auto is_gone = [&](CUmemorytype type, CUarray handle) {
+    return type == CU_MEMORYTYPE_ARRAY && handle != nullptr && call.world.Find<Array>(handle) == nullptr;
+  };
+  if (is_gone(copy.srcMemoryType, copy.srcArray) || is_gone(copy.dstMemoryType, copy.dstArray)) call.undefined = true;
 }
 
 CUresult Queue(Call& call, const CUDA_MEMCPY3D& copy, CUstream handle) {

@@ -66,7 +66,10 @@ CUresult api::ImportExternalMemory(Call& call, CUexternalMemory* out, const CUDA
 
 CUresult api::DestroyExternalMemory(Call& call, CUexternalMemory handle) {
   External* const external = call.world.Find<External>(handle);
-  if (external == nullptr) return handle == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
+  if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (external == nullptr && call.world.DiedWithContext(handle) && !call.IsLost(handle))
+    return CUDA_SUCCESS;  // outlives.released_external_memory
+  if (external == nullptr) return call.Gone(handle);
   const CUresult result = Borrow(call, external->owner);
   if (result != CUDA_SUCCESS) return result;
   FreeExternal(call.world, external);
@@ -77,7 +80,7 @@ CUresult api::ExternalMemoryGetMappedBuffer(Call& call, CUdeviceptr* out, CUexte
                                             const CUDA_EXTERNAL_MEMORY_BUFFER_DESC* part) {
   if (out == nullptr || part == nullptr || part->flags != 0 || part->size == 0 || handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
   External* const external = call.world.Find<External>(handle);
-  if (external == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (external == nullptr) return call.Gone(handle);
   const CUresult result = Borrow(call, external->owner);
   if (result != CUDA_SUCCESS) return result;
   const Range* const range = MapPart(call, external, part->offset, part->size, Kind::DeviceMemory);
@@ -89,7 +92,7 @@ CUresult api::ExternalMemoryGetMappedBuffer(Call& call, CUdeviceptr* out, CUexte
 CUresult api::ExternalMemoryGetMappedMipmappedArray(Call& call, CUmipmappedArray* out, CUexternalMemory handle,
                                                     const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC* part) {
   External* const external = call.world.Find<External>(handle);
-  if (external == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (external == nullptr) return call.Gone(handle);
   Levels levels;
   if (out == nullptr || part == nullptr || part->offset % kLeastAlignment != 0 || !ShapeLevels(part->arrayDesc, part->numLevels, &levels))
     return CUDA_ERROR_INVALID_VALUE;

@@ -341,7 +341,7 @@ CUresult AddImage(Call& call, LinkState* state, Image* added) {
 
 CUresult api::LinkCreate(Call& call, unsigned int count, CUjit_option* options, void** values, CUlinkState* out) {
   if (out == nullptr || (count != 0 && (options == nullptr || values == nullptr))) return CUDA_ERROR_INVALID_VALUE;
-  LinkState* const state = call.world.Make<LinkState>(call.context);
+  LinkState* const state = call.world.Make<LinkState>(nullptr);  // outlives.link
   if (state == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   state->image = MakeImage(call.world.arena);
   if (state->image == nullptr) {
@@ -390,9 +390,7 @@ CUresult api::LinkComplete(Call& call, CUlinkState handle, void** out, std::size
 
 CUresult api::LinkDestroy(Call& call, CUlinkState handle) {
   LinkState* const state = call.Follow<LinkState>(handle);
-  if (state == nullptr) return call.world.DiedWithContext(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-  const CUresult result = Borrow(call, state->owner);
-  if (result != CUDA_SUCCESS) return result;
+  if (state == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   FreeLinkState(call.world, state);
   return CUDA_SUCCESS;
 }

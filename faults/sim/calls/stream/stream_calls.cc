@@ -103,7 +103,7 @@ CUresult api::StreamWaitEvent(Call& call, CUstream handle, CUevent event_handle,
   Stream* const stream = FindStream(call, handle, &result);
   if (stream == nullptr) return result;
   Event* const event = call.Follow<Event>(event_handle);
-  if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (event == nullptr) return call.Gone(event_handle);
   if ((flags & ~static_cast<unsigned>(CU_EVENT_WAIT_EXTERNAL)) != 0) return CUDA_ERROR_INVALID_VALUE;
   if (flags == CU_EVENT_WAIT_EXTERNAL) return CaptureExternal(call.world, stream, WorkType::Wait, event_handle);
   if (event->capture != nullptr || stream->capture != nullptr) return CaptureWait(call.world, stream, event);

@@ -34,7 +34,7 @@ CUresult RefuseCaptured(Event* event) {
 // The event, if the host may wait for it.
 Event* FindToWaitFor(Call& call, CUevent handle, CUresult* result) {
   Event* const event = call.Follow<Event>(handle);
-  *result = event == nullptr ? CUDA_ERROR_INVALID_HANDLE : Borrow(call, event->owner);
+  *result = event == nullptr ? call.Gone(handle) : Borrow(call, event->owner);
   if (*result == CUDA_SUCCESS) *result = RefuseCaptured(event);
   return *result == CUDA_SUCCESS ? event : nullptr;
 }
@@ -53,7 +53,7 @@ CUresult api::EventCreate(Call& call, CUevent* out, unsigned int flags) {
 
 CUresult api::EventDestroy(Call& call, CUevent handle) {
   Event* const event = call.Follow<Event>(handle);
-  if (event == nullptr) return call.world.DiedWithContext(handle) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_HANDLE;
+  if (event == nullptr) return call.Gone(handle);
   const CUresult result = Borrow(call, event->owner);
   if (result != CUDA_SUCCESS) return result;
   ForgetEvent(call.world, event);
@@ -65,7 +65,7 @@ CUresult api::EventDestroy(Call& call, CUevent handle) {
 
 CUresult api::EventRecord(Call& call, CUevent handle, CUstream stream_handle) {
   Event* const event = call.Follow<Event>(handle);
-  if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (event == nullptr) return call.Gone(handle);
   CUresult result = CUDA_SUCCESS;
   Stream* const stream = FindStream(call, stream_handle, &result);
   if (stream == nullptr) return result;
@@ -82,7 +82,7 @@ CUresult api::EventRecordWithFlags(Call& call, CUevent handle, CUstream stream_h
   if ((flags & ~static_cast<unsigned>(CU_EVENT_RECORD_EXTERNAL)) != 0) return CUDA_ERROR_INVALID_VALUE;
   if (flags == 0) return EventRecord(call, handle, stream_handle);
   const Event* const event = call.Follow<Event>(handle);
-  if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (event == nullptr) return call.Gone(handle);
   CUresult result = CUDA_SUCCESS;
   Stream* const stream = FindStream(call, stream_handle, &result);
   if (stream == nullptr) return result;
@@ -314,7 +314,7 @@ CUresult api::ImportExternalSemaphore(Call& call, CUexternalSemaphore* out, cons
 
 CUresult api::DestroyExternalSemaphore(Call& call, CUexternalSemaphore handle) {
   ExternalSemaphore* const semaphore = call.world.Find<ExternalSemaphore>(handle);
-  if (semaphore == nullptr) return handle == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
+  if (semaphore == nullptr) return handle == nullptr ? CUDA_ERROR_INVALID_VALUE : call.Gone(handle);
   const CUresult result = Borrow(call, semaphore->owner);
   if (result != CUDA_SUCCESS) return result;
   FreeSemaphore(call.world, semaphore);

@@ -42,7 +42,7 @@ CUresult api::Array3DCreate(Call& call, CUarray* out, const CUDA_ARRAY3D_DESCRIP
 
 CUresult api::ArrayDestroy(Call& call, CUarray handle) {
   Array* array = call.Follow<Array>(handle);
-  if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (array == nullptr) return call.Gone(handle);
   const CUresult result = Borrow(call, array->owner);
   if (result != CUDA_SUCCESS) return result;
   DrainContext(call, array->owner);
@@ -57,7 +57,7 @@ CUresult api::ArrayDestroy(Call& call, CUarray handle) {
 CUresult api::ArrayGetDescriptor(Call& call, CUDA_ARRAY_DESCRIPTOR* out, CUarray handle) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const Array* const array = call.Follow<Array>(handle);
-  if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (array == nullptr) return call.Gone(handle);
   *out = {array->descriptor.Width, array->descriptor.Height, array->descriptor.Format, array->descriptor.NumChannels};
   return CUDA_SUCCESS;
 }
@@ -65,7 +65,7 @@ CUresult api::ArrayGetDescriptor(Call& call, CUDA_ARRAY_DESCRIPTOR* out, CUarray
 CUresult api::Array3DGetDescriptor(Call& call, CUDA_ARRAY3D_DESCRIPTOR* out, CUarray handle) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const Array* const array = call.Follow<Array>(handle);
-  if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (array == nullptr) return call.Gone(handle);
   *out = array->descriptor;
   return CUDA_SUCCESS;
 }
@@ -188,7 +188,7 @@ void Unbind(World& world, Binding* binding) {
 
 CUresult api::ArrayGetMemoryRequirements(Call& call, CUDA_ARRAY_MEMORY_REQUIREMENTS* out, CUarray handle, CUdevice device) {
   const Array* const array = call.Follow<Array>(handle);
-  if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (array == nullptr) return call.world.DiedWithContext(handle) ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (device < 0 || device >= call.world.device_count) return CUDA_ERROR_INVALID_DEVICE;
   return Requirements(out, array->descriptor, array->Size());
@@ -205,7 +205,7 @@ CUresult api::MipmappedArrayGetMemoryRequirements(Call& call, CUDA_ARRAY_MEMORY_
 
 CUresult api::ArrayGetSparseProperties(Call& call, CUDA_ARRAY_SPARSE_PROPERTIES* out, CUarray handle) {
   const Array* const array = call.Follow<Array>(handle);
-  if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (array == nullptr) return call.Gone(handle);
   if (out == nullptr || (array->descriptor.Flags & CUDA_ARRAY3D_SPARSE) == 0) return CUDA_ERROR_INVALID_VALUE;
   const Extent tile = TileOf(*array);
   *out = {};
@@ -234,7 +234,7 @@ CUresult api::MipmappedArrayGetSparseProperties(Call& call, CUDA_ARRAY_SPARSE_PR
 
 // No planar format can be created.
 CUresult api::ArrayGetPlane(Call& call, CUarray* out, CUarray handle, unsigned int) {
-  if (call.Follow<Array>(handle) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (call.Follow<Array>(handle) == nullptr) return call.Gone(handle);
   (void)out;
   return CUDA_ERROR_INVALID_VALUE;
 }

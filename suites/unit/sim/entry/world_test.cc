@@ -244,7 +244,7 @@ TEST(World, AHandleThatDiedWithItsContextIsToldFromADestroyedOne) {
   EXPECT_OK(sim.d.CtxDestroy(c));
   EXPECT_EQ(sim.d.EventDestroy(mine), CUDA_ERROR_INVALID_HANDLE);
   EXPECT_EQ(sim.d.EventDestroy(its), CUDA_ERROR_CONTEXT_IS_DESTROYED);
-  EXPECT_EQ(sim.d.EventQuery(its), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(sim.d.EventQuery(its), CUDA_ERROR_CONTEXT_IS_DESTROYED);
   EXPECT_EQ(sim.d.CtxDestroy(c), CUDA_ERROR_CONTEXT_IS_DESTROYED);
 }
 
