@@ -147,6 +147,7 @@ class Contexts {
   void ReportTaken(Stack& stack, const Taken& taken);
   void Report(StackEntry& entry);
   bool Destroyed(std::uint64_t context);
+  const Object* KeptByRefusal(std::uint64_t context);
   std::size_t ReferenceToRelease(const Primary& primary, std::uint32_t tid);
 
   Account* account_;

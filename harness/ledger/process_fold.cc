@@ -187,6 +187,13 @@ void ProcessFold::AcquireUnowned(const faults::Record& record, const EffectRow& 
   if (row.kind == Kind::Event) graphs_.ForgetEvent(handle);
 }
 
+// The external memory that the call maps; null: it maps none.
+const HandleEntry* ProcessFold::MappedExternal(const faults::Record& record) {
+  const driver::BaseId base = BaseOf(record);
+  const bool maps = base == driver::BaseId::ExternalMemoryGetMappedBuffer || base == driver::BaseId::ExternalMemoryGetMappedMipmappedArray;
+  return maps ? account_.Find(Family::ExternalMemory, record.argument[1]) : nullptr;
+}
+
 void ProcessFold::Acquire(const faults::Record& record, const EffectRow& row) {
   Object object;
   object.kind = row.kind;
@@ -199,6 +206,8 @@ void ProcessFold::Acquire(const faults::Record& record, const EffectRow& row) {
   }
   object.parent = ParentOf(record, row);
   if (row.base == driver::BaseId::GreenCtxStreamCreate) object.context = object.parent;  // the stream ends with the green context
+  if (const HandleEntry* const external = record.context == 0 ? MappedExternal(record) : nullptr; external != nullptr && external->top >= 0)
+    object.context = account_.books().object(external->top).context;  // no context is current: the memory's own becomes so
   const std::int64_t capture = row.kind == Kind::StreamOrderedMemory ? graphs_.CaptureOf(record) : -1;
   if (capture >= 0) {
     // The memory belongs to the graph and comes to life at each launch.

@@ -87,6 +87,7 @@ class ProcessFold {
   bool SettleDeclinedPeerAccess(const faults::Record& record, Answer answer);  // in peer_access.cc
   void Release(const faults::Record& record, const driver::EffectRow& row, Answer answer);
   void Acquire(const faults::Record& record, const driver::EffectRow& row);
+  const HandleEntry* MappedExternal(const faults::Record& record);
   void AcquireUnowned(const faults::Record& record, const driver::EffectRow& row);
   void BorrowAnswers(const faults::Record& record);
   void ReleaseHeld(driver::Kind kind, const faults::Record& record);

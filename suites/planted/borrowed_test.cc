@@ -53,6 +53,14 @@ CUAUDIT_CASE(ContextStack, TheFormerContextIsPushedOverTheOther) {
   EXPECT_EQ(judgement.findings[0].where.stack, InHelper(1, 6));
 }
 
+// Those of the context that could not be destroyed stay with it; the one below is the program's to pop.
+CUAUDIT_CASE(ContextStack, BelowTheEntriesOfAContextThatCouldNotBeDestroyed) {
+  const Judgement judgement = JudgeProgram([](Run run) { return DestroysUnderEntries(run, 1, true); }, false);
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].rule, Rule::ContextStack);
+  EXPECT_EQ(judgement.findings[0].acquired.stack, 103U);
+}
+
 CUAUDIT_CASE(CaptureLeftActive, TheCallerUsesItsStream) {
   ExpectNotPutBack(CapturesItsCallersStream<Owner::UsesIt>, Rule::CaptureLeftActive, InHelper(1, 1), 106);
 }

@@ -22,6 +22,10 @@ void ExpectSilent(const Program& program, bool right, std::string_view label) {
   EXPECT_THAT(JudgeProgram(program, right).findings, IsEmpty());
 }
 
+CUAUDIT_CASE(ContextStack, TheContextOfTheEntriesCouldNotBeDestroyed) {
+  for (const std::uint32_t entries : {1U, 2U, 8U})
+    ExpectSilent([entries](Run run) { return DestroysUnderEntries(run, entries, false); }, true, "entries");
+}
 CUAUDIT_CASE(ContextNotRestored, TheFunctionPutsItBack) {
   ExpectSilent(WorksElsewhere<Around::Works>, true, "caller goes on");
   ExpectSilent(WorksElsewhere<Around::IsAThread>, true, "another thread");

@@ -316,4 +316,21 @@ Trace CapturesInACycle(Run run) {
   return t;
 }
 
+// A context is pushed, `entries` times, and never popped: its destruction takes the entries along, and is refused. Wrong: below them is an
+// entry of another context, and the program returns before it pops that.
+inline Trace DestroysUnderEntries(Run run, std::uint32_t entries, bool wrong) {
+  const bool fails = run != Run::FaultFree;
+  Trace t;
+  if (wrong) t.Push(kCallers).Context(0).Stack(103);
+  t.CreateStream(0x10).Context(kCallers).Stack(107);
+  t.Call(driver::CallId::CtxCreate_v2).Out(0, 0xb).Context(wrong ? kCallers : 0).Stack(101);
+  t.Pop(0xb).Context(0xb).Stack(102);
+  for (std::uint32_t i = 0; i < entries; ++i) t.Push(0xb).Context(i != 0 ? 0xb : wrong ? kCallers : 0).Stack(104);
+  Step destroy = t.Call(driver::CallId::CtxDestroy_v2).In(0, 0xb).Context(0xb).Stack(InHelper(1, 1));
+  if (fails) destroy.Refused(CUDA_ERROR_INVALID_CONTEXT);
+  if (wrong && !fails) t.Pop(kCallers).Context(kCallers).Stack(InHelper(1, 2));
+  t.DestroyStream(0x10).Context(fails ? 0xb : wrong ? 0 : kCallers).Stack(108);
+  return t;
+}
+
 }  // namespace cuaudit::testing

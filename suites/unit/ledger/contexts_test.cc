@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "suites/support/trace.h"
 
 namespace cuaudit::testing::contexts_test {
@@ -114,6 +116,18 @@ TEST(ContextStack, TheDestructionOfAPushedContextSettlesItsRefusedPop) {
   t.Pop(0xb).Refused();
   t.Call(CallId::CtxDestroy_v2).In(0, 0xb);
   EXPECT_THAT(Wrong(t.Fold()), ElementsAre("context_stack_unbalanced context_stack_entry")) << "the caller has not popped yet";
+}
+
+TEST(ContextStack, EntriesStayWithTheContextThatCouldNotBeDestroyed) {
+  for (const bool another : {false, true}) {
+    Trace t;
+    t.Call(CallId::CtxCreate_v2).Out(0, 0xb);
+    if (another) t.Push(0xa);
+    for (int entries = 0; entries < 3; ++entries) t.Push(0xb);
+    t.Call(CallId::CtxDestroy_v2).In(0, 0xb).Refused();
+    EXPECT_EQ(Wrong(t.Fold()).size(), another ? 1U : 0U) << "that of another context would not have gone with it";
+    EXPECT_THAT(Left(t.Fold()), ::testing::Contains("context_stack_entry 3 release_refused"));
+  }
 }
 
 TEST(ContextStack, APopTakesWhatADeniedPushPutThere) {

@@ -376,5 +376,15 @@ TEST(Facts, OfAPartCountFromItsFirstRecord) {
   EXPECT_EQ(part.hits[0].record, 1U);
 }
 
+// The mapped part of external memory ends with the context that the memory was imported in.
+TEST(External, IsMappedWhileNoContextIsCurrent) {
+  Trace t;
+  t.Call(CallId::CtxCreate_v2).Out(0, 0xb);
+  t.Call(CallId::ImportExternalMemory).Out(0, 0x60).Context(0xb);
+  t.Call(CallId::ExternalMemoryGetMappedMipmappedArray).Out(0, 0x1000).In(1, 0x60).Context(0);
+  t.Call(CallId::CtxDestroy_v2).In(0, 0xb);
+  EXPECT_EQ(t.Fold().objects.back().state, harness::State::Orphaned);
+}
+
 }  // namespace
 }  // namespace cuaudit::testing::fold_test
