@@ -89,7 +89,7 @@ void AddCases(const Audit& audit, Annotations* annotations) {
     for (const Run& run : one.runs) {
       if (const std::string cut = CutShort(run); !cut.empty())
         annotations->Add(audit.comparison && Proves(run) && !ProvesAll(run) ? not_run : kWarning,
-                         "cuaudit: " + NameOf(one, run) + ": " + HowCut(run), {}, cut);
+                         "cuaudit: " + NameOf(one, run) + ": " + HowCut(run), {}, Data(cut, kMessageBytes));
       if (Proves(run)) continue;
       annotations->Add(run.outcome == Outcome::Error ? kError : not_run, "cuaudit: " + NameOf(one, run) + ": nothing is proved", {},
                        Data(MessageLine(run), kMessageBytes));
