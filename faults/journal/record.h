@@ -106,6 +106,8 @@ enum ArgumentFlag : std::uint16_t {
   kStandsOn = 0x2000,
   // Eight-byte arguments of a kernel launch. Only written while a texture or surface object lives whose memory is gone.
   kLaunchWords = 0x4000,
+  // What belongs to the object that the call made, and ends with it: argument[0] = driver::Kind, [1] = its handle.
+  kLends = 0x8000,
 };
 
 struct Record {

@@ -67,6 +67,19 @@ Footing CodeOf(const CUgraphNodeParams* node) noexcept {
   return {Kind::Module, node->kernel.func != nullptr ? Word(node->kernel.func) : Word(node->kernel.kern)};
 }
 
+// The graphs in a conditional node, which the driver has made for it.
+struct Bodies {
+  const CUgraph* graph = nullptr;
+  unsigned count = 0;
+};
+
+Bodies BodiesOf(const Passage& passage) noexcept {
+  if (driver::BaseOf(passage.id) != BaseId::GraphAddNode) return {};
+  const auto* const node = As<CUgraphNodeParams>(passage.value[driver::ShapeOf(passage.id).count - 1]);
+  if (node == nullptr || node->type != CU_GRAPH_NODE_TYPE_CONDITIONAL || node->conditional.phGraph_out == nullptr) return {};
+  return {node->conditional.phGraph_out, node->conditional.size};
+}
+
 void Write(Journal* journal, const Passage& passage, std::uint16_t flag, std::uint64_t first, std::uint64_t second) noexcept {
   Record* const record = NewRecord(journal, RecordKind::Argument, static_cast<std::uint16_t>(passage.id));
   if (record == nullptr) return;
@@ -140,6 +153,9 @@ void RecordToldObjects(Journal* journal, const Passage& passage, const ToldDescr
   }
   const Footing footing = FootingOf(passage);
   if (footing.handle != 0) Write(journal, passage, kStandsOn, static_cast<std::uint64_t>(footing.kind), footing.handle);
+  const Bodies bodies = BodiesOf(passage);
+  for (unsigned i = 0; i < bodies.count; ++i)
+    Write(journal, passage, kLends, static_cast<std::uint64_t>(Kind::Graph), Word(bodies.graph[i]));
 }
 
 }  // namespace cuaudit::faults

@@ -3,6 +3,7 @@
 //
 //   kDescriptor   descriptors that the driver made for the program, and descriptors that it took over with an import
 //   kStandsOn     the memory under a texture or surface object, the function in a kernel node
+//   kLends        the graphs in a conditional node
 //
 //   Threads   safe: each record is reserved and filled by one thread.
 //   Errors    when the journal is full, nothing is written.
@@ -80,7 +81,7 @@ struct Footing {
 };
 Footing FootingOf(const Passage& passage) noexcept;
 
-// Writes both for a call that succeeded.
+// Writes what a call that succeeded tells.
 void RecordToldObjects(Journal* journal, const Passage& passage, const ToldDescriptors& descriptors) noexcept;
 
 // Which device addresses a graph node is given, written as Argument records behind the call that adds it: by name, or by

@@ -104,6 +104,10 @@ class Account {
   void StandOn(driver::Family family, std::uint64_t handle, driver::Kind kind, std::uint64_t under);
   // The function or kernel `code` belongs to the live module or library `from`. With Kind::None it is another handle of the code `from`.
   void CodeOf(std::uint64_t code, driver::Kind kind, std::uint64_t from);
+  // The variable [address, address + bytes) belongs to the live module or library `from`.
+  void VariableOf(std::uint64_t address, std::uint64_t bytes, driver::Kind kind, std::uint64_t from);
+  // A call that the driver declined was given `address`: a violation when it lies in a variable whose module or library is gone.
+  void CheckVariable(std::uint64_t address, const faults::Record& record);
   // The destroyed object that `handle` stands on; -1 when it is not known to be destroyed.
   std::int64_t GoneUnder(driver::Family family, std::uint64_t handle);
   bool IsGone(std::int64_t object);
@@ -185,6 +189,11 @@ class Account {
   AddressSpace space_;
   AddressSpace blocks_;  // blocks of the program's own pools
   Foundations foundations_;
+  struct Variable {
+    std::uint64_t end = 0;
+    std::int64_t under = -1;
+  };
+  std::map<std::uint64_t, Variable> variables_;  // by their first address
   struct Unfounded {
     std::uint64_t end = 0;
     std::int64_t object = -1;

@@ -37,6 +37,23 @@ void Account::CodeOf(std::uint64_t code, Kind kind, std::uint64_t from) {
   StandOn(kCode, code, kind, from);
 }
 
+void Account::VariableOf(std::uint64_t address, std::uint64_t bytes, Kind kind, std::uint64_t from) {
+  const HandleEntry* const entry = Find(driver::FamilyOf(kind), from);
+  const std::uint64_t end = address + bytes;
+  auto at = variables_.upper_bound(address);
+  if (at != variables_.begin() && std::prev(at)->second.end > address) --at;
+  while (at != variables_.end() && at->first < end) at = variables_.erase(at);
+  if (entry != nullptr && entry->top >= 0) variables_[address] = {end, entry->top};
+}
+
+void Account::CheckVariable(std::uint64_t address, const faults::Record& record) {
+  const auto next = variables_.upper_bound(address);
+  if (next == variables_.begin()) return;
+  const Variable& variable = std::prev(next)->second;
+  const bool reused = space_.ObjectAt(address) >= 0;
+  if (address < variable.end && !reused && IsGone(variable.under)) ViolateFoundation(record, address, variable.under);
+}
+
 std::int64_t Account::GoneUnder(Family family, std::uint64_t handle) {
   const std::int64_t under = foundations_.Of(family, handle);
   return under >= 0 && IsGone(under) ? under : -1;

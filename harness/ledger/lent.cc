@@ -20,13 +20,21 @@ struct Getter {
 };
 
 constexpr Getter kRows[] = {
-    {"cuCtxFromGreenCtx", 0, Kind::Context, false},           {"cuCtxGetCurrent", 0, Kind::Context, false},
-    {"cuDeviceGetDefaultMemPool", 0, Kind::MemoryPool, true}, {"cuFuncGetModule", 0, Kind::Module, true},
-    {"cuGraphChildGraphNodeGetGraph", 1, Kind::Graph, true},  {"cuLibraryGetGlobal", 0, Kind::DeviceMemory, false},
-    {"cuLibraryGetManaged", 0, Kind::DeviceMemory, false},    {"cuLibraryGetModule", 0, Kind::Module, true},
-    {"cuMemGetDefaultMemPool", 0, Kind::MemoryPool, true},    {"cuMemHostGetDevicePointer", 0, Kind::DeviceMemory, false},
-    {"cuModuleGetGlobal", 0, Kind::DeviceMemory, false},      {"cuModuleGetTexRef", 0, Kind::TextureReference, true},
-    {"cuStreamGetCaptureInfo", 3, Kind::Graph, true},         {"cuStreamGetCtx", 1, Kind::Context, false},
+    {"cuCtxFromGreenCtx", 0, Kind::Context, false},
+    {"cuCtxGetCurrent", 0, Kind::Context, false},
+    {"cuDeviceGetDefaultMemPool", 0, Kind::MemoryPool, true},
+    {"cuDevicePrimaryCtxRetain", 0, Kind::Context, false},
+    {"cuFuncGetModule", 0, Kind::Module, true},
+    {"cuGraphChildGraphNodeGetGraph", 1, Kind::Graph, true},
+    {"cuLibraryGetGlobal", 0, Kind::DeviceMemory, false},
+    {"cuLibraryGetManaged", 0, Kind::DeviceMemory, false},
+    {"cuLibraryGetModule", 0, Kind::Module, true},
+    {"cuMemGetDefaultMemPool", 0, Kind::MemoryPool, true},
+    {"cuMemHostGetDevicePointer", 0, Kind::DeviceMemory, false},
+    {"cuModuleGetGlobal", 0, Kind::DeviceMemory, false},
+    {"cuModuleGetTexRef", 0, Kind::TextureReference, true},
+    {"cuStreamGetCaptureInfo", 3, Kind::Graph, true},
+    {"cuStreamGetCtx", 1, Kind::Context, false},
 };
 
 // The number of the call's row; -1: it lends nothing.

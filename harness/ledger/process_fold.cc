@@ -27,6 +27,11 @@ bool AnswersLength(BaseId base) {
          base == BaseId::GraphicsResourceGetMappedPointer || base == BaseId::MemGetAddressRange;
 }
 
+bool SaysNoSuchMemory(const faults::Record& record) {
+  const Answer answer = AnswerOf(record);
+  return answer == Answer::Unfinished || (answer == Answer::Failed && record.result == CUDA_ERROR_INVALID_VALUE);
+}
+
 }  // namespace
 
 void ProcessFold::CheckUses(const faults::Record& record, const EffectRow& row) {
@@ -41,7 +46,10 @@ void ProcessFold::CheckUses(const faults::Record& record, const EffectRow& row) 
     if (driver::ShapeOf(call).parameter[i].output) continue;
     const bool names = driver::FamilyOf(row.kind) != Family::PeerAccess;  // that call names a context, and does not release it
     if (release && names && static_cast<int>(i) == row.object) continue;  // a second release is another rule
-    account_.CheckUse(ArgumentFamily(call, i), record.argument[i], record);
+    const Family family = ArgumentFamily(call, i);
+    account_.CheckUse(family, record.argument[i], record);
+    // An address that the driver accepts may have a new owner without a record.
+    if (family == Family::Pointer && SaysNoSuchMemory(record)) account_.CheckVariable(record.argument[i], record);
   }
   const bool again = row.base == BaseId::MemHostRegister && record.result == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
   if (again && AnswerOf(record) == Answer::Failed) account_.CheckRegistered(record.argument[0], record.argument[1], record, true);
@@ -325,18 +333,20 @@ void ProcessFold::Carry(const faults::Record& record, const Graphs::Addresses& a
       break;
     case Effect::Queries:
       BorrowAnswers(record);
-      if (const std::optional<Lent> lent = LentBy(record)) account_.Lend(lent->kind, lent->handle, SiteOf(record), lent->sure);
+      Lend(record);
       if (row.base == driver::BaseId::CtxFromGreenCtx) contexts_.ViewGreen(record);
       break;
     case Effect::Uses:
       if (SetsNode(record)) graphs_.SetNode(record, addresses);
+      break;
+    case Effect::RetainsPrimary:
+      Lend(record);
       break;
     case Effect::Describes:
     case Effect::Releases:
     case Effect::ReleasesCounted:
     case Effect::ReleasesRange:
     case Effect::ReleasesPointee:
-    case Effect::RetainsPrimary:
     case Effect::ReleasesPrimary:
     case Effect::ResetsPrimary:
     case Effect::DestroysContext:
@@ -346,6 +356,10 @@ void ProcessFold::Carry(const faults::Record& record, const Graphs::Addresses& a
     case Effect::MakesDescriptor:  // FollowFoundations
       break;
   }
+}
+
+void ProcessFold::Lend(const faults::Record& record) {
+  if (const std::optional<Lent> lent = LentBy(record)) account_.Lend(lent->kind, lent->handle, SiteOf(record), lent->sure);
 }
 
 void ProcessFold::NodeContent(const faults::Record& record, const faults::Record& call) {

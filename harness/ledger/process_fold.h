@@ -56,7 +56,7 @@ class ProcessFold {
   ProcessFold(const ProcessFold&) = delete;
   ProcessFold& operator=(const ProcessFold&) = delete;
 
-  // Argument records of a call that tell of other objects (faults::kDescriptor, kStandsOn, kLaunchWords).
+  // Argument records of a call that tell of other objects (faults::kDescriptor, kStandsOn, kLaunchWords, kLends).
   using Told = std::span<const faults::Record* const>;
 
   // Applies what takes effect at the begin of a call: uses, releases, and retains of the primary context.
@@ -90,6 +90,7 @@ class ProcessFold {
   const HandleEntry* MappedExternal(const faults::Record& record);
   void AcquireUnowned(const faults::Record& record, const driver::EffectRow& row);
   void BorrowAnswers(const faults::Record& record);
+  void Lend(const faults::Record& record);
   void ReleaseHeld(driver::Kind kind, const faults::Record& record);
   void ClosedTooOften(const faults::Record& record);
   void ReleaseLibrary(const faults::Record& record);

@@ -64,6 +64,11 @@ void ProcessFold::FollowFoundations(const Record& record, Told told) {
     const bool view = made == Kind::TextureObject || made == Kind::SurfaceObject;
     if ((one->flags & faults::kStandsOn) != 0 && view && one->argument[0] < driver::kKindCount)
       account_.StandOn(driver::FamilyOf(made), argument[0], static_cast<Kind>(one->argument[0]), one->argument[1]);
+    if ((one->flags & faults::kLends) != 0 && one->argument[0] < driver::kKindCount) {
+      const auto kind = static_cast<Kind>(one->argument[0]);
+      account_.AcquireUnowned(driver::FamilyOf(kind), one->argument[1], 0, record);  // whoever had the handle before is gone
+      if (answer == Answer::Succeeded) account_.Lend(kind, one->argument[1], SiteOf(record), true);
+    }
     if ((one->flags & faults::kLaunchWords) == 0) continue;
     for (const std::uint64_t word : one->argument) {
       if (!faults::IsDistinctive(word)) continue;
@@ -82,6 +87,11 @@ void ProcessFold::FollowFoundations(const Record& record, Told told) {
       return account_.CodeOf(argument[0], Kind::Library, argument[1]);
     case BaseId::KernelGetFunction:
       return account_.CodeOf(argument[0], Kind::None, argument[1]);
+    case BaseId::ModuleGetGlobal:
+      return account_.VariableOf(argument[0], argument[1], Kind::Module, argument[2]);
+    case BaseId::LibraryGetGlobal:
+    case BaseId::LibraryGetManaged:
+      return account_.VariableOf(argument[0], argument[1], Kind::Library, argument[2]);
     case BaseId::LibraryGetModule:
       return account_.StandOn(Family::Module, argument[0], Kind::Library, argument[1]);
     case BaseId::MipmappedArrayGetLevel:

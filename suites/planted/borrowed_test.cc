@@ -115,6 +115,7 @@ CUAUDIT_CASE(LentReleased, EveryGetter) {
       {CallId::LibraryGetGlobal, 0, Kind::DeviceMemory, CallId::MemFree_v2, CUDA_ERROR_INVALID_VALUE},
       {CallId::LibraryGetManaged, 0, Kind::DeviceMemory, CallId::MemFree_v2, CUDA_ERROR_INVALID_VALUE},
       {CallId::MemHostGetDevicePointer_v2, 0, Kind::DeviceMemory, CallId::MemFree_v2, CUDA_ERROR_INVALID_VALUE},
+      {CallId::DevicePrimaryCtxRetain, 0, Kind::Context, CallId::CtxDestroy_v2, CUDA_ERROR_INVALID_CONTEXT},
   };
   for (const Getter& getter : getters) {
     const CaseRow row(driver::Name(driver::BaseOf(getter.get)));
@@ -138,6 +139,58 @@ CUAUDIT_CASE(LentReleased, AGraphThatWasMovedIntoANode) {
   t.Call(CallId::GraphDestroy).In(0, 0x91).Fails(CUDA_ERROR_INVALID_VALUE);
   t.Call(CallId::GraphDestroy).In(0, 0x90);
   EXPECT_THAT(Wrong(t.Fold()), ElementsAre("lent_released graph"));
+}
+
+// The bodies of a conditional node. A body may have the handle of a graph that was destroyed before.
+CUAUDIT_CASE(LentReleased, ABodyOfAConditionalNode) {
+  for (const bool again : {false, true}) {
+    const CaseRow row(again ? "at the handle of a former graph" : "new");
+    Trace t;
+    t.Call(CallId::GraphCreate).Out(0, 0x90);
+    if (again) {
+      t.Call(CallId::GraphCreate).Out(0, 0x92);
+      t.Call(CallId::GraphDestroy).In(0, 0x92);
+    }
+    const Step add = t.Call(CallId::GraphAddNode_v2).Out(0, 0x20).In(1, 0x90);
+    for (const std::uint64_t body : {0x91U, 0x92U}) t.NodeContent(add, faults::kLends, static_cast<std::uint64_t>(Kind::Graph), body);
+    t.Call(CallId::GraphAddEmptyNode).Out(0, 0x21).In(1, 0x92);
+    t.Call(CallId::GraphDestroy).In(0, 0x92).Fails(CUDA_ERROR_INVALID_VALUE);
+    t.Call(CallId::GraphDestroy).In(0, 0x90);
+    EXPECT_THAT(Wrong(t.Fold()), ElementsAre("lent_released graph"));
+  }
+}
+
+// A variable of code that was unloaded, at its first byte and in the middle.
+CUAUDIT_CASE(DestroyedUnderUser, AVariableOfUnloadedCode) {
+  struct Getter {
+    CallId load, get, unload;
+    const char* kind;
+  };
+  const Getter getters[] = {
+      {CallId::ModuleLoadData, CallId::ModuleGetGlobal_v2, CallId::ModuleUnload, "destroyed_under_user module"},
+      {CallId::LibraryLoadData, CallId::LibraryGetGlobal, CallId::LibraryUnload, "destroyed_under_user library"},
+      {CallId::LibraryLoadData, CallId::LibraryGetManaged, CallId::LibraryUnload, "destroyed_under_user library"},
+  };
+  for (const Getter& getter : getters) {
+    for (const std::uint64_t at : {0x500000U, 0x5000ffU}) {
+      const CaseRow row(driver::Name(driver::BaseOf(getter.get)));
+      Trace t;
+      t.Call(getter.load).Out(0, 0x70);
+      t.Call(getter.get).Out(0, 0x500000).Out(1, 0x100).In(2, 0x70);
+      t.Call(getter.unload).In(0, 0x70);
+      t.Call(CallId::MemsetD8_v2).In(0, at).In(1, 1).In(2, 1).Fails(CUDA_ERROR_INVALID_VALUE);
+      EXPECT_THAT(Wrong(t.Fold()), ElementsAre(getter.kind));
+    }
+  }
+  for (const CallId use : {CallId::MemcpyHtoD_v2, CallId::MemsetD32Async, CallId::MemcpyDtoDAsync_v2}) {
+    const CaseRow row(driver::Name(driver::BaseOf(use)));
+    Trace t;
+    t.Call(CallId::ModuleLoadData).Out(0, 0x70);
+    t.Call(CallId::ModuleGetGlobal_v2).Out(0, 0x500000).Out(1, 0x100).In(2, 0x70);
+    t.Call(CallId::ModuleUnload).In(0, 0x70);
+    t.Call(use).In(0, 0x500010).Fails(CUDA_ERROR_INVALID_VALUE);
+    EXPECT_THAT(Wrong(t.Fold()), ElementsAre("destroyed_under_user module"));
+  }
 }
 
 }  // namespace

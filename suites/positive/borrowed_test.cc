@@ -142,6 +142,19 @@ CUAUDIT_CASE(LentReleased, WhatSomebodyElseMadeWithoutARecord) {
   EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
 }
 
+CUAUDIT_CASE(LentReleased, ABodyOfAConditionalNodeThatIsOnlyFilled) {
+  Trace t;
+  t.Call(CallId::GraphCreate).Out(0, 0x91);
+  t.Call(CallId::GraphDestroy).In(0, 0x91);
+  t.Call(CallId::GraphCreate).Out(0, 0x90);
+  t.NodeContent(t.Call(CallId::GraphAddNode_v2).Out(0, 0x20).In(1, 0x90), faults::kLends, static_cast<std::uint64_t>(Kind::Graph), 0x91);
+  t.Call(CallId::GraphAddEmptyNode).Out(0, 0x21).In(1, 0x91);
+  t.Call(CallId::GraphDestroy).In(0, 0x90);
+  t.Call(CallId::GraphCreate).Out(0, 0x91);
+  t.Call(CallId::GraphDestroy).In(0, 0x91);
+  EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+}
+
 CUAUDIT_CASE(LentReleased, AHandleThatMeansSomethingElseByNow) {
   Trace t;
   t.Call(CallId::GraphChildGraphNodeGetGraph).In(0, 0x20).Out(1, 0x91);
@@ -163,6 +176,50 @@ CUAUDIT_CASE(LentReleased, WhatTheProgramWasToldWrongly) {
   t.Call(CallId::DeviceGetDefaultMemPool).Out(0, 0x5000);
   t.Call(CallId::MemPoolDestroy).In(0, 0x5000).Refused();
   EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+}
+
+CUAUDIT_CASE(DestroyedUnderUser, AnAddressThatWasAVariable) {
+  constexpr std::uint64_t kVariable = 0x500000;
+  const auto fill = [&](Trace& t, std::uint64_t at) { return t.Call(CallId::MemsetD8_v2).In(0, at).In(1, 1).In(2, 1); };
+  const auto unloaded = [&](Trace& t) {
+    t.Call(CallId::ModuleLoadData).Out(0, 0x70);
+    t.Call(CallId::ModuleGetGlobal_v2).Out(0, kVariable).Out(1, 0x100).In(2, 0x70);
+    fill(t, kVariable + 0xff);
+    t.Call(CallId::ModuleUnload).In(0, 0x70);
+  };
+  {
+    const CaseRow row("the driver accepts it: somebody has memory there");
+    Trace t;
+    unloaded(t);
+    fill(t, kVariable);
+    EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+  }
+  {
+    const CaseRow row("memory of the program lies there");
+    Trace t;
+    unloaded(t);
+    t.Alloc(kVariable, 0x100);
+    fill(t, kVariable).Fails(CUDA_ERROR_INVALID_VALUE);
+    t.Free(kVariable);
+    EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+  }
+  {
+    const CaseRow row("the variable of another module");
+    Trace t;
+    unloaded(t);
+    t.Call(CallId::ModuleLoadData).Out(0, 0x71);
+    t.Call(CallId::ModuleGetGlobal_v2).Out(0, kVariable - 0x10).Out(1, 0x20).In(2, 0x71);
+    fill(t, kVariable).Fails(CUDA_ERROR_INVALID_VALUE);
+    t.Call(CallId::ModuleUnload).In(0, 0x71);
+    EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+  }
+  {
+    const CaseRow row("behind it");
+    Trace t;
+    unloaded(t);
+    fill(t, kVariable + 0x100).Fails(CUDA_ERROR_INVALID_VALUE);
+    EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+  }
 }
 
 }  // namespace

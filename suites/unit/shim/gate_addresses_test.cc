@@ -24,7 +24,8 @@ std::vector<std::uint64_t> AddressesOf(const GatedWorld& world, BaseId base) {
   std::vector<std::uint64_t> addresses;
   const Record call = world.Last(base);
   for (const Record& record : world.Records()) {
-    if (record.kind != RecordKind::Argument || record.context != call.begin || record.flags == kStandsOn) continue;
+    if (record.kind != RecordKind::Argument || record.context != call.begin || record.flags == kStandsOn || record.flags == kLends)
+      continue;
     for (const std::uint64_t address : record.argument) {
       if (address != 0) addresses.push_back(address);
     }
@@ -43,6 +44,31 @@ struct Graph : GatedWorld {
     EXPECT_EQ(d.GraphCreate(&graph, 0), CUDA_SUCCESS);
   }
 };
+
+// The driver makes the graphs in a conditional node, and no argument of a call names them before the program asks for them.
+TEST(GateAddresses, TheBodiesOfAConditionalNodeAreLent) {
+  Graph world;
+  CUgraphNodeParams node{};
+  node.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
+  node.conditional.type = CU_GRAPH_COND_TYPE_IF;
+  node.conditional.ctx = world.context;
+  ASSERT_EQ(world.d.GraphConditionalHandleCreate(&node.conditional.handle, world.graph, world.context, 0, 0), CUDA_SUCCESS);
+  const auto lent = [&] {
+    std::vector<std::uint64_t> words;
+    for (const Record& record : world.Records()) {
+      if (record.kind == RecordKind::Argument && record.flags == kLends)
+        words.insert(words.end(), {record.argument[0], record.argument[1]});
+    }
+    return words;
+  };
+  node.conditional.size = 0;
+  EXPECT_NE(world.d.GraphAddNode(&world.node, world.graph, nullptr, nullptr, 0, &node), CUDA_SUCCESS);
+  EXPECT_THAT(lent(), ::testing::IsEmpty());
+  node.conditional.size = 1;
+  ASSERT_EQ(world.d.GraphAddNode(&world.node, world.graph, nullptr, nullptr, 0, &node), CUDA_SUCCESS);
+  const auto body = reinterpret_cast<std::uintptr_t>(node.conditional.phGraph_out[0]);
+  EXPECT_THAT(lent(), ElementsAre(static_cast<std::uint64_t>(driver::Kind::Graph), body));
+}
 
 #if CUDA_VERSION >= 12090
 // The gate asks for parameters until there is no further one. The log of refused calls must not have that.
