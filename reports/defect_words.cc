@@ -120,9 +120,11 @@ std::string BlameOf(const Run& run, const Defect& defect) {
   if (!words::IsLoss(root.rule) && defect.blame->because == BlamedBecause::MadeTheCall) return {};
   const std::string function = FunctionOf(defect.blame->function);
   const std::string release = Owed(root.rule, defect);
-  if (root.rule == Rule::Leak && !root.where.empty()) {
-    const Frame* const caller = NamedIn(root.where_stack);
-    return (caller == nullptr ? function : FunctionOf(*caller)) + " called " + root.where + ", and the driver refused it";
+  const bool orphaned = root.rule == Rule::Orphaned;
+  const std::string& declined = orphaned ? root.other.call : root.where;
+  if ((orphaned || root.rule == Rule::Leak) && !declined.empty()) {
+    const Frame* const caller = NamedIn(orphaned ? root.other.stack : root.where_stack);
+    return (caller == nullptr ? function : FunctionOf(*caller)) + " called " + declined + ", and the driver refused it";
   }
   switch (defect.blame->because) {
     case BlamedBecause::HeldIt:

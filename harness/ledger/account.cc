@@ -147,6 +147,7 @@ void Account::Unlink(HandleEntry& entry, std::int64_t object) {
 void Account::Close(std::int64_t index, State state, const Site& site) {
   Object& object = books_->object(index);
   const bool seen = site.record_kind != faults::RecordKind::Empty;
+  if (object.state == State::Live && state == State::Orphaned) object.declined = object.released;
   if (object.state == State::ReleaseRefused && state == State::Released && seen) object.retried = object.released;
   if (!ReleasesKind(site, object.kind)) object.retried = Site{};
   object.state = state;

@@ -74,7 +74,8 @@ struct Object {
   // The call that released or orphaned it, or whose release was refused. Of an object that ended unseen, because its handle was handed out
   // again, only the ticket of that.
   Site released;
-  Site retried;  // for a released object, the earlier refused release; otherwise record_kind is Empty
+  Site retried;   // for a released object, the earlier refused release; otherwise record_kind is Empty
+  Site declined;  // for an orphaned object, an earlier release that the driver declined; otherwise record_kind is Empty
   // A release under `after`: the object ended, but the program was told that the release failed. A second release or a later use is
   // therefore no violation.
   bool told_alive = false;

@@ -76,11 +76,24 @@ Violations::iterator SameExcess(const Evidence& run, const Excess& excess, SiteK
   return exact != violations->end() ? exact : std::find_if(violations->begin(), violations->end(), same);
 }
 
+// True when the excess let a context end early, and the program used what that had held. The ledger blames who used it, and that owner did
+// nothing wrong.
+bool DropMissed(const Evidence& trial, const Excess& excess, Violations* violations) {
+  const Record* const first = excess.kind == Kind::PrimaryContext ? trial.call_at(excess.site.begin) : nullptr;
+  if (first == nullptr) return false;
+  return std::erase_if(*violations, [&](const TrialFinding& one) {
+           const Record* const end = one.rule == Rule::UseAfterRelease ? trial.call_at(one.other.begin) : nullptr;
+           const bool last = end != nullptr && driver::EffectOf(BaseOf(*end)).effect == Effect::ReleasesPrimary;
+           return last && end->pid == first->pid && end->argument[0] == first->argument[0] && end->begin >= first->begin;
+         }) != 0;
+}
+
 void AddCounted(const Rehearsed& rehearsal, const Evidence& trial, std::vector<TrialFinding>* violations) {
   SiteKeys keys(*trial.journal);
   for (const Excess& excess : rehearsal.counted().Beyond(trial)) {
     TrialFinding finding = At(Rule::Deficit, excess.kind, excess.site, keys.Of(excess.site));
     if (excess.declined) finding.detail = {{Detail::NothingToTake}};
+    if (DropMissed(trial, excess, violations)) finding.detail = {{Detail::EndedTooEarly}};
     for (const Object& object : trial.ledger->objects) {
       if (excess.one_of_several || object.kind != excess.kind || object.released.begin != excess.site.begin ||
           object.acquired.record_kind != RecordKind::Call)

@@ -229,9 +229,14 @@ class LeftObjects {
     const bool orphaned = left.object->state == State::Orphaned;
     const bool relies = Relied(*left.object);
     TrialFinding finding = FindingOf(relies ? Rule::ReliedOnContext : orphaned ? Rule::Orphaned : Rule::Leak, *left.object, left.key);
-    const bool was_declined = left.object->state == State::Live && left.object->released.record_kind == RecordKind::Call;
+    const Site& declined = orphaned ? left.object->declined : left.object->released;
+    const bool was_declined = declined.record_kind == RecordKind::Call;
     if (orphaned || was_declined) SetWhere(left.object->released, &finding);
-    if (was_declined) finding.detail = HowItAnswered(trial_, left.object->released);
+    if (orphaned && was_declined) {
+      finding.other = declined;
+      finding.other_key = keys_.Of(declined);
+    }
+    if (was_declined) finding.detail = HowItAnswered(trial_, declined);
     (relies ? relied_ : leaks_).Add(finding);
   }
 

@@ -243,6 +243,7 @@ struct OtherCall {
   bool released = false;  // it released the object before the program went on to use it
 };
 inline constexpr OtherCall kOtherCalls[] = {
+    {Rule::Orphaned, "declined before by", false, false},
     {Rule::DoubleRelease, "first released by", false, true},
     {Rule::UseAfterRelease, "released by", false, true},
     {Rule::Deficit, "closed before by", false, false},

@@ -5,6 +5,7 @@
 
 #include "suites/support/cases/case.h"
 #include "suites/support/cases/deficits.h"
+#include "suites/support/cases/ended_early.h"
 #include "suites/support/cases/families.h"
 #include "suites/support/cases/own_context.h"
 #include "suites/support/cases/traces.h"
@@ -197,6 +198,17 @@ CUAUDIT_CASE(Deficit, AnotherThreadPopsTooOftenBesides) {
 }
 CUAUDIT_CASE(Deficit, ADestructorReleasesWhatTheConstructorDidNotGet) { ExpectDeficit(ReleasesInADestructor, Kind::PrimaryContext, 203); }
 CUAUDIT_CASE(Deficit, ThePrimaryContextIsReleasedTwice) { ExpectDeficit(ReleasesTwice, Kind::PrimaryContext, 106); }
+
+CUAUDIT_CASE(Deficit, TheCallerGoesOnInAContextThatEnded) {
+  ExpectDeficit(GoesOnInAContextThatEnded<Goes::OnAndReleases>, Kind::PrimaryContext, 106);
+  ExpectDeficit(GoesOnInAContextThatEnded<Goes::StraightToItsReleases>, Kind::PrimaryContext, 106);
+  Causes(2);
+  Also(Rule::UseAfterRelease, Kind::Stream);
+  constexpr auto program = GoesOnInAContextThatEnded<Goes::AstrayOnAnotherDevice>;
+  const Judgement judgement = JudgeRuns(program(Run::FaultFree), program(Run::Wrong));
+  ASSERT_EQ(judgement.findings.size(), 2U);
+  for (const harness::TrialFinding& one : judgement.findings) EXPECT_EQ(one.where.stack, one.rule == Rule::Deficit ? 106U : 122U);
+}
 
 CUAUDIT_CASE(Deficit, APopWithoutItsPushTakesWhatTheCallerSet) {
   ExpectDeficit(PopsWithoutItsPush<Below::Set>, Kind::ContextStackEntry, 103);

@@ -2,6 +2,7 @@
 // Trials that end with less than the fault-free run, or seem to, but gave back only what was theirs. The wrong twins are in
 // suites/planted/twins_test.cc.
 #include "suites/support/cases/deficits.h"
+#include "suites/support/cases/ended_early.h"
 #include "suites/support/cases/traces.h"
 
 namespace cuaudit::testing::deficit_test {
@@ -31,6 +32,9 @@ CUAUDIT_CASE(Deficit, OnlyWhatWasTakenIsGivenBack) {
   ExpectRight(LooksBeforeItReleases<true>, Kind::PrimaryContext);
   ExpectRight(ReleasesInADestructor, Kind::PrimaryContext);
   ExpectRight(ReleasesTwice, Kind::PrimaryContext);
+  ExpectRight(GoesOnInAContextThatEnded<Goes::OnAndReleases>, Kind::PrimaryContext);
+  ExpectRight(GoesOnInAContextThatEnded<Goes::StraightToItsReleases>, Kind::PrimaryContext);
+  ExpectRight(GoesOnInAContextThatEnded<Goes::AstrayOnAnotherDevice>, Kind::PrimaryContext);
   ExpectRight(PopsWithoutItsPush<Below::Set>, Kind::ContextStackEntry);
   ExpectRight(PopsWithoutItsPush<Below::Created>, Kind::ContextStackEntry);
   ExpectRight(PopsWithoutItsPush<Below::Pushed>, Kind::ContextStackEntry);

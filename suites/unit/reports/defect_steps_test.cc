@@ -78,6 +78,15 @@ TEST(DefectSteps, AReleaseThatTheDriverRefusedWasNotForgotten) {
   EXPECT_EQ(BlameOf(run, run.defects[0]), "main called cuStreamDestroy, and the driver refused it");
 }
 
+// Its context ended later, elsewhere.
+TEST(DefectSteps, ARefusedReleaseOfAnOrphanWasNotForgotten) {
+  report::Run run = Lost();
+  ASSERT_EQ(run.findings[0].rule, Rule::Orphaned);
+  run.findings[0].other = {"cuStreamDestroy", {At("close_stream", 22), At("main", 36)}};
+  EXPECT_EQ(BlameOf(run, run.defects[0]), "close_stream called cuStreamDestroy, and the driver refused it");
+  EXPECT_THAT(Says(run), testing::Contains("close_stream called cuStreamDestroy, and the driver refused it"));
+}
+
 // cuGraphRetainUserObject and cuImportExternalMemory take over what they are given. A function that called them did not leave them out.
 TEST(DefectSteps, WhatTheFailingCallWasToTakeOverWasHeld) {
   report::Run run = Lost();

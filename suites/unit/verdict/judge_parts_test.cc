@@ -32,6 +32,30 @@ TEST(JudgeDetails, PeerAccessDisabledTooOftenShowsInTheTrialAlone) {
   EXPECT_TRUE(harness::MayGiveTooMuch(JournalImage(t).Evidence()));
 }
 
+// The context took it along later. Where the release was, and what it was answered, says more than where the context ended.
+TEST(JudgeDetails, AnOrphanWhoseReleaseWasDeclinedSaysSo) {
+  const auto program = [](bool faulted) {
+    Trace t;
+    t.Retain(0xa).Stack(1);
+    t.Alloc(0x5000).Context(0xa).Stack(2);
+    Step fill = t.Call(CallId::MemsetD8_v2).In(0, 0x5000).Stack(3);
+    if (faulted) fill.Refused();
+    Step release = t.Free(0x5000).Context(0xa).Stack(4);
+    if (faulted) release.Fails(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    t.ReleasePrimary().Stack(5);
+    return t;
+  };
+  const JournalImage rehearsal(program(false));
+  const JournalImage trial(program(true));
+  const harness::Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(1), true, {});
+  ASSERT_THAT(judgement.findings, ::testing::SizeIs(1));
+  EXPECT_EQ(judgement.findings[0].rule, harness::Rule::Orphaned);
+  EXPECT_EQ(judgement.findings[0].where.stack, 5U);
+  EXPECT_EQ(judgement.findings[0].other.stack, 4U);
+  ASSERT_THAT(judgement.findings[0].detail, ::testing::SizeIs(1));
+  EXPECT_EQ(judgement.findings[0].detail[0].detail, harness::Detail::Answered);
+}
+
 // Only of a child is it unknown how it ended. What no process is known for was cut off.
 TEST(JudgeDetails, HowAnObjectStayedTellsAChildFromTheFirstProcess) {
   harness::Facts facts;

@@ -44,7 +44,7 @@ TEST(Tables, WhatTheOtherCallOfEachRuleIs) {
   for (std::size_t i = 0; i < harness::kRuleCount; ++i) {
     const auto rule = static_cast<Rule>(i);
     const bool twice = rule == Rule::DoubleRelease || rule == Rule::UseAfterRelease;
-    EXPECT_EQ(words::OtherCallOf(rule).tells_apart, !twice && rule != Rule::Deficit) << harness::Name(rule);
+    EXPECT_EQ(words::OtherCallOf(rule).tells_apart, !twice && rule != Rule::Deficit && rule != Rule::Orphaned) << harness::Name(rule);
     EXPECT_EQ(words::OtherCallOf(rule).released, twice || rule == Rule::DestroyedUnderUser || rule == Rule::UsedAfterFree)
         << harness::Name(rule);
   }
