@@ -10,7 +10,7 @@
 
 namespace cuaudit::driver {
 
-enum class SettingOf : std::uint8_t { Context, Thread, Device, MemoryPool, Function, Kernel, Stream, Memory };
+enum class SettingOf : std::uint8_t { Context, Thread, Device, MemoryPool, Function, Kernel, Stream, Memory, Executable };
 
 inline constexpr std::int8_t kNo = -1;
 inline constexpr BaseId kNoQuestion = static_cast<BaseId>(0xffff);

@@ -133,8 +133,9 @@ Table Kinds() {
 
 // What a program is held to put back, or to leave as it was: a finding says which setting was not.
 Table SettingTable() {
-  constexpr const char* kOwners[] = {"context", "thread", "device", "memory pool", "function", "kernel", "stream", "managed memory"};
-  static_assert(std::size(kOwners) == static_cast<std::size_t>(driver::SettingOf::Memory) + 1);
+  constexpr const char* kOwners[] = {"context", "thread", "device",         "memory pool",     "function",
+                                     "kernel",  "stream", "managed memory", "executable graph"};
+  static_assert(std::size(kOwners) == static_cast<std::size_t>(driver::SettingOf::Executable) + 1);
   Table table{{"call", "setting of a", "told by"}, {}};
   for (const driver::SettingRow& row : driver::kSettings) {
     const std::string_view told_by = row.get == driver::kNoQuestion ? "-" : driver::Name(row.get);

@@ -34,6 +34,8 @@ CUAUDIT_CASE(SettingNotRestored, TheCallerGoesOn) {
   ExpectLeft(ChangesASetting<Setting::NewWindow, Caller::GoesOn>, InHelper(1, 2), 103, "window of a stream");
   ExpectLeft(ChangesASetting<Setting::StreamPriority, Caller::GoesOn>, InHelper(1, 2), 103, "priority of a stream");
   ExpectLeft(ChangesASetting<Setting::NewReadMostly, Caller::GoesOn>, InHelper(1, 2), 103, "advice");
+  ExpectLeft(ChangesASetting<Setting::NewNode, Caller::GoesOn>, InHelper(1, 2), 103, "disabled node");
+  ExpectLeft(ChangesASetting<Setting::Node, Caller::GoesOn>, InHelper(1, 2), 103, "disabled node that was asked for");
 }
 CUAUDIT_CASE(SettingNotRestored, AnotherFunctionPutsBackWhatItFound) {
   ExpectLeft(ChangesASetting<Setting::Limit, Caller::CallsAnother>, InHelper(1, 2), 103, "limit");
@@ -45,6 +47,7 @@ CUAUDIT_CASE(SettingNotRestored, TheCycleEnds) {
   ExpectLeft(ChangesASettingInACycle<Setting::PrimaryFlags, false>, 103, 0, "flags of the primary context");
   ExpectLeft(ChangesASettingInACycle<Setting::NewWindow, false>, 103, 0, "window of a stream");
   ExpectLeft(ChangesASettingInACycle<Setting::NewReadMostly, false>, 103, 0, "advice");
+  ExpectLeft(ChangesASettingInACycle<Setting::NewNode, false>, 103, 0, "disabled node");
 }
 CUAUDIT_CASE(SettingNotRestored, ALoopCallsTheFunctionAgain) {
   ExpectLeft(CallsItInALoop<Setting::Limit>, InHelper(1, 2), InHelper(1, 3), "limit");
@@ -70,6 +73,7 @@ CUAUDIT_CASE(SettingNotRestored, TheSettingIsNamed) {
   EXPECT_EQ(SaidOf(ChangesASetting<Setting::Flags, Caller::GoesOn>), "flags 0 -> 5");
   EXPECT_EQ(SaidOf(ChangesASetting<Setting::FunctionAttribute, Caller::GoesOn>), "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES -1 -> 5");
   EXPECT_EQ(SaidOf(ChangesASetting<Setting::PoolOfDevice, Caller::GoesOn>), "memory pool");
+  EXPECT_EQ(SaidOf(ChangesASetting<Setting::NewNode, Caller::GoesOn>), "enabled node 1 -> 0");
 }
 
 template <typename Program>

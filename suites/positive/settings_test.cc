@@ -31,6 +31,8 @@ CUAUDIT_CASE(SettingNotRestored, TheFunctionPutsItBack) {
   ExpectSilent(ChangesASetting<Setting::NewWindow, Caller::GoesOn>, true, "window of a stream");
   ExpectSilent(ChangesASetting<Setting::StreamPriority, Caller::GoesOn>, true, "priority of a stream");
   ExpectSilent(ChangesASetting<Setting::NewReadMostly, Caller::GoesOn>, true, "advice");
+  ExpectSilent(ChangesASetting<Setting::NewNode, Caller::GoesOn>, true, "disabled node");
+  ExpectSilent(ChangesASetting<Setting::Node, Caller::GoesOn>, true, "disabled node that was asked for");
   ExpectSilent(ChangesASettingInACycle<Setting::Limit, false>, true, "cycle");
   ExpectSilent(CallsItInALoop<Setting::Limit>, true, "function in a loop");
   ExpectSilent(LeavesItInAThread<false>, true, "function of a thread");
@@ -48,6 +50,7 @@ CUAUDIT_CASE(SettingNotRestored, NobodyMeetsWithIt) {
   ExpectSilent(ChangesASetting<Setting::KernelAttribute, Caller::OnlyEnds>, false, "the library of the kernel ends");
   ExpectSilent(ChangesASetting<Setting::NewWindow, Caller::OnlyEnds>, false, "the context of the stream ends");
   ExpectSilent(ChangesASetting<Setting::NewReadMostly, Caller::OnlyEnds>, false, "the context of the memory ends");
+  ExpectSilent(ChangesASetting<Setting::NewNode, Caller::OnlyEnds>, false, "the executable of the node ends");
   ExpectSilent(ChangesASettingInACycle<Setting::Limit, true>, false, "the context ends in its cycle");
   ExpectSilent(ChangesASetting<Setting::Limit, Caller::WaitsAndEnds>, false, "caller waits, and the context ends");
   ExpectSilent(ChangesASetting<Setting::Threshold, Caller::WaitsAndEnds>, false, "caller waits, and the pool ends");
@@ -66,6 +69,7 @@ CUAUDIT_CASE(SettingNotRestored, NobodyWasToPutItBack) {
   ExpectSilent(ChangesASetting<Setting::KernelAttribute, Caller::GoesOn, Function::NeverPutsBack>, false, "attribute for good");
   ExpectSilent(ChangesASetting<Setting::StreamPriority, Caller::GoesOn, Function::NeverPutsBack>, false, "priority for good");
   ExpectSilent(ChangesASetting<Setting::NewReadMostly, Caller::GoesOn, Function::NeverPutsBack>, false, "advice for good");
+  ExpectSilent(ChangesASetting<Setting::NewNode, Caller::GoesOn, Function::NeverPutsBack>, false, "disabled for good");
   ExpectSilent(ChangesASetting<Setting::Limit, Caller::GoesOn, Function::ChoosesIfItFails>, false, "another value when it fails");
   ExpectSilent(ChangesASetting<Setting::Limit, Caller::GoesOn, Function::TriesToChoose>, false, "the same, refused");
   ExpectSilent(EachChoosesItsOwn<Setting::Limit, true>, false, "each function chooses");

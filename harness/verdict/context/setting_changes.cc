@@ -69,6 +69,7 @@ constexpr std::uint64_t kDefaultPool = 0;
 
 std::optional<std::uint64_t> InitialOf(const Setting& setting) {
   if (setting.row->set == BaseId::DeviceSetMemPool) return kDefaultPool;
+  if (setting.row->set == BaseId::GraphNodeSetEnabled) return 1;  // of every node
   for (const driver::InitialRow& row : driver::kInitialSettings) {
     if (row.set == setting.row->set && row.key == setting.key) return row.value;
   }
@@ -114,8 +115,9 @@ bool FreesMemoryAt(const Evidence& run, const Record& record, std::uint64_t addr
 bool IsPrimary(Effect effect) { return effect == Effect::ReleasesPrimary || effect == Effect::ResetsPrimary; }
 
 bool MayEndSettings(const driver::EffectRow& row) {
-  constexpr Kind kKinds[] = {Kind::MemoryPool, Kind::GreenContext, Kind::Module,        Kind::Library,
-                             Kind::Stream,     Kind::DeviceMemory, Kind::ManagedMemory, Kind::StreamOrderedMemory};
+  constexpr Kind kKinds[] = {Kind::MemoryPool,     Kind::GreenContext, Kind::Module,        Kind::Library,
+                             Kind::Stream,         Kind::DeviceMemory, Kind::ManagedMemory, Kind::StreamOrderedMemory,
+                             Kind::ExecutableGraph};
   const bool kind = std::find(std::begin(kKinds), std::end(kKinds), row.kind) != std::end(kKinds);
   return driver::IsRelease(row.effect) && (kind || IsPrimary(row.effect) || row.effect == Effect::DestroysContext);
 }
@@ -144,6 +146,8 @@ bool Ends(const Evidence& run, const Record& record, const Setting& setting, std
       return context || (row.kind == Kind::Stream && record.argument[0] == setting.object);
     case SettingOf::Memory:
       return context || FreesMemoryAt(run, record, setting.object);
+    case SettingOf::Executable:
+      return row.kind == Kind::ExecutableGraph && record.argument[0] == setting.object;
   }
   return false;
 }
@@ -192,7 +196,7 @@ class Reader {
     if (!MayEndSettings(row)) return;
     for (const SettingRow& of : driver::kSettings) {
       const bool is_named = of.of == SettingOf::MemoryPool || (of.of == SettingOf::Context && row.effect == Effect::DestroysContext) ||
-                            (of.of == SettingOf::Stream && row.kind == Kind::Stream);
+                            (of.of == SettingOf::Stream && row.kind == Kind::Stream) || of.of == SettingOf::Executable;
       auto one = known_.lower_bound({record.pid, &of, is_named ? record.argument[0] : 0, 0});
       while (one != known_.end() && one->first.pid == record.pid && one->first.row == &of &&
              (!is_named || one->first.object == record.argument[0])) {
@@ -352,6 +356,7 @@ bool WorksWith(const Setting& setting, const Record& record, std::uint64_t curre
     case SettingOf::Kernel:
     case SettingOf::Stream:
     case SettingOf::Memory:
+    case SettingOf::Executable:
       return names();
   }
   return false;

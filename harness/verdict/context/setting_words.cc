@@ -51,12 +51,14 @@ constexpr NameRow kNames[] = {
     {BaseId::DevicePrimaryCtxSetFlags, 0, "flags"},
     {BaseId::ThreadExchangeStreamCaptureMode, 0, "capture mode"},
     {BaseId::DeviceSetMemPool, 0, "memory pool"},
+    {BaseId::GraphNodeSetEnabled, 0, "enabled node"},
 };
 #undef CUAUDIT_KEY
 
 std::string NameOf(const Setting& setting) {
-  const std::uint64_t key = static_cast<std::uint32_t>(setting.key);
-  const std::uint64_t device = setting.key >> 32U;  // of a kernel's attribute
+  const bool is_node = setting.row->set == BaseId::GraphNodeSetEnabled;  // the key is a handle, which differs from run to run
+  const std::uint64_t key = is_node ? 0 : static_cast<std::uint32_t>(setting.key);
+  const std::uint64_t device = is_node ? 0 : setting.key >> 32U;  // of a kernel's attribute
   const std::string where = device == 0 ? "" : " on device " + std::to_string(device);
   const auto row =
       std::find_if(std::begin(kNames), std::end(kNames), [&](const NameRow& one) { return one.set == setting.row->set && one.key == key; });

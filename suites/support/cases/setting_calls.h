@@ -25,6 +25,8 @@ enum class Setting {
   NewWindow,
   StreamPriority,
   NewReadMostly,  // has two values
+  NewNode,        // the same
+  Node,           // the same
 };
 
 inline constexpr std::uint64_t kFormerValue = 0;
@@ -36,6 +38,8 @@ inline constexpr std::uint64_t kKernelOfProgram = 0x8100;
 inline constexpr std::uint64_t kLibraryOfProgram = 0x8200;
 inline constexpr std::uint64_t kStreamOfProgram = 0x8300;
 inline constexpr std::uint64_t kMemoryOfProgram = 0x800000;
+inline constexpr std::uint64_t kExecutableOfProgram = 0x8400;
+inline constexpr std::uint64_t kNodeOfProgram = 0x8500;
 
 // Calls of one setting, and one that works with it.
 template <Setting setting>
@@ -76,6 +80,13 @@ struct SettingCalls {
             .In(2, 0xbeef)
             .Out(3, value)
             .Stack(stack);
+      case Setting::Node:
+        return t.Call(CallId::GraphNodeGetEnabled)
+            .In(0, kExecutableOfProgram)
+            .In(1, kNodeOfProgram)
+            .Out(2, value == kFormerValue)
+            .Stack(stack);
+      case Setting::NewNode:
       case Setting::NewCacheConfig:
       case Setting::NewThreshold:
       case Setting::DefaultPool:
@@ -133,6 +144,13 @@ struct SettingCalls {
             .In(1, 4096)
             .In(2, value == kFormerValue ? CU_MEM_ADVISE_UNSET_READ_MOSTLY : CU_MEM_ADVISE_SET_READ_MOSTLY)
             .Stack(stack);
+      case Setting::Node:
+      case Setting::NewNode:
+        return t.Call(CallId::GraphNodeSetEnabled)
+            .In(0, kExecutableOfProgram)
+            .In(1, kNodeOfProgram)
+            .In(2, value == kFormerValue)
+            .Stack(stack);
       case Setting::FunctionAttribute:
         break;
     }
@@ -155,6 +173,10 @@ struct SettingCalls {
         return;
       case Setting::NewReadMostly:
         t.Call(CallId::MemsetD8_v2).In(0, kMemoryOfProgram).Stack(stack);
+        return;
+      case Setting::Node:
+      case Setting::NewNode:
+        t.Call(CallId::GraphLaunch).In(0, kExecutableOfProgram).Stack(stack);
         return;
       default:
         break;

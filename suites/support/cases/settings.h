@@ -94,6 +94,7 @@ Trace ChangesASetting(Run run) {
   const bool keeps = caller == Caller::Exits || caller == Caller::CallsAnother || caller == Caller::PutsBackLater;
   if (!keeps && !(caller == Caller::EndsItUsually && fails)) {
     if (setting == Setting::KernelAttribute) t.Call(driver::CallId::LibraryUnload).In(0, kLibraryOfProgram).Stack(110);
+    if (setting == Setting::NewNode) t.Call(driver::CallId::GraphExecDestroy).In(0, kExecutableOfProgram).Stack(110);
     t.Call(driver::CallId::MemPoolDestroy).In(0, kPoolOfProgram).Context(kCallers).Stack(107);
     t.Call(driver::CallId::CtxDestroy_v2).In(0, kCallers).Context(kCallers).Stack(108);
   }
