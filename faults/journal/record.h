@@ -94,6 +94,7 @@ enum RecordFlag : std::uint16_t {
 
 // When one of these is set, an Argument record holds the following instead.
 enum ArgumentFlag : std::uint16_t {
+  kNames = 0x80,  // argument[0] = driver::Kind of what a structure names, [1] = its handle or address. Of copies that the driver declined
   kMemoryNode = 0x100,    // argument[0] = address of memory that the graph owns, [1] = its bytes; 0: the node frees the memory
   kMovedGraph = 0x200,    // argument[0] = the graph that the node took over: the parent graph destroys it
   kCopiedGraph = 0x400,   // argument[0] = the graph that was copied into the node

@@ -158,4 +158,39 @@ void RecordToldObjects(Journal* journal, const Passage& passage, const ToldDescr
     Write(journal, passage, kLends, static_cast<std::uint64_t>(Kind::Graph), Word(bodies.graph[i]));
 }
 
+namespace {
+
+void WriteEnd(Journal* journal, const Passage& passage, CUmemorytype type, CUdeviceptr memory, CUarray array) noexcept {
+  const bool on_device = type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED;
+  if (on_device) Write(journal, passage, kNames, static_cast<std::uint64_t>(Kind::DeviceMemory), memory);
+  if (type == CU_MEMORYTYPE_ARRAY) Write(journal, passage, kNames, static_cast<std::uint64_t>(Kind::Array), Word(array));
+}
+
+template <typename Copy>
+void WriteEnds(Journal* journal, const Passage& passage) noexcept {
+  const Copy* const copy = As<Copy>(passage.value[0]);
+  if (copy == nullptr) return;
+  WriteEnd(journal, passage, copy->srcMemoryType, copy->srcDevice, copy->srcArray);
+  WriteEnd(journal, passage, copy->dstMemoryType, copy->dstDevice, copy->dstArray);
+}
+
+}  // namespace
+
+// The first versions had addresses of 32 bits.
+void RecordDeclinedCopy(Journal* journal, const Passage& passage) noexcept {
+  switch (driver::BaseOf(passage.id)) {
+    case BaseId::Memcpy2D:
+    case BaseId::Memcpy2DUnaligned:
+    case BaseId::Memcpy2DAsync:
+      if (passage.id == CallId::Memcpy2D || passage.id == CallId::Memcpy2DUnaligned || passage.id == CallId::Memcpy2DAsync) return;
+      return WriteEnds<CUDA_MEMCPY2D>(journal, passage);
+    case BaseId::Memcpy3D:
+    case BaseId::Memcpy3DAsync:
+      if (passage.id == CallId::Memcpy3D || passage.id == CallId::Memcpy3DAsync) return;
+      return WriteEnds<CUDA_MEMCPY3D>(journal, passage);
+    default:
+      return;
+  }
+}
+
 }  // namespace cuaudit::faults

@@ -4,6 +4,7 @@
 //   kDescriptor   descriptors that the driver made for the program, and descriptors that it took over with an import
 //   kStandsOn     the memory under a texture or surface object, the function in a kernel node
 //   kLends        the graphs in a conditional node
+//   kNames        the memory and arrays of a copy of two or three dimensions that the driver declined
 //
 //   Threads   safe: each record is reserved and filled by one thread.
 //   Errors    when the journal is full, nothing is written.
@@ -83,6 +84,9 @@ Footing FootingOf(const Passage& passage) noexcept;
 
 // Writes what a call that succeeded tells.
 void RecordToldObjects(Journal* journal, const Passage& passage, const ToldDescriptors& descriptors) noexcept;
+
+// Of a copy that the driver declined: what it was to copy from and to. All others write nothing.
+void RecordDeclinedCopy(Journal* journal, const Passage& passage) noexcept;
 
 // Which device addresses a graph node is given, written as Argument records behind the call that adds it: by name, or by
 // being made on a stream under capture.

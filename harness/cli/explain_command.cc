@@ -240,6 +240,9 @@ std::string RecordLine(const faults::Record& record) {
       if ((record.flags & faults::kStandsOn) != 0 && record.argument[0] < driver::kKindCount)
         return fmt::format("what call {} makes stands on {} {:#x}", record.context,
                            driver::Name(static_cast<driver::Kind>(record.argument[0])), record.argument[1]);
+      if ((record.flags & faults::kNames) != 0 && record.argument[0] < driver::kKindCount)
+        return fmt::format("declined call {} names {} {:#x}", record.context, driver::Name(static_cast<driver::Kind>(record.argument[0])),
+                           record.argument[1]);
       if ((record.flags & faults::kLends) != 0 && record.argument[0] < driver::kKindCount)
         return fmt::format("what call {} makes holds {} {:#x}", record.context, driver::Name(static_cast<driver::Kind>(record.argument[0])),
                            record.argument[1]);

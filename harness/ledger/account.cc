@@ -324,11 +324,11 @@ std::int64_t Account::ObjectAt(Kind kind, std::uint64_t handle) {
   return entry->top >= 0 ? entry->top : entry->last;
 }
 
-std::int64_t Account::DeadObjectAt(std::uint64_t address) const {
+std::int64_t Account::DeadObjectAt(std::uint64_t address, bool denied) const {
   const std::int64_t dead = space_.DeadObjectAt(address);
   // Pinned memory returns to the host, and a host allocation without a record may now lie at the same address.
   if (dead >= 0 && books_->object(dead).told_alive) return -1;
-  if (dead >= 0 && !host_probed_ && driver::FamilyOf(books_->object(dead).kind) == Family::HostPointer) return -1;
+  if (dead >= 0 && !host_probed_ && !denied && driver::FamilyOf(books_->object(dead).kind) == Family::HostPointer) return -1;
   return dead;
 }
 
@@ -336,7 +336,7 @@ void Account::CheckUse(Family family, std::uint64_t handle, const faults::Record
   // A user object lives as long as graphs hold it. Its references have rules of their own.
   if (family == Family::None || family == Family::UserObject || handle == 0) return;
   if (family == Family::Pointer) {
-    const std::int64_t dead = DeadObjectAt(handle);
+    const std::int64_t dead = DeadObjectAt(handle, SaysNoSuchMemory(record));
     if (dead >= 0) books_->Violate(Rule::UseAfterRelease, books_->object(dead).kind, record, handle, dead);
     if (dead < 0) CheckBlocks(handle, record);
     return;

@@ -154,7 +154,8 @@ class Account {
   // The newest object of the handle, or the allocation that the address lies in or last lay in; -1 when there is none.
   std::int64_t ObjectAt(driver::Kind kind, std::uint64_t handle);
   // The released allocation that `address` lies in; -1 when it is live or unknown, or when the address may have a new owner.
-  std::int64_t DeadObjectAt(std::uint64_t address) const;
+  // `denied`: the driver answers that it knows no memory there.
+  std::int64_t DeadObjectAt(std::uint64_t address, bool denied = false) const;
 
  private:
   // Counts the death of the context, and answers the objects that lay in it.

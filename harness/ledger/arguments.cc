@@ -66,6 +66,11 @@ Answer AnswerOf(const faults::Record& record) noexcept {
   return driver::IsSticky(static_cast<CUresult>(record.result)) ? Answer::Refused : Answer::Failed;
 }
 
+bool SaysNoSuchMemory(const faults::Record& record) noexcept {
+  const Answer answer = AnswerOf(record);
+  return answer == Answer::Unfinished || (answer == Answer::Failed && record.result == CUDA_ERROR_INVALID_VALUE);
+}
+
 Family ArgumentFamily(driver::CallId call, std::size_t index) noexcept {
   const driver::Shape& shape = driver::ShapeOf(call);
   if (index >= shape.count) return Family::None;

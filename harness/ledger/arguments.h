@@ -26,6 +26,8 @@ enum class Answer : std::uint8_t {
 };
 
 Answer AnswerOf(const faults::Record& record) noexcept;
+// True when the driver answered that it knows no such memory, or died of it.
+bool SaysNoSuchMemory(const faults::Record& record) noexcept;
 
 // True when nothing is left for the program to release after a release with this answer.
 constexpr bool Releases(Answer answer) {

@@ -130,7 +130,7 @@ void Folding::Take(std::span<const Record> records) {
     if (noting) facts.Count(record, index_of(record));
     if (IsProgramCall(record)) Count(record);
     if (record.kind != RecordKind::Argument) continue;
-    if ((record.flags & (faults::kDescriptor | faults::kStandsOn | faults::kLaunchWords | faults::kLends)) != 0) {
+    if ((record.flags & (faults::kDescriptor | faults::kStandsOn | faults::kLaunchWords | faults::kLends | faults::kNames)) != 0) {
       told_[record.context].push_back(&record);
       continue;
     }

@@ -27,11 +27,6 @@ bool AnswersLength(BaseId base) {
          base == BaseId::GraphicsResourceGetMappedPointer || base == BaseId::MemGetAddressRange;
 }
 
-bool SaysNoSuchMemory(const faults::Record& record) {
-  const Answer answer = AnswerOf(record);
-  return answer == Answer::Unfinished || (answer == Answer::Failed && record.result == CUDA_ERROR_INVALID_VALUE);
-}
-
 }  // namespace
 
 void ProcessFold::CheckUses(const faults::Record& record, const EffectRow& row) {

@@ -56,7 +56,7 @@ class ProcessFold {
   ProcessFold(const ProcessFold&) = delete;
   ProcessFold& operator=(const ProcessFold&) = delete;
 
-  // Argument records of a call that tell of other objects (faults::kDescriptor, kStandsOn, kLaunchWords, kLends).
+  // Argument records of a call that tell of other objects (faults::kDescriptor, kStandsOn, kLaunchWords, kLends, kNames).
   using Told = std::span<const faults::Record* const>;
 
   // Applies what takes effect at the begin of a call: uses, releases, and retains of the primary context.

@@ -56,6 +56,10 @@ Graphs::Addresses ProcessFold::WithCode(const Record& record, const Graphs::Addr
 
 void ProcessFold::FollowFoundations(const Record& record, Told told) {
   const Answer answer = AnswerOf(record);
+  for (const Record* const one : told) {
+    const bool named = (one->flags & faults::kNames) != 0 && one->argument[0] < driver::kKindCount;
+    if (named) account_.CheckUse(driver::FamilyOf(static_cast<Kind>(one->argument[0])), one->argument[1], record);
+  }
   if (answer != Answer::Succeeded && answer != Answer::After) return;
   const auto& argument = record.argument;
   for (const Record* const one : told) {

@@ -314,5 +314,41 @@ CUAUDIT_CASE(UseAfterRelease, AChildGraphCopiedByTheGenericCallReadsFreedMemory)
   }
 }
 
+constexpr CallId kCopies[] = {CallId::Memcpy2D_v2, CallId::Memcpy2DUnaligned_v2, CallId::Memcpy2DAsync_v2, CallId::Memcpy3D_v2,
+                              CallId::Memcpy3DAsync_v2};
+
+CUAUDIT_CASE(UseAfterRelease, ACopyOfTwoOrThreeDimensions) {
+  for (const CallId copy : kCopies) {
+    const CaseRow row(driver::Name(driver::BaseOf(copy)));
+    {
+      Trace t;
+      t.Alloc(0x5000);
+      t.Free(0x5000);
+      const Step declined = t.Call(copy).Fails(CUDA_ERROR_INVALID_VALUE);
+      t.NodeContent(declined, faults::kNames, static_cast<std::uint64_t>(driver::Kind::DeviceMemory), 0x5010);
+      EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release device_memory"));
+    }
+    Trace t;
+    t.Call(CallId::ArrayCreate_v2).Out(0, 0x80);
+    t.Call(CallId::ArrayDestroy).In(0, 0x80);
+    const Step declined = t.Call(copy).Fails(CUDA_ERROR_INVALID_HANDLE);
+    t.NodeContent(declined, faults::kNames, static_cast<std::uint64_t>(driver::Kind::Array), 0x80);
+    EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release array"));
+  }
+}
+
+// Whether anybody else has the memory by then is known by the driver's answer, or where blocks of the host are recorded.
+CUAUDIT_CASE(UseAfterRelease, PinnedMemoryByItsDeviceAddress) {
+  for (const CallId use : {CallId::MemsetD8_v2, CallId::MemcpyHtoD_v2, CallId::MemcpyDtoDAsync_v2}) {
+    const CaseRow row(driver::Name(driver::BaseOf(use)));
+    Trace t;
+    t.Call(CallId::MemAllocHost_v2).Out(0, 0x9000).In(1, 0x1000);
+    t.Call(CallId::MemHostGetDevicePointer_v2).Out(0, 0x9000).In(1, 0x9000);
+    t.Call(CallId::MemFreeHost).In(0, 0x9000);
+    t.Call(use).In(0, 0x9010).Fails(CUDA_ERROR_INVALID_VALUE);
+    EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release pinned_memory"));
+  }
+}
+
 }  // namespace
 }  // namespace cuaudit::testing::use_test

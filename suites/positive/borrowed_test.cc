@@ -222,5 +222,36 @@ CUAUDIT_CASE(DestroyedUnderUser, AnAddressThatWasAVariable) {
   }
 }
 
+CUAUDIT_CASE(UseAfterRelease, ACopyThatIsDeclinedForAnotherReason) {
+  const auto copy = [](Trace& t, driver::Kind kind, std::uint64_t named) {
+    const Step declined = t.Call(CallId::Memcpy2D_v2).Fails(CUDA_ERROR_INVALID_VALUE);
+    t.NodeContent(declined, faults::kNames, static_cast<std::uint64_t>(kind), named);
+  };
+  Trace t;
+  t.Alloc(0x5000);
+  copy(t, driver::Kind::DeviceMemory, 0x5010);
+  t.Free(0x5000);
+  t.Alloc(0x5000);
+  copy(t, driver::Kind::DeviceMemory, 0x5010);
+  t.Free(0x5000);
+  copy(t, driver::Kind::DeviceMemory, 0x7000);
+  t.Call(CallId::ArrayCreate_v2).Out(0, 0x80);
+  copy(t, driver::Kind::Array, 0x80);
+  t.Call(CallId::ArrayDestroy).In(0, 0x80);
+  EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+}
+
+CUAUDIT_CASE(UseAfterRelease, AnAddressThatWasPinned) {
+  Trace t;
+  t.Call(CallId::MemAllocHost_v2).Out(0, 0x9000).In(1, 0x1000);
+  t.Call(CallId::MemFreeHost).In(0, 0x9000);
+  t.Call(CallId::MemsetD8_v2).In(0, 0x9010);  // the driver knows it: somebody has registered what lies there
+  t.Call(CallId::MemsetD8_v2).In(0, 0x9010).Fails(CUDA_ERROR_OUT_OF_MEMORY);
+  t.Call(CallId::MemAllocHost_v2).Out(0, 0x9000).In(1, 0x1000);
+  t.Call(CallId::MemsetD8_v2).In(0, 0x9010).Fails(CUDA_ERROR_INVALID_VALUE);
+  t.Call(CallId::MemFreeHost).In(0, 0x9000);
+  EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+}
+
 }  // namespace
 }  // namespace cuaudit::testing::borrowed_test

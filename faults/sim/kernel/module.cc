@@ -38,7 +38,7 @@ void FreeModule(World& world, Module* module) noexcept {
     if (function->parameters != nullptr) world.arena.Free(function->parameters, kLegacyParameterBytes);
     world.Destroy(function);
   }
-  for (const Global& global : module->globals) GiveBack(world, global.range);
+  for (const Global& global : module->globals) FinishFree(world, global.range->base, 0);
   for (TextureReference* const reference : module->textures) world.Destroy(reference);
   for (SurfaceReference* const reference : module->surfaces) world.Destroy(reference);
   module->textures.Clear(world.arena);

@@ -93,7 +93,8 @@ bool IsReserved(const World& world, std::uint64_t address) {
 
 void RememberFreed(World& world, const Range* range) noexcept {
   if (world.on_misuse == nullptr || range->region != &world.device_memory) return;
-  Freed freed{range->base, range->size, range->kind, {}};
+  const Kind kind = range->kind == Kind::None ? Kind::DeviceMemory : range->kind;  // a variable
+  Freed freed{range->base, range->size, kind, {}};
   if (range->history != nullptr) freed.death = range->history->death;
   if (freed.death.stamp.slot == 0) freed.death.origin = Origin(world);
   if (world.freed.size() < kMost) {

@@ -70,6 +70,42 @@ TEST(GateAddresses, TheBodiesOfAConditionalNodeAreLent) {
   EXPECT_THAT(lent(), ElementsAre(static_cast<std::uint64_t>(driver::Kind::Graph), body));
 }
 
+// Behind a copy that the driver accepts nothing is written: such copies are many.
+TEST(GateAddresses, TheEndsOfACopyThatTheDriverDeclines) {
+  Graph world;
+  CUDA_MEMCPY2D copy{};
+  CUdeviceptr memory = 0;
+  ASSERT_EQ(world.d.MemAlloc(&memory, 4096), CUDA_SUCCESS);
+  char bytes[64] = {};
+  copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+  copy.srcHost = bytes;
+  copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  copy.dstDevice = memory;
+  copy.WidthInBytes = 64;
+  copy.Height = 1;
+  copy.srcPitch = copy.dstPitch = 64;
+  ASSERT_EQ(world.d.Memcpy2D(&copy), CUDA_SUCCESS);
+  EXPECT_THAT(AddressesOf(world, BaseId::Memcpy2D), ::testing::IsEmpty());
+  ASSERT_EQ(world.d.MemFree(memory), CUDA_SUCCESS);
+  EXPECT_NE(world.d.Memcpy2D(&copy), CUDA_SUCCESS);
+  EXPECT_THAT(AddressesOf(world, BaseId::Memcpy2D), ElementsAre(static_cast<std::uint64_t>(driver::Kind::DeviceMemory), memory));
+  CUarray array = nullptr;
+  const CUDA_ARRAY3D_DESCRIPTOR shape{16, 16, 4, CU_AD_FORMAT_UNSIGNED_INT8, 1, 0};
+  ASSERT_EQ(world.d.Array3DCreate(&array, &shape), CUDA_SUCCESS);
+  ASSERT_EQ(world.d.ArrayDestroy(array), CUDA_SUCCESS);
+  CUDA_MEMCPY3D volume{};
+  volume.srcMemoryType = CU_MEMORYTYPE_ARRAY;
+  volume.srcArray = array;
+  volume.dstMemoryType = CU_MEMORYTYPE_HOST;
+  volume.dstHost = bytes;
+  volume.WidthInBytes = volume.Height = volume.Depth = 1;
+  EXPECT_NE(world.d.Memcpy3D(&volume), CUDA_SUCCESS);
+  EXPECT_THAT(AddressesOf(world, BaseId::Memcpy3D),
+              ElementsAre(static_cast<std::uint64_t>(driver::Kind::Array), reinterpret_cast<std::uintptr_t>(array)));
+  EXPECT_NE(world.d.Memcpy3D(nullptr), CUDA_SUCCESS);
+  EXPECT_THAT(AddressesOf(world, BaseId::Memcpy3D), ::testing::IsEmpty());
+}
+
 #if CUDA_VERSION >= 12090
 // The gate asks for parameters until there is no further one. The log of refused calls must not have that.
 TEST(GateAddresses, AreAskedForWithoutALineInTheLogOfTheProgram) {

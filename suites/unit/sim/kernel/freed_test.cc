@@ -50,6 +50,20 @@ TEST_P(Freed, AKernelHandedAPlaceInside) {
   w.ExpectOne(MisuseRule::UsedAfterFree, 2, 1);
 }
 
+TEST_P(Freed, AVariableOfAnUnloadedModule) {
+  constexpr char kTable[] = ".version 7.0\n.target sm_52\n.address_size 64\n.visible .global .align 4 .b8 table[256];\n";
+  CUmodule m = nullptr;
+  CUdeviceptr table = 0;
+  std::size_t bytes = 0;
+  EXPECT_OK(w.d.ModuleLoadData(&m, kTable));
+  EXPECT_OK(w.d.ModuleGetGlobal(&table, &bytes, m, "table"));
+  Launch(1, table);
+  EXPECT_OK(w.At(2).ModuleUnload(m));
+  w.ExpectNone();
+  Launch(3, table + bytes - 1);
+  w.ExpectOne(MisuseRule::UsedAfterFree, 3, 2);
+}
+
 TEST_P(Freed, StreamOrderedAndKnownToBeDone) {
   CUdeviceptr p = 0;
   EXPECT_OK(w.d.MemAllocAsync(&p, kBytes, s));
