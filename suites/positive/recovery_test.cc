@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// A release was refused or denied, and the next cycle stumbles over what it left: not a word about it.
+#include "suites/support/cases/case.h"
+#include "suites/support/cases/traces.h"
+#include "suites/support/journal_image.h"
+#include "suites/support/trace.h"
+
+namespace cuaudit::testing::recovery_test {
+namespace {
+
+using driver::CallId;
+using harness::Judgement;
+using harness::Recovery;
+using ::testing::IsEmpty;
+
+void ExpectSilence(const MarkedCycles& rehearsal, const MarkedCycles& trial, Recovery recovery) {
+  const JournalImage before(rehearsal.trace);
+  const JournalImage after(trial.trace);
+  const Judgement judgement = Judge(before.Evidence(), after.Evidence(0), true, {});
+  EXPECT_THAT(judgement.findings, IsEmpty());
+  EXPECT_EQ(judgement.recovery, recovery);
+}
+
+void ExpectSilence(const MarkedCycles& trial) { ExpectSilence(MarkedCycles().Good().Good().Good(), trial, Recovery::Refused); }
+
+// A cycle that registers host memory, and the release of that was refused.
+MarkedCycles AfterARefusedUnregister() {
+  MarkedCycles trial;
+  trial.Begin();
+  trial.trace.Call(CallId::MemHostRegister_v2).In(0, 0x7000).In(1, 0x1000).Stack(5).Cycle(1);
+  trial.trace.Call(CallId::MemHostUnregister).In(0, 0x7000).Refused(CUDA_ERROR_INVALID_CONTEXT).Stack(6).Cycle(1);
+  return trial.End(0).Begin();
+}
+
+// A cycle that makes a context, and was told that it could not end it.
+MarkedCycles AfterADeniedDestroy() {
+  MarkedCycles trial;
+  trial.Begin();
+  trial.trace.Call(CallId::CtxCreate_v2).Out(0, 0xc1).Context(0).Stack(5).Cycle(1);
+  trial.trace.Call(CallId::CtxDestroy_v2).In(0, 0xc1).Context(0xc1).After(CUDA_ERROR_INVALID_CONTEXT).Stack(7).Cycle(1);
+  return trial.End(CUDA_ERROR_INVALID_CONTEXT).Begin();
+}
+
+CUAUDIT_CASE(NotRecovered, WhatTheRefusedReleaseLeftIsInTheWay) {
+  {
+    const CaseRow row("registered already");
+    MarkedCycles trial = AfterARefusedUnregister();
+    trial.trace.Call(CallId::MemHostRegister_v2).In(0, 0x6000).Fails(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED).Stack(5).Cycle(2);
+    ExpectSilence(trial.End(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED).Good());
+  }
+  {
+    const CaseRow row("named");
+    MarkedCycles trial = AfterARefusedUnregister();
+    trial.trace.Call(CallId::MemHostUnregister).In(0, 0x7000).Fails(CUDA_ERROR_INVALID_VALUE).Stack(6).Cycle(2);
+    ExpectSilence(trial.End(CUDA_ERROR_INVALID_VALUE).Good());
+  }
+  {
+    const CaseRow row("no memory is left");
+    MarkedCycles trial = AfterARefusedUnregister();
+    trial.trace.Alloc(0x9000).Fails(CUDA_ERROR_OUT_OF_MEMORY).Stack(1).Cycle(2);
+    ExpectSilence(trial.End(CUDA_ERROR_OUT_OF_MEMORY).Good());
+  }
+  {
+    const CaseRow row("the context is lost");
+    MarkedCycles trial = AfterARefusedUnregister();
+    trial.trace.Alloc(0x9000).Fails(CUDA_ERROR_ILLEGAL_ADDRESS).Stack(1).Cycle(2);
+    ExpectSilence(trial.End(CUDA_ERROR_ILLEGAL_ADDRESS).Good());
+  }
+  {
+    const CaseRow row("the program knows");
+    ExpectSilence(AfterARefusedUnregister().End(-1).Good());
+  }
+}
+
+CUAUDIT_CASE(NotRecovered, WhatTheProgramBelievesToBeAliveIsGone) {
+  {
+    const CaseRow row("its context");
+    MarkedCycles trial = AfterADeniedDestroy();
+    trial.trace.Call(CallId::CtxSetCurrent).In(0, 0xc1).Fails(CUDA_ERROR_INVALID_CONTEXT).Stack(8).Cycle(2).Thread(kThread + 1);
+    ExpectSilence(trial.End(CUDA_ERROR_INVALID_CONTEXT).Good());
+  }
+  {
+    const CaseRow row("the current context");
+    MarkedCycles trial = AfterADeniedDestroy();
+    trial.trace.Alloc(0x9000).Fails(CUDA_ERROR_INVALID_CONTEXT).Stack(1).Cycle(2);
+    ExpectSilence(trial.End(CUDA_ERROR_INVALID_CONTEXT).Good());
+  }
+  {
+    const CaseRow row("a second release is reported");
+    MarkedCycles trial;
+    trial.Begin();
+    trial.trace.Alloc(0x5000).Stack(1).Cycle(1);
+    trial.trace.Free(0x5000).After(CUDA_ERROR_INVALID_CONTEXT).Stack(2).Cycle(1);
+    trial.End(CUDA_ERROR_INVALID_CONTEXT).Begin();
+    trial.trace.Free(0x5000).Fails(CUDA_ERROR_INVALID_VALUE).Stack(3).Cycle(2);
+    ExpectSilence(trial.End(CUDA_ERROR_INVALID_VALUE).Good());
+  }
+}
+
+// The thread pushes a context, pops it and is back where the denied pop had brought it.
+CUAUDIT_CASE(NotRecovered, BackOnTheStackThatADeniedPopLeft) {
+  MarkedCycles trial;
+  trial.Begin();
+  trial.trace.Pop(kContext).After(CUDA_ERROR_INVALID_CONTEXT).Stack(4).Cycle(1);
+  trial.End(CUDA_ERROR_INVALID_CONTEXT).Begin();
+  trial.trace.Push(0xc2).Stack(5).Cycle(2);
+  trial.trace.Pop(0xc2).Stack(6).Cycle(2);
+  trial.trace.Alloc(0x9000).Fails(CUDA_ERROR_INVALID_CONTEXT).Stack(1).Cycle(2);
+  ExpectSilence(trial.End(CUDA_ERROR_INVALID_CONTEXT).Good());
+}
+
+// The program leaves its streams to the last release of the primary context. A reference is left, so the next ones do not end them.
+CUAUDIT_CASE(NotRecovered, StreamsThatWouldHaveGoneWithTheContext) {
+  const auto cycles = [](bool faulted) {
+    MarkedCycles all;
+    for (const std::uint32_t cycle : {1U, 2U, 3U}) {
+      all.Begin();
+      all.trace.Retain().Stack(5).Cycle(cycle);
+      all.trace.CreateStream(0x10 + cycle).Stack(6).Cycle(cycle);
+      Step release = all.trace.ReleasePrimary().Stack(7).Cycle(cycle);
+      if (faulted && cycle == 1) release.Refused(CUDA_ERROR_INVALID_CONTEXT);
+      all.End(0);
+    }
+    return all;
+  };
+  ExpectSilence(cycles(false), cycles(true), Recovery::Checked);
+}
+
+}  // namespace
+}  // namespace cuaudit::testing::recovery_test
