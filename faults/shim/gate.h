@@ -146,6 +146,8 @@ class Gate {
       return static_cast<std::uint64_t>(argument);
     } else if constexpr (std::is_same_v<T, float>) {
       return std::bit_cast<std::uint32_t>(argument);
+    } else if constexpr (std::is_same_v<T, CUmemLocation>) {
+      return std::bit_cast<std::uint64_t>(argument);
     } else {
       return 0;
     }

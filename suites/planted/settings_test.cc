@@ -36,6 +36,11 @@ CUAUDIT_CASE(SettingNotRestored, TheCallerGoesOn) {
   ExpectLeft(ChangesASetting<Setting::NewReadMostly, Caller::GoesOn>, InHelper(1, 2), 103, "advice");
   ExpectLeft(ChangesASetting<Setting::NewNode, Caller::GoesOn>, InHelper(1, 2), 103, "disabled node");
   ExpectLeft(ChangesASetting<Setting::Node, Caller::GoesOn>, InHelper(1, 2), 103, "disabled node that was asked for");
+  ExpectLeft(ChangesASetting<Setting::PreferredLocation, Caller::GoesOn>, InHelper(1, 2), 103, "another preferred location");
+}
+CUAUDIT_CASE(SettingNotRestored, AnotherModuleIsUnloaded) {
+  ExpectLeft(UnloadsAfterwards<Setting::FunctionAttribute, false>, InHelper(1, 2), 103, "function of a module");
+  ExpectLeft(UnloadsAfterwards<Setting::KernelAttribute, false>, InHelper(1, 2), 103, "kernel of a library");
 }
 CUAUDIT_CASE(SettingNotRestored, AnotherFunctionPutsBackWhatItFound) {
   ExpectLeft(ChangesASetting<Setting::Limit, Caller::CallsAnother>, InHelper(1, 2), 103, "limit");
@@ -74,6 +79,7 @@ CUAUDIT_CASE(SettingNotRestored, TheSettingIsNamed) {
   EXPECT_EQ(SaidOf(ChangesASetting<Setting::FunctionAttribute, Caller::GoesOn>), "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES -1 -> 5");
   EXPECT_EQ(SaidOf(ChangesASetting<Setting::PoolOfDevice, Caller::GoesOn>), "memory pool");
   EXPECT_EQ(SaidOf(ChangesASetting<Setting::NewNode, Caller::GoesOn>), "enabled node 1 -> 0");
+  EXPECT_EQ(SaidOf(ChangesASetting<Setting::PreferredLocation, Caller::GoesOn>), "CU_MEM_ADVISE_SET_PREFERRED_LOCATION");
 }
 
 template <typename Program>

@@ -33,6 +33,8 @@ CUAUDIT_CASE(SettingNotRestored, TheFunctionPutsItBack) {
   ExpectSilent(ChangesASetting<Setting::NewReadMostly, Caller::GoesOn>, true, "advice");
   ExpectSilent(ChangesASetting<Setting::NewNode, Caller::GoesOn>, true, "disabled node");
   ExpectSilent(ChangesASetting<Setting::Node, Caller::GoesOn>, true, "disabled node that was asked for");
+  ExpectSilent(ChangesASetting<Setting::PreferredLocation, Caller::GoesOn>, true, "another preferred location");
+  ExpectSilent(UnloadsAfterwards<Setting::FunctionAttribute, false>, true, "another module is unloaded");
   ExpectSilent(ChangesASettingInACycle<Setting::Limit, false>, true, "cycle");
   ExpectSilent(CallsItInALoop<Setting::Limit>, true, "function in a loop");
   ExpectSilent(LeavesItInAThread<false>, true, "function of a thread");
@@ -48,6 +50,8 @@ CUAUDIT_CASE(SettingNotRestored, NobodyMeetsWithIt) {
   ExpectSilent(ChangesASetting<Setting::Limit, Caller::PutsBackLater>, false, "caller puts it back later");
   ExpectSilent(ChangesASetting<Setting::NewFunctionCache, Caller::OnlyEnds>, false, "the context of the function ends");
   ExpectSilent(ChangesASetting<Setting::KernelAttribute, Caller::OnlyEnds>, false, "the library of the kernel ends");
+  ExpectSilent(UnloadsAfterwards<Setting::FunctionAttribute, true>, false, "the module of the function ends");
+  ExpectSilent(UnloadsAfterwards<Setting::KernelAttribute, true>, false, "the library of the kernel is unloaded");
   ExpectSilent(ChangesASetting<Setting::NewWindow, Caller::OnlyEnds>, false, "the context of the stream ends");
   ExpectSilent(ChangesASetting<Setting::NewReadMostly, Caller::OnlyEnds>, false, "the context of the memory ends");
   ExpectSilent(ChangesASetting<Setting::NewNode, Caller::OnlyEnds>, false, "the executable of the node ends");

@@ -2,6 +2,7 @@
 #include "harness/verdict/context/setting_changes.h"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -33,11 +34,10 @@ const SettingRow* RowOf(const Record& record, BaseId SettingRow::*call) {
 
 }  // namespace
 
-// Whose accesses are advised about is in a structure, which is not recorded.
+// Advice about who accesses memory is one setting for each who does.
 const SettingRow* SetterOf(const Record& record) {
   const SettingRow* const row = RowOf(record, &SettingRow::set);
-  const bool is_told = row == nullptr || row->of != SettingOf::Memory || record.argument[2] <= CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
-  return is_told ? row : nullptr;
+  return row != nullptr && row->of == SettingOf::Memory && record.argument[2] > CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION ? nullptr : row;
 }
 const SettingRow* QuestionOf(const Record& record) { return RowOf(record, &SettingRow::get); }
 
@@ -54,6 +54,18 @@ namespace {
 
 // Each advice is followed by the one that takes it back.
 bool IsAdvised(const Record& record) { return record.argument[2] % 2 == 1; }
+
+// A location, or whether it is advised. The older call has the number of a device, or CU_DEVICE_CPU.
+std::uint64_t AdviceOf(const Record& record) {
+  if (record.argument[2] != CU_MEM_ADVISE_SET_PREFERRED_LOCATION) return IsAdvised(record);
+  auto location = std::bit_cast<CUmemLocation>(record.argument[3]);
+  if (driver::ShapeOf(CallOf(record)).parameter[3].size == sizeof(CUdevice)) {
+    location.id = static_cast<CUdevice>(record.argument[3]);
+    location.type = location.id == CU_DEVICE_CPU ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE;
+  }
+  if (location.type != CU_MEM_LOCATION_TYPE_DEVICE && location.type != CU_MEM_LOCATION_TYPE_HOST_NUMA) location.id = 0;
+  return std::bit_cast<std::uint64_t>(location);
+}
 
 Setting SettingOfCall(const Record& record, const SettingRow& row, std::int8_t object, std::int8_t key, std::uint64_t current) {
   Setting setting = {record.pid, &row, SettingArgument(record, object), SettingArgument(record, key)};
@@ -173,6 +185,7 @@ class Reader {
 
   void Read(std::size_t step) {
     const Record& record = run_.record(run_.facts().calls[step]);
+    NoteOrigin(record);
     End(record, step);
     if (const SettingRow* const row = SetterOf(record)) Set(record, *row, step);
     else if (const SettingRow* const asked = QuestionOf(record)) Ask(record, *asked, step);
@@ -190,10 +203,29 @@ class Reader {
     return known_.try_emplace(setting, Known{initial, initial.has_value()}).first->second;
   }
 
+  void NoteOrigin(const Record& record) {
+    const BaseId base = BaseOf(record);
+    const bool of_code = base == BaseId::ModuleGetFunction || base == BaseId::LibraryGetKernel || base == BaseId::LibraryGetModule;
+    if ((of_code || base == BaseId::KernelGetFunction) && AnswerOf(record) == Answer::Succeeded)
+      origins_[{record.pid, record.argument[0]}] = {record.argument[1], of_code};
+  }
+
+  // True for the end of another module or library than the one that the function or kernel comes from. Who listed all of them was not told.
+  bool IsElsewhere(const Record& end, const Setting& setting) const {
+    bool is_known = false;
+    auto of = origins_.find({setting.pid, setting.object});
+    for (int steps = 0; steps < 3 && of != origins_.end(); ++steps, of = origins_.find({setting.pid, of->second.handle})) {
+      if (of->second.handle == end.argument[0]) return false;
+      is_known = of->second.is_code;
+    }
+    return is_known;
+  }
+
   // A new object may have the same handle.
   void End(const Record& record, std::size_t step) {
     const driver::EffectRow& row = driver::EffectOf(BaseOf(record));
     if (!MayEndSettings(row)) return;
+    const bool of_code = row.kind == Kind::Module || row.kind == Kind::Library;
     for (const SettingRow& of : driver::kSettings) {
       const bool is_named = of.of == SettingOf::MemoryPool || (of.of == SettingOf::Context && row.effect == Effect::DestroysContext) ||
                             (of.of == SettingOf::Stream && row.kind == Kind::Stream) || of.of == SettingOf::Executable;
@@ -201,13 +233,14 @@ class Reader {
       while (one != known_.end() && one->first.pid == record.pid && one->first.row == &of &&
              (!is_named || one->first.object == record.argument[0])) {
         const auto next = std::next(one);
-        if (Ends(run_, record, one->first, one->second.value.value_or(0))) {
+        if (Ends(run_, record, one->first, one->second.value.value_or(0)) && !(of_code && IsElsewhere(record, one->first))) {
           for (const std::size_t change : one->second.made) read_.changes[change].ended = step;
           known_.erase(one);
         }
         one = next;
       }
     }
+    if (of_code) std::erase_if(origins_, [&](const auto& one) { return one.second.handle == record.argument[0]; });
   }
 
   // Who is not told the value cannot put it back.
@@ -262,7 +295,7 @@ class Reader {
     if (is_unnamed || (row.of == SettingOf::Context && setting.object == 0)) return;
     Known& known = Of(setting);
     const Answer answer = AnswerOf(record);
-    const std::uint64_t value = row.of == SettingOf::Memory ? IsAdvised(record) : SettingAt(record, row, row.value);
+    const std::uint64_t value = row.of == SettingOf::Memory ? AdviceOf(record) : SettingAt(record, row, row.value);
     SetFlagsOtherwise(record, step);
     const bool changes = answer == Answer::Succeeded || answer == Answer::After;
     const bool tells_value = changes || static_cast<std::size_t>(row.value) < driver::ShapeOf(CallOf(record)).count;
@@ -295,8 +328,15 @@ class Reader {
     read_.calls[setting].push_back(call);
   }
 
+  // What a function, a kernel or a module comes from.
+  struct Origin {
+    std::uint64_t handle = 0;
+    bool is_code = false;  // a module or a library
+  };
+
   const Evidence& run_;
   std::set<std::uint64_t> default_pools_;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, Origin> origins_;
   SettingChanges read_;
   std::map<Setting, Known> known_;
 };

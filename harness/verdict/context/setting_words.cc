@@ -82,7 +82,8 @@ Details WordsOf(const SettingChange& change, std::uint64_t left) {
   const driver::CallId call = CallOf(*change.record);
   const auto at = static_cast<std::size_t>(change.setting.row->value);
   const driver::Shape& shape = driver::ShapeOf(call);
-  if (at < shape.count && ArgumentFamily(call, at) != driver::Family::None) return {{Detail::SettingNamed, {name}}};
+  const bool is_location = change.setting.row->set == BaseId::MemAdvise && change.setting.key == CU_MEM_ADVISE_SET_PREFERRED_LOCATION;
+  if (is_location || (at < shape.count && ArgumentFamily(call, at) != driver::Family::None)) return {{Detail::SettingNamed, {name}}};
   const bool is_signed = IsSigned(change);
   const auto number = [is_signed](std::uint64_t value) {
     return is_signed ? std::to_string(static_cast<std::int32_t>(value)) : std::to_string(value);

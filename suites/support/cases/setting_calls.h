@@ -24,9 +24,11 @@ enum class Setting {
   KernelAttribute,
   NewWindow,
   StreamPriority,
-  NewReadMostly,  // has two values
-  NewNode,        // the same
-  Node,           // the same
+  NewReadMostly,      // has two values
+  NewNode,            // the same
+  Node,               // the same
+  NewReadMostly,      // has two values
+  PreferredLocation,  // the caller chose the former one
 };
 
 inline constexpr std::uint64_t kFormerValue = 0;
@@ -86,6 +88,8 @@ struct SettingCalls {
             .In(1, kNodeOfProgram)
             .Out(2, value == kFormerValue)
             .Stack(stack);
+      case Setting::PreferredLocation:
+        return Give(value, 104);
       case Setting::NewNode:
       case Setting::NewCacheConfig:
       case Setting::NewThreshold:
@@ -151,6 +155,13 @@ struct SettingCalls {
             .In(1, kNodeOfProgram)
             .In(2, value == kFormerValue)
             .Stack(stack);
+      case Setting::PreferredLocation:
+        return t.Call(CallId::MemAdvise)
+            .In(0, kMemoryOfProgram)
+            .In(1, 4096)
+            .In(2, CU_MEM_ADVISE_SET_PREFERRED_LOCATION)
+            .In(3, value)
+            .Stack(stack);
       case Setting::FunctionAttribute:
         break;
     }
@@ -172,6 +183,7 @@ struct SettingCalls {
         t.Call(CallId::LaunchKernel).In(0, kFunctionOfProgram).In(8, kStreamOfProgram).Stack(stack);
         return;
       case Setting::NewReadMostly:
+      case Setting::PreferredLocation:
         t.Call(CallId::MemsetD8_v2).In(0, kMemoryOfProgram).Stack(stack);
         return;
       case Setting::Node:

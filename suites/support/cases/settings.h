@@ -102,6 +102,36 @@ Trace ChangesASetting(Run run) {
   return t;
 }
 
+// A function changes an attribute of a function or a kernel for a while. Its caller unloads another module or library, or `Own`, the one
+// that it comes from, and goes on.
+template <Setting setting, bool Own>
+Trace UnloadsAfterwards(Run run) {
+  constexpr std::uint64_t kOwn = 0x8400;
+  constexpr std::uint64_t kOther = 0x8500;
+  const bool fails = run != Run::FaultFree;
+  const bool kernel = setting == Setting::KernelAttribute;
+  Trace t;
+  SettingCalls<setting> calls{t};
+  t.Call(driver::CallId::CtxCreate_v2).Out(0, kCallers).Context(0).Stack(101);
+  for (const std::uint64_t code : {kOwn, kOther})
+    t.Call(kernel ? driver::CallId::LibraryLoadData : driver::CallId::ModuleLoadData).Out(0, code).Context(kCallers).Stack(102);
+  if (kernel) t.Call(driver::CallId::LibraryGetKernel).Out(0, kKernelOfProgram).In(1, kOwn).Stack(104);
+  else t.Call(driver::CallId::ModuleGetFunction).Out(0, kFunctionOfProgram).In(1, kOwn).Stack(104);
+  calls.Ask(kFormerValue, InHelper(1, 1));
+  calls.Give(kOtherValue, InHelper(1, 2));
+  Step alloc = t.Alloc(0x1000).Context(kCallers).Stack(InHelper(1, 3));
+  if (fails) alloc.Refused();
+  else t.Free(0x1000).Context(kCallers).Stack(InHelper(1, 4));
+  if (run != Run::Wrong) calls.Give(kFormerValue, InHelper(1, 6));
+  for (const std::uint64_t code : {Own ? kOwn : kOther, Own ? kOther : kOwn}) {
+    t.Call(kernel ? driver::CallId::LibraryUnload : driver::CallId::ModuleUnload).In(0, code).Context(kCallers).Stack(105);
+    if (code == (Own ? kOwn : kOther)) calls.Work(103);
+  }
+  t.Call(driver::CallId::CtxDestroy_v2).In(0, kCallers).Context(kCallers).Stack(108);
+  t.Event(faults::ProcessEvent::Exit);
+  return t;
+}
+
 // A program marks its cycles and does the work itself: no function returns, but the cycle ends. `Ends`: the cycle makes and ends the
 // context.
 template <Setting setting, bool Ends>

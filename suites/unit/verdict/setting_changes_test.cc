@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+
 #include "harness/verdict/context/restored_settings.h"
 #include "suites/support/journal_image.h"
 
@@ -130,13 +132,55 @@ TEST(SettingChanges, AnAdviceEndsWithItsMemory) {
   t.Alloc(kMemory, 65536).Context(kFirst);
   t.Alloc(kMemory + 65536, 65536).Context(kFirst);
   advise(&t, CU_MEM_ADVISE_SET_READ_MOSTLY);
-  advise(&t, CU_MEM_ADVISE_SET_ACCESSED_BY);  // nobody knows of which device
+  advise(&t, CU_MEM_ADVISE_SET_ACCESSED_BY);  // one for each device
   t.Free(kMemory + 65536).Context(kFirst);
   t.Free(kMemory).Context(kFirst);
   const JournalImage image(t);
   const SettingChanges made = harness::SettingChangesOf(image.Evidence());
   ASSERT_EQ(made.changes.size(), 1U);
   EXPECT_EQ(made.changes[0].ended, 5U);
+}
+
+TEST(SettingChanges, APreferredLocationIsTheSameInBothFormsOfTheCall) {
+  const auto location = [](CUmemLocationType type, int id) {
+    CUmemLocation place = {};
+    place.type = type;
+    place.id = id;
+    return std::bit_cast<std::uint64_t>(place);
+  };
+  struct Places {
+    std::uint64_t old_form;
+    std::uint64_t new_form;
+    bool same;
+  };
+  for (const Places& one :
+       {Places{3, location(CU_MEM_LOCATION_TYPE_DEVICE, 3), true}, Places{3, location(CU_MEM_LOCATION_TYPE_DEVICE, 2), false},
+        Places{3, location(CU_MEM_LOCATION_TYPE_HOST_NUMA, 3), false},
+        Places{~std::uint64_t{0}, location(CU_MEM_LOCATION_TYPE_HOST, 7), true}}) {
+    Trace t;
+    const auto prefer = [&t](CallId call, std::uint64_t where) {
+      t.Call(call).In(0, 0x200000).In(1, 4096).In(2, CU_MEM_ADVISE_SET_PREFERRED_LOCATION).In(3, where);
+    };
+    prefer(CallId::MemAdvise, one.old_form);
+    prefer(CallId::MemAdvise_v2, one.new_form);
+    EXPECT_EQ(ChangesOf(t).size(), one.same ? 1U : 2U) << one.new_form;
+  }
+}
+
+TEST(SettingChanges, AFunctionEndsWithTheLibraryOfItsKernel) {
+  for (const std::uint64_t ends : {0x60U, 0x61U}) {
+    Trace t;
+    t.Call(CallId::LibraryGetKernel).Out(0, 0x50).In(1, 0x60);
+    t.Call(CallId::KernelGetFunction).Out(0, 0x40).In(1, 0x50);
+    t.Call(CallId::FuncSetCacheConfig).In(0, 0x40).In(1, 1);
+    t.Call(CallId::LibraryUnload).In(0, ends);
+    EXPECT_EQ(ChangesOf(t).at(0).ended == 3, ends == 0x60) << ends;
+  }
+  Trace t;  // from cuLibraryEnumerateKernels
+  t.Call(CallId::KernelGetFunction).Out(0, 0x40).In(1, 0x50);
+  t.Call(CallId::FuncSetCacheConfig).In(0, 0x40).In(1, 1);
+  t.Call(CallId::LibraryUnload).In(0, 0x61);
+  EXPECT_EQ(ChangesOf(t).at(0).ended, 2U) << "nobody knows";
 }
 
 TEST(SettingChanges, WhoOnlyWaitsDoesNotWorkWithAStream) {
