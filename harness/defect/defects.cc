@@ -113,6 +113,7 @@ void DefectFinder::AddOthers(const report::Run& run) {
     for (const std::size_t finding : thing.findings) known[finding] = true;
   }
   std::unordered_map<std::uint64_t, std::size_t> blamed;
+  std::unordered_map<std::uint64_t, std::size_t> deaths;    // by the blamed function
   std::unordered_map<std::uint64_t, std::size_t> acquired;  // by kind and place
   std::unordered_map<std::string, std::size_t> trials;      // by the fault, from the end of the numbers down
   for (std::size_t i = 0; i < run.findings.size(); ++i) {
@@ -147,6 +148,12 @@ void DefectFinder::AddOthers(const report::Run& run) {
     if (things_[thing].blamed == 0) continue;
     const auto [same, fresh] = blamed.try_emplace(Mix(things_[thing].blamed, static_cast<std::uint64_t>(finding.rule)), thing);
     if (!fresh) Join(same->second, thing);
+    if (finding.rule == Rule::Crash || finding.rule == Rule::Abort || finding.rule == Rule::Hang)
+      deaths.emplace(things_[thing].blamed, thing);
+  }
+  // A run that died is one trial: what the same function did wrong in it is the same defect (JoinByBlame).
+  for (std::size_t i = 0; i < things_.size(); ++i) {
+    if (const auto death = deaths.find(things_[i].blamed); death != deaths.end() && things_[i].trials.empty()) Join(death->second, i);
   }
 }
 

@@ -235,6 +235,13 @@ TEST(Undefined, KillsTheTrialAloneWhateverItRunsIn) {
   EXPECT_THAT(plain.findings(), ::testing::AllOf(HasSubstr("double_release stream"), ::testing::Not(HasSubstr("crash"))));
 }
 
+// As in a sweep, what the run died of and its death are one defect.
+TEST(Undefined, ARunDiesOfOneDefect) {
+  const Audit audit = RunAudit({"run", "--undefined=crash"}, {Program("recorded"), "twice"});
+  EXPECT_EQ(audit.findings(), "crash  1, double_release event 1");
+  EXPECT_EQ(audit.report["defects"].size(), 1U) << audit.outcome.err;
+}
+
 // What a release was told to have left is not followed either: the program believes that the stream is there.
 TEST(Undefined, IsNotWhatARepairedProgramDoes) {
   for (const char* const how : {"refuse", "after"}) {
