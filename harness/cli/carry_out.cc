@@ -100,7 +100,7 @@ void CarryOutTrials(const Session& session, const EngineOptions& sweep, Rehearsa
     if (!told && engine.first_found() != nullptr) {
       told = true;
       progress->Clear();
-      Say(progress->Named(FirstFound(*engine.first_found(), engine.found_before() ? 0 : engine.done(), engine.total())));
+      SayInPassing(progress->Named(FirstFound(*engine.first_found(), engine.found_before() ? 0 : engine.done(), engine.total())));
     }
     return true;
   };

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "harness/ledger/rules.h"
+#include "harness/process/files.h"
 #include "reports/escape.h"
 #include "reports/frames.h"
 
@@ -52,7 +53,7 @@ std::string RoughTime(double seconds) {
   return fmt::format("{:.0f} h", std::ceil(seconds / kHour));
 }
 
-Progress::Progress(const std::string& progress) : Progress(stderr, FormOf(progress, isatty(STDERR_FILENO) != 0), Clock::now()) {}
+Progress::Progress(const std::string& progress) : Progress(STDERR_FILENO, FormOf(progress, isatty(STDERR_FILENO) != 0), Clock::now()) {}
 
 void Progress::Begin(const char* unit, const std::string& name, const std::string& after, Clock::time_point now) {
   after_ = report::ForTerminal(after);
@@ -77,8 +78,10 @@ std::string Progress::Rate(std::size_t done, std::size_t total, Clock::time_poin
   return fmt::format(", {:.3g} a second, about {} left", rate, RoughTime(static_cast<double>(total - done) / rate));
 }
 
+bool Progress::Write(const std::string& text) const { return WriteInPassing(to_, text, 4); }
+
 void Progress::Line(std::size_t done, std::size_t total) const {
-  std::fprintf(to_, "cuaudit: %s%s%zu of %zu %s so far\n", name_.c_str(), name_.empty() ? "" : ": ", done, total, unit_);
+  Write("cuaudit: " + Named(fmt::format("{} of {} {} so far\n", done, total, unit_)));
 }
 
 void Progress::Show(std::size_t done, std::size_t total, Clock::time_point now) {
@@ -87,9 +90,8 @@ void Progress::Show(std::size_t done, std::size_t total, Clock::time_point now) 
   if (form_ == ProgressForm::Bar) {
     const std::string head = name_.empty() ? "" : name_ + " ";
     const std::string after = after_.empty() ? "" : ", " + after_;
-    std::fprintf(to_, "\rcuaudit: %s%s %s%s%s\033[K", head.c_str(), ProgressBar(done, total).c_str(), unit_, Rate(done, total, now).c_str(),
-                 after.c_str());
-    shown_ = true;
+    if (Write(fmt::format("\rcuaudit: {}{} {}{}{}\033[K", head, ProgressBar(done, total), unit_, Rate(done, total, now), after)))
+      shown_ = true;
   } else if (form_ == ProgressForm::Lines && now - last_ >= kPause) {
     Line(done, total);
     last_ = now;
@@ -104,12 +106,12 @@ void Progress::Step(const std::string& name, std::size_t done, std::size_t total
   if (done == 0) Begin("steps", name, {}, now);
   else Rename(name);
   if (form_ != ProgressForm::Plain) Show(done, total, now);
-  else if (done == 0) std::fprintf(to_, "cuaudit: %s\n", name_.c_str());
+  else if (done == 0) Write("cuaudit: " + name_ + "\n");
 }
 
 void Progress::Clear() {
   if (!shown_) return;
-  std::fprintf(to_, "\r\033[K");
+  Write("\r\033[K");
   shown_ = false;
 }
 

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -31,6 +30,7 @@ enum class ProgressForm : std::uint8_t { Bar, Lines, Plain, None };
 // The form for --progress. "auto" is a bar on a terminal, else lines.
 ProgressForm FormOf(const std::string& progress, bool terminal);
 
+// A reader that takes nothing holds nothing up: what it leaves no room for is not shown.
 class Progress {
  public:
   using Clock = std::chrono::steady_clock;
@@ -38,7 +38,7 @@ class Progress {
   static constexpr std::chrono::seconds kQuiet{2};   // before a rate is shown
 
   explicit Progress(const std::string& progress);  // on stderr
-  Progress(std::FILE* to, ProgressForm form, Clock::time_point now) : to_(to), form_(form), begun_(now), last_(now) {}
+  Progress(int to, ProgressForm form, Clock::time_point now) : to_(to), form_(form), begun_(now), last_(now) {}
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   ~Progress() { Clear(); }  // however the command ends, nothing is written behind a bar
@@ -58,10 +58,11 @@ class Progress {
   std::string Named(const std::string& line) const { return name_.empty() ? line : name_ + ": " + line; }
 
  private:
+  bool Write(const std::string& text) const;
   void Line(std::size_t done, std::size_t total) const;
   std::string Rate(std::size_t done, std::size_t total, Clock::time_point now) const;
 
-  std::FILE* to_;
+  int to_;
   ProgressForm form_ = ProgressForm::None;
   const char* unit_ = "trials";
   std::string name_;

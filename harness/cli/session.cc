@@ -179,6 +179,11 @@ void Say(const std::string& line) {
   (void)WriteAll(STDERR_FILENO, "cuaudit: " + report::ForTerminal(line) + "\n", "stderr");
 }
 
+void SayInPassing(const std::string& line) {
+  if (Keeper() != nullptr) return Keeper()->push_back(line);
+  WriteInPassing(STDERR_FILENO, "cuaudit: " + report::ForTerminal(line) + "\n", 2);
+}
+
 void SayLeftOut(const report::Run& run) {
   for (const auto& [reason, count] : report::Words(run.totals.skipped)) Say("warning: " + reason + ": " + std::to_string(count));
 }

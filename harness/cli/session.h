@@ -102,6 +102,8 @@ Exit Print(std::string_view text);
 
 // Writes one line to stderr.
 void Say(const std::string& line);
+// The same for a line that may be missed: while the reader takes nothing, it is not written (WriteInPassing).
+void SayInPassing(const std::string& line);
 
 // While it lives, Say keeps its lines for whoever takes them. One at a time.
 class KeptLines {

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -228,6 +229,16 @@ Status WriteAll(int fd, std::string_view bytes, const std::string& path, std::ch
     else if (errno != EINTR && errno != EAGAIN) return Failed(Exit::Failure, path, "write");
   }
   return {};
+}
+
+bool WriteInPassing(int fd, std::string_view bytes, std::size_t parts) {
+  pollfd watched = {fd, POLLOUT, 0};
+  if (poll(&watched, 1, 0) != 1) return false;
+  const int size = fcntl(fd, F_GETPIPE_SZ);  // -1: no pipe
+  int unread = 0;
+  if (size > 0 && ioctl(fd, FIONREAD, &unread) != 0) return false;
+  if (size > 0 && static_cast<std::size_t>(unread) + bytes.size() > static_cast<std::size_t>(size) / parts) return false;
+  return write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
 }
 
 namespace {

@@ -105,4 +105,8 @@ std::string SystemWords(int error);
 // and no later call waits: stderr may be the same pipe.
 Status WriteAll(int fd, std::string_view bytes, const std::string& path, std::chrono::milliseconds patience = kForEver);
 
+// Writes all bytes, or none when that might have to wait, or would fill more than one of `parts` of a pipe whose reader takes nothing: the
+// rest is kept for what must be said. False when not all was written.
+bool WriteInPassing(int fd, std::string_view bytes, std::size_t parts);
+
 }  // namespace cuaudit::harness

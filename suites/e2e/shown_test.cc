@@ -135,6 +135,18 @@ TEST(Shown, EveryCommandThatMayTakeLong) {
   }
 }
 
+// Who starts the tool with a pipe and waits for its end before reading. The bars would fill the pipe.
+TEST(Shown, AReaderThatTakesNothingHoldsNothingUp) {
+  How how;
+  how.stderr_room = 8192;
+  const CommandResult outcome = RunCommand(
+      {Tool(), "sweep", "--driver=sim", "--progress=bar", "--codes=all", "--depth=2", "--no-prune", "--", Program("defective")}, how);
+  EXPECT_FALSE(outcome.timed_out);
+  EXPECT_EQ(outcome.exit, 1) << outcome.err;
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("] 0/2 fault-free runs"), HasSubstr("first found"), HasSubstr(" fired")))
+      << "what must be said has room";
+}
+
 // What takes --progress has a row above. What prints a table, or gives its place to another program, has no time to show.
 TEST(Shown, EachCommandThatTakesItHasARow) {
   const Files files;

@@ -72,11 +72,13 @@ class Temporaries {
 
 }  // namespace
 
-Spawned::Spawned(const std::vector<std::string>& command, const How& how) : deadline_ms_(how.deadline_ms) {
+Spawned::Spawned(const std::vector<std::string>& command, const How& how)
+    : deadline_ms_(how.deadline_ms), reads_late_(how.stderr_room != 0) {
   int out[2];
   int err[2];
   if (pipe2(out, O_CLOEXEC) != 0) return;
   if (pipe2(err, O_CLOEXEC) != 0) return;
+  if (how.stderr_room != 0 && fcntl(err[1], F_SETPIPE_SZ, how.stderr_room) < 0) return;
   if (how.unread) close(std::exchange(out[0], -1));
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -129,7 +131,7 @@ CommandResult Spawned::Wait() {
   }
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(deadline_ms_);
   bool ended = false;
-  pollfd watched[3] = {{out_, POLLIN, 0}, {err_, POLLIN, 0}, {exited_, POLLIN, 0}};
+  pollfd watched[3] = {{out_, POLLIN, 0}, {reads_late_ ? -1 : err_, POLLIN, 0}, {exited_, POLLIN, 0}};
   while (!ended) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
     if (left <= 0 || poll(watched, 3, static_cast<int>(left)) <= 0) {

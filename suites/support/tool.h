@@ -29,6 +29,7 @@ struct How {
   std::string directory = {};                 // where the command runs; empty: here
   int deadline_ms = kDeadlineMs;
   bool unread = false;  // stdout is a pipe that nobody reads, and CommandResult::out stays empty
+  int stderr_room = 0;  // bytes in the pipe of stderr, which is read only when the command has ended; 0: it is read at once
 };
 
 // A command under way; its first line of stdout or stderr can be waited for.
@@ -49,6 +50,7 @@ class Spawned {
   int out_ = -1;
   int err_ = -1;
   int deadline_ms_;
+  bool reads_late_;
 };
 
 CommandResult RunCommand(const std::vector<std::string>& command, const How& how = {});

@@ -2,9 +2,11 @@
 // What a person sees while work goes on, and cases that run side by side.
 #include "harness/cli/progress.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -50,7 +52,7 @@ TEST(Progress, WithoutATerminalIsALineEveryTenSeconds) {
   std::FILE* const file = std::tmpfile();
   ASSERT_NE(file, nullptr);
   const Progress::Clock::time_point start{};
-  Progress progress(file, ProgressForm::Lines, start);
+  Progress progress(fileno(file), ProgressForm::Lines, start);
   for (const int second : {0, 9, 10, 11, 19, 25}) progress.Show(static_cast<std::size_t>(second), 30, start + std::chrono::seconds(second));
   progress.Clear();
   EXPECT_EQ(Written(file), "cuaudit: 10 of 30 trials so far\ncuaudit: 25 of 30 trials so far\n");
@@ -60,7 +62,7 @@ TEST(Progress, WithoutATerminalIsALineEveryTenSeconds) {
 TEST(Progress, OnATerminalIsABarThatIsRemoved) {
   std::FILE* const file = std::tmpfile();
   ASSERT_NE(file, nullptr);
-  Progress progress(file, ProgressForm::Bar, {});
+  Progress progress(fileno(file), ProgressForm::Bar, {});
   progress.Show(1, 2, {});
   progress.Clear();
   progress.Clear();
@@ -71,7 +73,7 @@ TEST(Progress, OnATerminalIsABarThatIsRemoved) {
 TEST(Progress, ABarIsRemovedWithItsProgress) {
   std::FILE* const file = std::tmpfile();
   ASSERT_NE(file, nullptr);
-  Progress(file, ProgressForm::Bar, {}).Show(1, 2, {});
+  Progress(fileno(file), ProgressForm::Bar, {}).Show(1, 2, {});
   EXPECT_THAT(Written(file), EndsWith(" trials\033[K\r\033[K"));
   std::fclose(file);
 }
@@ -81,7 +83,7 @@ TEST(Progress, AStepHasANameAndPlainTheFirstOneAlone) {
     std::FILE* const file = std::tmpfile();
     ASSERT_NE(file, nullptr);
     {
-      Progress progress(file, form, {});
+      Progress progress(fileno(file), form, {});
       progress.Step("reading a\x1b", 0, 2, {});
       progress.Step("judging a", 1, 2, {});
     }
@@ -97,7 +99,7 @@ TEST(Progress, OnATerminalHasRateEstimateAndTheSlowestCase) {
   std::FILE* const file = std::tmpfile();
   ASSERT_NE(file, nullptr);
   const Progress::Clock::time_point start{};
-  Progress progress(file, ProgressForm::Bar, start);
+  Progress progress(fileno(file), ProgressForm::Bar, start);
   progress.Begin("trials", "2 of 3: pool\x1b", "slowest: open, 12 s", start);
   progress.Show(10, 110, start);  // an earlier sweep's
   progress.Show(30, 110, start + std::chrono::seconds(4));
@@ -111,7 +113,7 @@ TEST(Progress, OnATerminalHasRateEstimateAndTheSlowestCase) {
 TEST(Progress, PlainIsALineForEachTenthWhateverTheTime) {
   std::FILE* const file = std::tmpfile();
   ASSERT_NE(file, nullptr);
-  Progress progress(file, ProgressForm::Plain, {});
+  Progress progress(fileno(file), ProgressForm::Plain, {});
   progress.Begin("trials", "1 of 2: pool", "slowest: open, 12 s", {});
   for (std::size_t done = 0; done < 30; ++done) progress.Show(done, 30, {});
   progress.Show(30, 60, {});  // the next round is planned
@@ -128,7 +130,7 @@ TEST(Progress, PlainIsALineForEachTenthWhateverTheTime) {
 TEST(Progress, SomethingElseIsCountedUnderTheSameName) {
   std::FILE* const file = std::tmpfile();
   ASSERT_NE(file, nullptr);
-  Progress progress(file, ProgressForm::Plain, {});
+  Progress progress(fileno(file), ProgressForm::Plain, {});
   progress.Begin("trials", "1 of 2: pool", "", {});
   progress.Count("fault-free runs", {});
   progress.Show(2, 2, {});
@@ -156,11 +158,36 @@ TEST(Progress, AResultIsNamedByTheEndOfItsPath) {
 TEST(Progress, NoneIsSilent) {
   std::FILE* const file = std::tmpfile();
   ASSERT_NE(file, nullptr);
-  Progress progress(file, ProgressForm::None, {});
+  Progress progress(fileno(file), ProgressForm::None, {});
   progress.Show(1, 2, Progress::Clock::time_point{} + std::chrono::hours(1));
   progress.Clear();
   EXPECT_EQ(Written(file), "");
   std::fclose(file);
+}
+
+// The alarm ends a test that waits for the reader.
+TEST(Progress, NeverWaitsForAReaderAndLeavesRoomForMessages) {
+  for (const ProgressForm form : {ProgressForm::Bar, ProgressForm::Plain}) {
+    int ends[2] = {-1, -1};
+    ASSERT_EQ(pipe(ends), 0);
+    const int size = fcntl(ends[1], F_GETPIPE_SZ);
+    ASSERT_GT(size, 0);
+    alarm(60);
+    {
+      Progress progress(ends[1], form, {});
+      for (std::size_t i = 0; i < 1000; ++i) {
+        progress.Begin("trials", "pool", "", {});
+        progress.Show(1, 2, {});
+      }
+    }
+    alarm(0);
+    int unread = 0;
+    ASSERT_EQ(ioctl(ends[0], FIONREAD, &unread), 0);
+    EXPECT_GT(unread, 0);
+    EXPECT_LE(unread, size / 4);
+    close(ends[0]);
+    close(ends[1]);
+  }
 }
 
 TEST(Progress, TakesItsFormFromTheOptionAndTheTerminal) {
@@ -213,7 +240,7 @@ TEST(SideBySide, ShowsHowManyAreDone) {
   for (const std::size_t at_a_time : {std::size_t{1}, std::size_t{3}}) {
     std::FILE* const file = std::tmpfile();
     ASSERT_NE(file, nullptr);
-    Progress progress(file, ProgressForm::Bar, Progress::Clock::now());
+    Progress progress(fileno(file), ProgressForm::Bar, Progress::Clock::now());
     Kept kept;
     SideBySide how;
     how.at_a_time = at_a_time;
