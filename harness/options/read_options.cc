@@ -171,6 +171,18 @@ std::string OneLine(std::string text) {
   return text;
 }
 
+// What CLI11 says of a command line, in the words of the other messages.
+std::string InOurWords(const CLI::ParseError& error) {
+  const std::string said = OneLine(error.what());
+  const std::size_t colon = std::min(said.find(':'), said.size());
+  const std::string behind = said.substr(std::min(colon + 2, said.size()));
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return "not expected: " + (behind.empty() ? "''" : behind);
+  // "Could not convert: --host = maybe": all but switches have a check of their own.
+  if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) return behind.substr(0, behind.find(' ')) + ": takes no value";
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr) return said;
+  return said.substr(0, colon) + (said.ends_with(" missing") ? ": expected a value" : ": expected at most once");
+}
+
 }  // namespace
 
 struct OptionsParser::Parts {
@@ -232,22 +244,29 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
   std::vector<std::string> ours(arguments.begin(), dashes);
   // An empty variable of a CI job leads here. CLI11 would take the next argument for the value behind '=', and an empty word for none.
-  const auto lacks_value = [&ours](const std::string& word) {
-    return word.empty() ? &word != &ours.front() && (&word)[-1].starts_with("--") && (&word)[-1] != "--fault"
-                        : word.starts_with("--") && word.find('=') == word.size() - 1;
-  };
-  if (const auto empty = std::find_if(ours.begin(), ours.end(), lacks_value); empty != ours.end()) {
-    const std::string flag = empty->empty() ? *(empty - 1) : empty->substr(0, empty->size() - 1);
+  const auto is_switch = [](const std::string& flag) {
     const OptionRow* const row = RowOfFlag(flag);
-    if (row != nullptr && row->sort == OptionRow::Sort::Switch)
-      return Status(Exit::Usage, flag + ": takes no value, not an empty one either");
-    return Status(Exit::Usage, empty->empty() ? flag + ": expected a value, not ''" : *empty + ": expected a value behind '='");
+    return row != nullptr && row->sort == OptionRow::Sort::Switch;
+  };
+  const auto is_wrong = [&](const std::string& word) {
+    if (word.empty()) return &word != &ours.front() && (&word)[-1].starts_with("--") && (&word)[-1] != "--fault";
+    const std::size_t equals = word.find('=');
+    return word.starts_with("--") && equals != std::string::npos && (equals + 1 == word.size() || is_switch(word.substr(0, equals)));
+  };
+  if (const auto wrong = std::find_if(ours.begin(), ours.end(), is_wrong); wrong != ours.end()) {
+    const std::size_t equals = wrong->find('=');
+    const std::string flag = wrong->empty() ? *(wrong - 1) : wrong->substr(0, equals);
+    const std::string value = wrong->empty() ? "" : wrong->substr(equals + 1);
+    if (is_switch(flag)) return Status(Exit::Usage, flag + ": takes no value, not '" + value + "'");
+    return Status(Exit::Usage, wrong->empty() ? flag + ": expected a value, not ''" : *wrong + ": expected a value behind '='");
   }
   const bool configured = std::any_of(ours.begin(), ours.end(), [](const std::string& word) { return word.starts_with("--config"); });
   for (std::size_t i = 0; i < std::size(kCommands); ++i) {
     if (configured || std::find(ours.begin(), ours.end(), kCommands[i].name) != ours.end()) parts_->AddOptionsOf(i);
   }
-  std::reverse(ours.begin(), ours.end());  // as CLI11 takes them
+  if (std::find(ours.begin(), ours.end(), "++") != ours.end())
+    return Status(Exit::Usage, "not expected: ++");  // to CLI11 it ends a command
+  std::reverse(ours.begin(), ours.end());            // as CLI11 takes them
   if (dashes != arguments.end()) options.program.assign(dashes + 1, arguments.end());
   CLI::App& app = parts_->app;
   auto& commands = parts_->commands;
@@ -264,7 +283,7 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
     options.message = std::string(version.what()) + "\n";
     return options;
   } catch (const CLI::ExtrasError& error) {
-    return Status(Exit::Usage, OneLine(error.what()) + " (a program and its arguments stand behind --)");
+    return Status(Exit::Usage, InOurWords(error) + " (a program and its arguments stand behind --)");
   } catch (const CLI::ParseError& error) {
     if (app.get_subcommands().empty()) {
       const std::vector<std::string> rest = app.remaining();
@@ -274,7 +293,7 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
     }
     if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr)
       return Status(Exit::Usage, "list: expected a table: " + CLI::detail::join(kListNames, ", "));
-    return Status(Exit::Usage, OneLine(error.what()));
+    return Status(Exit::Usage, InOurWords(error));
   }
   for (std::size_t i = 0; i < commands.size(); ++i) {
     if (!commands[i].second->parsed()) continue;
@@ -293,20 +312,27 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
 
 namespace {
 
+// Options in a variable of the environment, whose name the parser has.
+Status ParseVariable(const std::string& text, Command command, Options* options, CLI::App* app) {
+  app->set_help_flag();
+  AddOptions(app, command, options);
+  try {
+    app->parse(text, false);
+  } catch (const CLI::ParseError& error) {
+    return {Exit::Usage, app->get_name() + ": " + InOurWords(error)};
+  }
+  return {};
+}
+
 Status ParseText(const std::string& text, Options* options) {
   const Status wrong(Exit::Usage, "CUAUDIT_SWEEP: expected each quote to be closed");
   for (const char quote : {'\'', '"'}) {
     if (std::count(text.begin(), text.end(), quote) % 2 != 0) return wrong;
   }
   CLI::App app("", "CUAUDIT_SWEEP");
-  app.set_help_flag();
   const bool no_prune = std::exchange(options->no_prune, false);
-  AddOptions(&app, kLifecycle, options);
-  try {
-    app.parse(text, false);
-  } catch (const CLI::ParseError& error) {
-    return {Exit::Usage, "CUAUDIT_SWEEP: " + OneLine(error.what())};
-  }
+  Status parsed = ParseVariable(text, kLifecycle, options, &app);
+  if (!parsed.ok()) return parsed;
   if (app.count("--prune") != 0 && options->no_prune) return {Exit::Usage, "CUAUDIT_SWEEP: expected --prune or --no-prune, not both"};
   if (app.count("--prune") == 0) options->no_prune = options->no_prune || no_prune;
   return {};
@@ -339,13 +365,8 @@ Result<Options> ParseAuditVariable() {
   const char* const text = std::getenv(kAuditVariable);
   if (text == nullptr || *text == '\0') return options;
   CLI::App app("", kAuditVariable);
-  app.set_help_flag();
-  AddOptions(&app, static_cast<Command>(kCase), &options);
-  try {
-    app.parse(text, false);
-  } catch (const CLI::ParseError& error) {
-    return Status(Exit::Usage, std::string(kAuditVariable) + ": " + OneLine(error.what()));
-  }
+  Status parsed = ParseVariable(text, static_cast<Command>(kCase), &options, &app);
+  if (!parsed.ok()) return parsed;
   NoteGiven(app, &options);
   return options;
 }

@@ -81,8 +81,27 @@ TEST(CommandLine, RefusesAnOptionWithNothingBehindItsEqualsSign) {
   EXPECT_TRUE(ParseOptions(Words{"run", "--environment=NAME=", "--", "prog", "--x="}).ok());
   for (const char* const word : {"--no-host=", ""}) {
     const Words words = *word == '\0' ? Words{"sweep", "--no-host", word, "--", "prog"} : Words{"sweep", word, "--", "prog"};
-    EXPECT_EQ(WhyNot(words), "--no-host: takes no value, not an empty one either");
+    EXPECT_EQ(WhyNot(words), "--no-host: takes no value, not ''");
   }
+  EXPECT_EQ(WhyNot({"sweep", "--no-host=3", "--", "prog"}), "--no-host: takes no value, not '3'");
+}
+
+TEST(CommandLine, SaysWhatIsWrongInItsOwnWords) {
+  EXPECT_EQ(WhyNot({"sweep", "--depth", "1", "--depth=2", "--", "prog"}), "--depth: expected at most once");
+  EXPECT_EQ(WhyNot({"compare", "--fail-on=new", "--fail-on=fixed", "a", "b"}), "--fail-on: expected at most once");
+  const TemporaryDir dir;
+  const std::string config = dir.File("cuaudit.toml");
+  ASSERT_TRUE(WriteFile(config, "[sweep]\ndepth = 1\n", Exit::Failure).ok());
+  EXPECT_EQ(WhyNot({"--config", config, "--config", config, "sweep", "--", "prog"}), "--config: expected at most once");
+  EXPECT_EQ(WhyNot({"sweep", "--config", "--", "prog"}), "--config: expected a value");
+  EXPECT_EQ(WhyNot({"sweep", "--depth", "--", "prog"}), "--depth: expected a value");
+  EXPECT_EQ(WhyNot({"explain", "--rule"}), "--rule: expected a value");
+  EXPECT_EQ(WhyNot({"reduce", "--to"}), "not expected: --to (a program and its arguments stand behind --)");
+  EXPECT_EQ(WhyNot({"list", "kinds", ""}), "not expected: '' (a program and its arguments stand behind --)");
+  EXPECT_EQ(WhyNot({"merge", "plan", "++"}), "not expected: ++");
+  Options options;
+  EXPECT_EQ(ParseLifecycleOptions("--no-host=maybe", &options).message(), "CUAUDIT_SWEEP: --no-host: takes no value");
+  EXPECT_EQ(ParseLifecycleOptions("nothing", &options).message(), "CUAUDIT_SWEEP: not expected: nothing");
 }
 
 TEST(CommandLine, AnAuditWithoutABaseHasNoPolicy) {
@@ -172,6 +191,9 @@ TEST(CommandLine, RefusesAConfigFileItDoesNotUnderstand) {
     ASSERT_TRUE(WriteFile(path, text, Exit::Failure).ok());
     WhyNot({"sweep", "--config", path, "--", "prog"});
   }
+  ASSERT_TRUE(WriteFile(path, "[sweep]\ndepth = 0\n", Exit::Failure).ok());
+  EXPECT_THAT(WhyNot({"sweep", "--config", path, "--", "prog"}),
+              EndsWith("cuaudit.toml:2:9: depth: found 0, expected a number from 1 to 2"));
   WhyNot({"sweep", "--config", dir.File("none"), "--", "prog"});
   // One that never ends, and one that no configuration needs.
   EXPECT_THAT(WhyNot({"sweep", "--config", "/dev/zero", "--", "prog"}), HasSubstr("expected a regular file"));
