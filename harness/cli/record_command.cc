@@ -29,7 +29,6 @@
 #include "harness/process/files.h"
 #include "harness/process/shell.h"
 #include "harness/recording/recording.h"
-#include "reports/message.h"
 
 namespace cuaudit::harness {
 namespace {

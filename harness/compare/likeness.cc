@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "harness/defect/blame.h"
 #include "harness/defect/defects.h"
 
 namespace cuaudit::harness {

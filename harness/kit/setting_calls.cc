@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "faults/driver/shape.h"
 #include "harness/ledger/arguments.h"
 #include "harness/verdict/context/setting_changes.h"
 #include "harness/verdict/evidence/finding.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Other objects that a call names in its Argument records: descriptors that the driver makes or takes over, and the foundations of
 // textures, nodes, functions and levels.
-#include "faults/driver/result.h"
 #include "faults/journal/record.h"
 #include "harness/ledger/process_fold.h"
 

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "faults/driver/effects.h"
-#include "faults/driver/result.h"
 #include "faults/plan/fault.h"
 #include "harness/lifecycle/sweep_lifecycle.h"
 #include "harness/lifecycle/trial_evidence.h"

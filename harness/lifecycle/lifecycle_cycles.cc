@@ -5,7 +5,6 @@
 #include <string_view>
 #include <utility>
 
-#include "faults/driver/result.h"
 #include "harness/cycle/growth.h"
 #include "harness/cycle/snapshot.h"
 #include "harness/lifecycle/chosen_driver.h"

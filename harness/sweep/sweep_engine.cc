@@ -8,7 +8,6 @@
 
 #include "harness/process/files.h"
 #include "harness/sweep/findings/coverage.h"
-#include "harness/sweep/findings/shrink.h"
 #include "harness/sweep/plan/call_state.h"
 #include "harness/sweep/report_rows.h"
 

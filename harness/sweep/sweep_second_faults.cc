@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "harness/sweep/findings/shrink.h"
 #include "harness/sweep/plan/make_plan.h"
 #include "harness/sweep/plan/plan_file.h"
 #include "harness/sweep/sweep_engine.h"

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "faults/driver/effects.h"
+#include "faults/driver/kinds.h"
 #include "faults/driver/result.h"
 #include "harness/verdict/evidence/site_keys.h"
 #include "harness/verdict/in_the_way.h"

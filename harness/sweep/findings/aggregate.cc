@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "faults/driver/result.h"
 #include "faults/plan/fault.h"
 #include "harness/defect/blame.h"
 #include "harness/ledger/rules.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "harness/ledger/rules.h"
 #include "harness/sweep/plan/make_plan.h"
 #include "harness/sweep/plan/plan_file.h"
 
