@@ -27,7 +27,6 @@ enum class Setting {
   NewReadMostly,      // has two values
   NewNode,            // the same
   Node,               // the same
-  NewReadMostly,      // has two values
   PreferredLocation,  // the caller chose the former one
 };
 
