@@ -212,6 +212,8 @@ void Account::ReleaseNothing(Kind kind, HandleEntry* entry, std::uint64_t handle
   }
   const Rule rule = last.kind == Kind::UserObject ? Rule::OverReleasedReference : Rule::DoubleRelease;
   books_->Violate(rule, last.kind, record, handle, entry->last);
+  books_->ledger.violations.back().believed = entry->believed != 0;
+  if (entry->believed != 0 && answer == Answer::Succeeded) --entry->believed;
 }
 
 void Account::Release(Kind kind, std::uint64_t handle, std::uint64_t count, const faults::Record& record, Answer answer) {
@@ -247,6 +249,7 @@ void Account::Release(Kind kind, std::uint64_t handle, std::uint64_t count, cons
     if (object.references != 0) continue;
     Close(index, State::Released, SiteOf(record));
     object.told_alive = answer == Answer::After;
+    if (object.told_alive) ++entry->believed;
   }
   if (count > 0 && !books_->object(entry->last).told_alive) books_->Violate(Rule::OverReleasedReference, kind, record, handle, entry->last);
 }
@@ -337,8 +340,10 @@ void Account::CheckUse(Family family, std::uint64_t handle, const faults::Record
   if (family == Family::None || family == Family::UserObject || handle == 0) return;
   if (family == Family::Pointer) {
     const std::int64_t dead = DeadObjectAt(handle, SaysNoSuchMemory(record));
-    if (dead >= 0) books_->Violate(Rule::UseAfterRelease, books_->object(dead).kind, record, handle, dead);
-    if (dead < 0) CheckBlocks(handle, record);
+    if (dead < 0) return CheckBlocks(handle, record);
+    const Object& gone = books_->object(dead);
+    books_->Violate(Rule::UseAfterRelease, gone.kind, record, handle, dead);
+    books_->ledger.violations.back().believed = Entry(driver::FamilyOf(gone.kind), gone.handle).believed != 0;
     return;
   }
   // Only launches read the memory of a texture or surface object. A query of its description does no harm.
@@ -350,6 +355,7 @@ void Account::CheckUse(Family family, std::uint64_t handle, const faults::Record
   const Object& last = books_->object(entry->last);
   if (last.state == State::ReleaseRefused || last.told_alive || entry->denied != 0) return;
   books_->Violate(Rule::UseAfterRelease, books_->object(entry->last).kind, record, handle, entry->last);
+  books_->ledger.violations.back().believed = entry->believed != 0;
 }
 
 void Account::HandOut(std::uint64_t address, std::uint64_t bytes, const faults::Record& record) {

@@ -64,6 +64,8 @@ void Contexts::ReleasePrimary(const faults::Record& record, Answer answer) {
     const HandleEntry* entry = account_->Find(Family::PrimaryContext, device);
     if (entry != nullptr && entry->last >= 0 && account_->books().object(entry->last).told_alive) return;
     account_->books().Violate(Rule::OverReleasedPrimary, Kind::PrimaryContext, record, device, entry == nullptr ? -1 : entry->last);
+    account_->books().ledger.violations.back().believed = primary.believed != 0;
+    if (primary.believed != 0 && answer == Answer::Succeeded) --primary.believed;
     return;
   }
   const std::size_t chosen = ReferenceToRelease(primary, record.tid);
@@ -79,6 +81,7 @@ void Contexts::ReleasePrimary(const faults::Record& record, Answer answer) {
   primary.threads.erase(primary.threads.begin() + static_cast<std::ptrdiff_t>(chosen));
   account_->Close(index, State::Released, SiteOf(record));
   account_->books().object(index).told_alive = answer == Answer::After;
+  if (answer == Answer::After) ++primary.believed;
   OrphanUnheld(primary, record);
 }
 

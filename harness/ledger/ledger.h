@@ -114,6 +114,9 @@ struct Violation {
   Site other{};               // the call that it collides with; record_kind is Empty when there is none
   std::uint64_t bytes = 0;    // of a proved misuse; 0: use the object's own size
   bool refused_wait = false;  // a proved misuse that exists only because the plan refused a wait
+  // An earlier release under this handle was carried out and said to have failed. The program may try it again, and the handle may be
+  // another object's by then: one of the two is released once too often.
+  bool believed = false;
 
   friend bool operator==(const Violation&, const Violation&) = default;
 };

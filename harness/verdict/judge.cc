@@ -109,11 +109,11 @@ std::vector<TrialFinding> AsNotes(std::vector<TrialFinding> excused) {
 
 // Removes the misuse that exists only because of what the program was told, and returns it as notes. The simulated world has marked
 // misuse that a refused wait would have prevented. With `claims` the program reported success, so it treated the work as done, and such
-// misuse stays a finding.
+// misuse stays a finding. The ledger has marked what comes of trying a release again that was said to have failed.
 std::vector<TrialFinding> TakeExcused(const Evidence& trial, bool claims, std::vector<TrialFinding>* violations) {
   const auto first = std::stable_partition(violations->begin(), violations->end(), [&](const TrialFinding& finding) {
     const bool waits = IsExcused(trial, finding);
-    return !(waits && !claims) && !(IsProved(finding.rule) && WasDenied(trial, finding.other));
+    return !(waits && !claims) && !finding.believed && !(IsProved(finding.rule) && WasDenied(trial, finding.other));
   });
   std::vector<TrialFinding> notes(std::make_move_iterator(first), std::make_move_iterator(violations->end()));
   violations->erase(first, violations->end());

@@ -31,7 +31,8 @@ class Groups {
     const std::uint64_t acquired_key = IsProved(finding.rule) ? 0 : finding.acquired_key;
     const std::uint64_t other = OtherCallOf(finding.rule).tells_apart ? finding.other_key : 0;
     const auto [found, added] = index_.try_emplace(
-        {finding.rule, finding.kind, acquired_key, finding.where_key, other, finding.refused_wait, finding.detail}, findings_.size());
+        {finding.rule, finding.kind, acquired_key, finding.where_key, other, finding.refused_wait || finding.believed, finding.detail},
+        findings_.size());
     if (added) {
       findings_.push_back(finding);
     } else {
@@ -389,6 +390,7 @@ std::vector<TrialFinding> CompareViolations(const Rehearsed* rehearsal, const Ev
       if (!IsProved(violation.rule)) finding.bytes = object.bytes;
       finding.acquired = object.acquired;
       finding.acquired_key = keys.Of(object.acquired);
+    finding.believed = violation.believed;
     }
     groups.Add(finding);
   }

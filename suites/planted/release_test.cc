@@ -88,6 +88,64 @@ CUAUDIT_CASE(DoubleRelease, OfACountedReferenceNamesTheLastRelease) {
 }
 
 // A reference that the program was told it did not get may be given back, and no second time. A new object under the handle has none.
+// A release that is said to have failed may be tried once more with success, whosever the handle is by then. Beside it nothing is excused.
+Judgement JudgeRetries(const KindCase& c, bool too_often) {
+  Trace rehearsal;
+  c.acquire(rehearsal);
+  c.release(rehearsal);
+  Trace trial;
+  c.acquire(trial);
+  c.release(trial);
+  trial.Last().After(CUDA_ERROR_LAUNCH_FAILED);
+  c.acquire(trial);
+  for (int released = 0; released < (too_often ? 3 : 2); ++released) c.release(trial);
+  const JournalImage before(rehearsal);
+  const JournalImage after(trial);
+  return Judge(before.Evidence(), after.Evidence(1), true, {});
+}
+
+void ExpectOneTooMany(const KindCase& c, harness::Rule rule) {
+  EXPECT_THAT(JudgeRetries(c, false).findings, IsEmpty());
+  const Judgement judgement = JudgeRetries(c, true);
+  EXPECT_EQ(judgement.verdict, harness::Verdict::Misuse);
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].kind, c.kind);
+  EXPECT_EQ(judgement.findings[0].rule, rule);
+}
+
+CUAUDIT_CASE(DoubleRelease, MoreRetriesThanReleasesThatAreSaidToHaveFailed) {
+  for (const KindCase& c : KindCases()) {
+    if (IsHostKind(c.kind) || c.kind == Kind::ContextStackEntry || c.kind == Kind::UserObject) continue;
+    if (c.kind == Kind::PrimaryContext) continue;  // has a rule of its own
+    const CaseRow row(c.kind);
+    ExpectOneTooMany(c, harness::Rule::DoubleRelease);
+  }
+}
+
+CUAUDIT_CASE(OverReleasedPrimary, MoreRetriesThanReleasesThatAreSaidToHaveFailed) {
+  for (const KindCase& c : KindCases()) {
+    if (c.kind == Kind::PrimaryContext) ExpectOneTooMany(c, harness::Rule::OverReleasedPrimary);
+  }
+}
+
+CUAUDIT_CASE(DoubleRelease, BesideOneThatIsSaidToHaveFailed) {
+  Trace rehearsal;
+  Trace trial;
+  for (Trace* const t : {&rehearsal, &trial}) {
+    t->Alloc(0x1000);
+    Step first = t->Free(0x1000);
+    if (t == &trial) first.After();
+    t->Alloc(0x2000);
+    t->Free(0x2000);
+  }
+  trial.Free(0x2000).Fails(CUDA_ERROR_INVALID_VALUE);
+  const JournalImage before(rehearsal);
+  const JournalImage after(trial);
+  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].rule, harness::Rule::DoubleRelease);
+}
+
 CUAUDIT_CASE(DoubleRelease, OfAReferenceThatIsSaidNotToBeThere) {
   for (const bool anew : {false, true}) {
     Trace t;

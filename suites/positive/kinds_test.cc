@@ -93,5 +93,65 @@ CUAUDIT_CASE(DoubleRelease, EveryKindWhoseReleaseWasSaidToHaveFailed) {
   }
 }
 
+// Its handle is another object's by then. One of the two releases that follow takes that object, and the driver declines the other; or the
+// retry takes it, and the program goes on to use it.
+void ExpectCouldNotKnow(const KindCase& c, const Trace& trial) {
+  Trace rehearsal;
+  c.acquire(rehearsal);
+  c.release(rehearsal);
+  const JournalImage before(rehearsal);
+  const JournalImage after(trial);
+  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  EXPECT_EQ(judgement.verdict, Verdict::Pass) << Name(judgement.verdict);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+  ASSERT_EQ(judgement.notes.size(), 1U);
+  EXPECT_EQ(judgement.notes[0].rule, harness::Rule::CouldNotKnow);
+}
+
+Trace RetriesLater(const KindCase& c, int told) {
+  Trace t;
+  for (int i = 0; i < told; ++i) {
+    c.acquire(t);
+    c.release(t);
+    t.Last().After(CUDA_ERROR_LAUNCH_FAILED);
+  }
+  c.acquire(t);
+  c.release(t);
+  for (int i = 0; i < told + 1; ++i) {
+    c.release(t);
+    t.Last().Fails(CUDA_ERROR_INVALID_VALUE);
+  }
+  return t;
+}
+
+CUAUDIT_CASE(DoubleRelease, EveryKindWhoseRetryMeetsANewObject) {
+  for (const KindCase& c : KindCases()) {
+    if (IsHostKind(c.kind) || c.kind == driver::Kind::ContextStackEntry || c.kind == driver::Kind::UserObject) continue;
+    if (c.kind == driver::Kind::PrimaryContext) continue;  // has a rule of its own
+    const CaseRow row(c.kind);
+    for (const int told : {1, 2}) ExpectCouldNotKnow(c, RetriesLater(c, told));
+  }
+}
+
+CUAUDIT_CASE(OverReleasedPrimary, ARetryAfterAnotherPartHasReleased) {
+  for (const KindCase& c : KindCases()) {
+    if (c.kind == driver::Kind::PrimaryContext) ExpectCouldNotKnow(c, RetriesLater(c, 1));
+  }
+}
+
+CUAUDIT_CASE(UseAfterRelease, EveryKindThatARetryTook) {
+  for (const Use& use : Uses()) {
+    const CaseRow row(use.one->kind);
+    Trace t;
+    use.one->acquire(t);
+    use.one->release(t);
+    t.Last().After(CUDA_ERROR_LAUNCH_FAILED);
+    use.one->acquire(t);
+    use.one->release(t);
+    use.Make(t);
+    ExpectCouldNotKnow(*use.one, t);
+  }
+}
+
 }  // namespace
 }  // namespace cuaudit::testing::kinds_test

@@ -22,6 +22,7 @@ struct TrialFinding {
   std::uint64_t other_key = 0;
   Details detail;             // what the title of the rule does not say; may be empty
   bool refused_wait = false;  // a proved misuse that exists only because the plan refused a wait
+  bool believed = false;      // the program was told that an earlier release had failed, and may have tried it again (Violation)
 };
 
 }  // namespace cuaudit::harness
