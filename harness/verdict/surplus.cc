@@ -10,6 +10,7 @@
 
 #include "faults/driver/effects.h"
 #include "harness/ledger/kept_contexts.h"
+#include "harness/ledger/kept_foundations.h"
 #include "harness/ledger/rules.h"
 #include "harness/verdict/context/restored_entries.h"
 #include "harness/verdict/evidence/site_keys.h"
@@ -108,7 +109,8 @@ class LeftObjects {
         allowances_(rehearsal == nullptr ? nullptr : &rehearsal->left()),
         kept_alive_by_(rehearsal == nullptr ? Site{} : KeptFromDestruction(trial)),
         undestroyed_(kept_alive_by_.record_kind == RecordKind::Empty ? nullptr : &rehearsal->freed_by_destructors()),
-        undestroyed_contexts_(*trial.ledger) {
+        undestroyed_contexts_(*trial.ledger),
+        kept_foundations_(*trial.ledger) {
     if (rehearsal == nullptr) return;
     contexts_ = MoreContexts(*rehearsal, trial);
     vanished_ = trial.facts().Vanished();
@@ -189,14 +191,16 @@ class LeftObjects {
     return true;
   }
 
-  // A destructor that never ran would have released it, or a context whose destruction was refused would have taken it along, or the CUDA
-  // runtime, which was asked to release it, came no further than a call that it makes first.
+  // A destructor that never ran would have released it, or a context whose destruction was refused would have taken it along, or something
+  // on it could not be released, or the CUDA runtime, which was asked to release it, came no further than a call that it makes first.
   bool IsRefused(const Left& left) {
-    const bool by_destructor = IsHost(*left.object) && Take(&undestroyed_[{left.object->kind, left.key}]);
-    const Site* const by_context = options_.own_orphans_count ? nullptr : undestroyed_contexts_.EndOf(*left.object);
-    const auto in_runtime = by_destructor || by_context != nullptr ? CutShort::node_type() : TakeCutShort(left);
-    if (!by_destructor && by_context == nullptr && in_runtime.empty()) return false;
-    refused_.Add(Refused(left, by_destructor ? kept_alive_by_ : by_context != nullptr ? *by_context : in_runtime.mapped()));
+    const Object& object = *left.object;
+    const Site* by = IsHost(object) && Take(&undestroyed_[{object.kind, left.key}]) ? &kept_alive_by_ : nullptr;
+    if (by == nullptr && !options_.own_orphans_count) by = undestroyed_contexts_.EndOf(object);
+    if (by == nullptr) by = kept_foundations_.HeldBy(object);
+    const auto in_runtime = by != nullptr ? CutShort::node_type() : TakeCutShort(left);
+    if (by == nullptr && in_runtime.empty()) return false;
+    refused_.Add(Refused(left, by != nullptr ? *by : in_runtime.mapped()));
     return true;
   }
 
@@ -289,6 +293,7 @@ class LeftObjects {
   Site kept_alive_by_;
   Remainder<PlaceCounts> undestroyed_;
   UndestroyedContexts undestroyed_contexts_;
+  KeptFoundations kept_foundations_;
   std::optional<CutShort> cut_short_;  // made when it is first asked for
   std::vector<Left> unmatched_;        // more than the rehearsal leaves in that state
   std::vector<Left> of_vanished_;      // of processes without an end
@@ -385,12 +390,12 @@ std::vector<TrialFinding> CompareViolations(const Rehearsed* rehearsal, const Ev
     finding.other_key = keys.Of(violation.other);
     finding.bytes = violation.bytes;
     finding.refused_wait = violation.refused_wait;
+    finding.believed = violation.believed;
     if (violation.object >= 0) {
       const Object& object = trial.ledger->objects[static_cast<std::size_t>(violation.object)];
       if (!IsProved(violation.rule)) finding.bytes = object.bytes;
       finding.acquired = object.acquired;
       finding.acquired_key = keys.Of(object.acquired);
-    finding.believed = violation.believed;
     }
     groups.Add(finding);
   }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Trials that a verdict must not blame.
+#include <algorithm>
+
 #include "suites/support/cases/case.h"
+#include "suites/support/cases/kept_ground.h"
 #include "suites/support/journal_image.h"
 
 namespace cuaudit::testing::verdict_test {
@@ -306,6 +309,35 @@ CUAUDIT_CASE(Leak, AMappingThatIsReplacedOrUnmappedInPartsIsNone) {
   trial.Host(faults::HostCall::Unmap, 0x0f000, 0x2000);
   trial.Host(faults::HostCall::Unmap, 0x12000, 0x9000);
   ExpectQuiet(JudgeTrial(trial, 1), Verdict::Pass);
+}
+
+// A driver declines to free a range that is still mapped, and would go on with pages that went back to the host: what is under a mapping or
+// registration that could not be ended is left alone.
+CUAUDIT_CASE(Leak, GroundUnderWhatCouldNotBeReleased) {
+  enum class Fails { First, Second, Both };
+  for (const Ground ground : kGrounds) {
+    for (const Fails fails : {Fails::First, Fails::Second, Fails::Both}) {
+      for (const bool carried_out : {false, true}) {
+        SCOPED_TRACE(static_cast<int>(ground) * 10 + static_cast<int>(fails));
+        const JournalImage before(CoversTwoPages(ground));
+        Trace t;
+        TakeGround(t, ground, 0x10000);
+        for (const std::uint64_t at : {0x10000U, 0x12000U}) Cover(t, ground, at);
+        for (const std::uint64_t at : {0x10000U, 0x12000U}) {
+          Step uncover = Uncover(t, ground, at);
+          if (fails == (at == 0x10000U ? Fails::Second : Fails::First)) continue;
+          carried_out ? uncover.After(CUDA_ERROR_INVALID_VALUE) : uncover.Refused(CUDA_ERROR_INVALID_VALUE);
+        }
+        const JournalImage after(t);
+        const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+        EXPECT_EQ(judgement.verdict, Verdict::ReleaseRefused) << Name(judgement.verdict);
+        EXPECT_THAT(judgement.findings, IsEmpty());
+        EXPECT_TRUE(std::any_of(judgement.notes.begin(), judgement.notes.end(), [](const harness::TrialFinding& note) {
+          return note.rule == harness::Rule::ReleaseRefused && note.acquired.stack == 1 && note.where.stack == 3;
+        }));
+      }
+    }
+  }
 }
 
 }  // namespace
