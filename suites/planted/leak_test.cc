@@ -5,6 +5,7 @@
 
 #include "harness/ledger/arguments.h"
 #include "suites/support/cases/case.h"
+#include "suites/support/cases/kept_ground.h"
 #include "suites/support/cases/kind_cases.h"
 #include "suites/support/journal_image.h"
 
@@ -213,6 +214,49 @@ Judgement JudgeRelease(const KindCase& c, bool retried) {
   const JournalImage before(rehearsal);
   const JournalImage after(trial);
   return Judge(before.Evidence(), after.Evidence(1), true, {});
+}
+
+// One of two pages cannot be uncovered. What is under it stays in use, and only that.
+enum class Forgets { OtherGround, OtherKind, Retried, Before };
+
+Judgement JudgeForgotten(Ground ground, Forgets forgets) {
+  Trace rehearsal = CoversTwoPages(ground);
+  TakeGround(rehearsal, ground, 0x50000);
+  GiveGround(rehearsal, ground, 0x50000);
+  Trace trial;
+  const std::uint64_t covered = forgets == Forgets::OtherGround ? 0x50000 : 0x10000;
+  if (forgets == Forgets::Before) {
+    Cover(trial, ground, covered);
+    Uncover(trial, ground, covered).Refused(CUDA_ERROR_INVALID_VALUE);
+  }
+  TakeGround(trial, ground, 0x10000);
+  if (forgets == Forgets::OtherGround) TakeGround(trial, ground, covered);
+  if (forgets == Forgets::OtherKind) {
+    Cover(trial, ground == Ground::Range ? Ground::Heap : Ground::Range, covered);
+    Uncover(trial, ground == Ground::Range ? Ground::Heap : Ground::Range, covered).Refused(CUDA_ERROR_INVALID_VALUE);
+  } else if (forgets != Forgets::Before) {
+    Cover(trial, ground, covered);
+    Uncover(trial, ground, covered).Refused(CUDA_ERROR_INVALID_VALUE);
+    if (forgets == Forgets::Retried) Uncover(trial, ground, covered);
+  }
+  trial.CreateStream(0x51);  // it went on
+  trial.DestroyStream(0x51);
+  const JournalImage before(rehearsal);
+  const JournalImage after(trial);
+  return Judge(before.Evidence(), after.Evidence(1), true, {});
+}
+
+CUAUDIT_CASE(Leak, GroundThatNothingHolds) {
+  for (const Ground ground : kGrounds) {
+    for (const Forgets forgets : {Forgets::OtherGround, Forgets::OtherKind, Forgets::Retried, Forgets::Before}) {
+      SCOPED_TRACE(static_cast<int>(ground) * 10 + static_cast<int>(forgets));
+      const Judgement judgement = JudgeForgotten(ground, forgets);
+      EXPECT_EQ(judgement.verdict, Verdict::Leak);
+      ASSERT_EQ(judgement.findings.size(), 1U);
+      EXPECT_EQ(judgement.findings[0].acquired.stack, 1U);
+      EXPECT_EQ(judgement.findings[0].count, 1U);
+    }
+  }
 }
 
 CUAUDIT_CASE(ReleaseRefused, EveryKindThatTheDriverReleases) {
