@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "faults/driver/effects.h"
+#include "faults/driver/result.h"
 #include "harness/ledger/rules.h"
 #include "harness/verdict/context/put_back.h"
 #include "harness/verdict/context/restored_settings.h"
@@ -99,6 +100,19 @@ bool WasDenied(const Evidence& trial, const Site& call) {
   return made != nullptr && (made->flags & kAfter) == kAfter;
 }
 
+// True when the program waited between the two calls and was told that its context is lost. The work of a lost context has ended, and every
+// wait answers the same, so the world cannot say which one the program lacked.
+bool WasLostBefore(const Evidence& trial, const TrialFinding& finding) {
+  const Record* const earlier = IsProved(finding.rule) ? trial.call_at(finding.other.begin) : nullptr;
+  if (earlier == nullptr) return false;
+  const std::span<const std::uint32_t> own = trial.own_calls();
+  return std::any_of(own.begin(), own.end(), [&](std::uint32_t index) {
+    const Record& call = trial.record(index);
+    const bool between = call.pid == earlier->pid && call.begin > finding.other.begin && call.begin < finding.where.begin;
+    return between && IsRefusedWait(call) && driver::IsSticky(static_cast<CUresult>(call.result));
+  });
+}
+
 std::vector<TrialFinding> AsNotes(std::vector<TrialFinding> excused) {
   for (TrialFinding& note : excused) {
     note.detail = {WouldBe(note.rule)};
@@ -108,11 +122,12 @@ std::vector<TrialFinding> AsNotes(std::vector<TrialFinding> excused) {
 }
 
 // Removes the misuse that exists only because of what the program was told, and returns it as notes. The simulated world has marked
-// misuse that a refused wait would have prevented. With `claims` the program reported success, so it treated the work as done, and such
-// misuse stays a finding. The ledger has marked what comes of trying a release again that was said to have failed.
+// misuse that a refused wait would have prevented; of a lost context any wait would do. With `claims` the program reported success, so it
+// treated the work as done, and such misuse stays a finding. The ledger has marked what comes of trying a release again that was said to
+// have failed.
 std::vector<TrialFinding> TakeExcused(const Evidence& trial, bool claims, std::vector<TrialFinding>* violations) {
   const auto first = std::stable_partition(violations->begin(), violations->end(), [&](const TrialFinding& finding) {
-    const bool waits = IsExcused(trial, finding);
+    const bool waits = IsExcused(trial, finding) || WasLostBefore(trial, finding);
     return !(waits && !claims) && !finding.believed && !(IsProved(finding.rule) && WasDenied(trial, finding.other));
   });
   std::vector<TrialFinding> notes(std::make_move_iterator(first), std::make_move_iterator(violations->end()));

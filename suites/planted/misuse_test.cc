@@ -234,6 +234,37 @@ CUAUDIT_CASE(CouldNotKnow, WhatACallQueuedThatSaidItFailed) {
   }
 }
 
+// Who waits for a lost context is told so. Who does not, or waited before the work or after the misuse, or says that all went well, did not
+// know that the work had ended.
+CUAUDIT_CASE(FreedInUse, InALostContext) {
+  enum class Waits { Never, BeforeTheWork, AfterTheMisuse, AndSaysSuccess, ForAnotherReason };
+  const auto program = [](Waits waits, bool faulted) {
+    const CUresult code = waits == Waits::ForAnotherReason ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_ILLEGAL_ADDRESS;
+    Trace t;
+    const auto refused = [&](CallId call) {
+      Step step = t.Call(call).Stack(3);
+      if (faulted) step.Refused(code);
+    };
+    t.Call(CallId::MemMap).In(0, kMemory).In(1, 0x1000).Stack(1);
+    if (waits == Waits::BeforeTheWork) refused(CallId::CtxSynchronize);
+    const Step use = t.Call(CallId::MemsetD8Async).In(0, kMemory).Stack(2);
+    if (waits == Waits::Never) refused(CallId::EventRecord);
+    if (waits == Waits::AndSaysSuccess || waits == Waits::ForAnotherReason) refused(CallId::CtxSynchronize);
+    const Step unmap = t.Call(CallId::MemUnmap).In(0, kMemory).In(1, 0x1000).Stack(4);
+    if (faulted) t.Misuse(MisuseRule::FreedInUse, Kind::Mapping, kMemory, 4096, unmap.begin(), use.begin());
+    if (waits == Waits::AfterTheMisuse) refused(CallId::CtxSynchronize);
+    return t;
+  };
+  for (const Waits waits : {Waits::Never, Waits::BeforeTheWork, Waits::AfterTheMisuse, Waits::AndSaysSuccess, Waits::ForAnotherReason}) {
+    SCOPED_TRACE(static_cast<int>(waits));
+    const JournalImage rehearsal(program(waits, false));
+    const JournalImage trial(program(waits, true));
+    const Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(waits == Waits::AndSaysSuccess ? 0 : 1), true, {});
+    ASSERT_THAT(judgement.findings, SizeIs(1));
+    EXPECT_EQ(judgement.findings[0].rule, Rule::FreedInUse);
+  }
+}
+
 CUAUDIT_CASE(UnorderedAccess, BehindAWaitThatWasRefusedAndReportedAsSuccess) {
   const Judgement judgement = JudgeRefusedWait(MisuseRule::UnorderedAccess, true);
   EXPECT_EQ(judgement.verdict, Verdict::Misuse);

@@ -71,6 +71,25 @@ CUAUDIT_CASE(HostFreedInUse, BehindAWaitThatWasRefused) {
   }
 }
 
+// The context is lost, its work has ended, and every wait says so. An unmapping needs no context, so it is still carried out.
+CUAUDIT_CASE(FreedInUse, AWaitThatSaysThatTheContextIsLost) {
+  for (const CallId wait : {CallId::StreamSynchronize, CallId::CtxSynchronize, CallId::EventSynchronize, CallId::EventQuery}) {
+    const auto program = [&](bool faulted) {
+      Trace t;
+      t.Call(CallId::MemMap).In(0, kMemory).In(1, 0x1000).Stack(1);
+      const Step use = t.Call(CallId::MemsetD8Async).In(0, kMemory).Stack(2);
+      Step call = t.Call(wait).Stack(3);
+      if (faulted) call.Refused(CUDA_ERROR_ILLEGAL_ADDRESS);
+      const Step unmap = t.Call(CallId::MemUnmap).In(0, kMemory).In(1, 0x1000).Stack(4);
+      if (faulted) t.Misuse(MisuseRule::FreedInUse, Kind::Mapping, kMemory, 4096, unmap.begin(), use.begin());
+      return t;
+    };
+    const JournalImage rehearsal(program(false));
+    const JournalImage trial(program(true));
+    EXPECT_THAT(Judge(rehearsal.Evidence(), trial.Evidence(1), true, {}).findings, IsEmpty());
+  }
+}
+
 // Another wait has put the calls in order, or the refused wait was tried again.
 CUAUDIT_CASE(CouldNotKnow, AWaitThatWasCarriedOut) {
   const auto program = [](bool faulted) {
