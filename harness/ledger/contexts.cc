@@ -323,13 +323,6 @@ bool Contexts::Destroyed(std::uint64_t context) {
   return entry != nullptr && entry->top < 0 && entry->last >= 0;
 }
 
-// The context, when the program tried to destroy it and was refused.
-const Object* Contexts::KeptByRefusal(std::uint64_t context) {
-  const HandleEntry* const entry = account_->Find(Family::Context, context);
-  const Object* const object = entry == nullptr || entry->top < 0 ? nullptr : &account_->books().object(entry->top);
-  return object != nullptr && object->state == State::ReleaseRefused ? object : nullptr;
-}
-
 void Contexts::Report(StackEntry& entry) {
   if (entry.reported || entry.object < 0 || account_->books().object(entry.object).state != State::Live) return;
   if (Destroyed(entry.context)) {

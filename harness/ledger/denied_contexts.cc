@@ -52,4 +52,11 @@ void Contexts::TryPutBack(Stack& stack, const faults::Record& record) {
   if (same != stack.taken.rend()) same->owed = false;
 }
 
+// The context, when the program tried to destroy it and was refused.
+const Object* Contexts::KeptByRefusal(std::uint64_t context) {
+  const HandleEntry* const entry = account_->Find(Family::Context, context);
+  const Object* const object = entry == nullptr || entry->top < 0 ? nullptr : &account_->books().object(entry->top);
+  return object != nullptr && object->state == State::ReleaseRefused ? object : nullptr;
+}
+
 }  // namespace cuaudit::harness

@@ -190,13 +190,6 @@ void ProcessFold::AcquireUnowned(const faults::Record& record, const EffectRow& 
   if (row.kind == Kind::Event) graphs_.ForgetEvent(handle);
 }
 
-// The external memory that the call maps; null: it maps none.
-const HandleEntry* ProcessFold::MappedExternal(const faults::Record& record) {
-  const driver::BaseId base = BaseOf(record);
-  const bool maps = base == driver::BaseId::ExternalMemoryGetMappedBuffer || base == driver::BaseId::ExternalMemoryGetMappedMipmappedArray;
-  return maps ? account_.Find(Family::ExternalMemory, record.argument[1]) : nullptr;
-}
-
 void ProcessFold::Acquire(const faults::Record& record, const EffectRow& row) {
   Object object;
   object.kind = row.kind;

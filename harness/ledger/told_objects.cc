@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Other objects that a call names in its Argument records: descriptors that the driver makes or takes over, and the foundations of
-// textures, nodes, functions and levels.
+// textures, nodes, functions and levels; the external memory that is mapped.
 #include "faults/journal/record.h"
 #include "harness/ledger/process_fold.h"
 
@@ -125,6 +125,13 @@ bool ProcessFold::IsToldDescriptor(std::uint64_t descriptor) {
   if (entry == nullptr) return false;
   if (entry->top < 0) return entry->borrowed;
   return account_.books().object(entry->top).acquired.record_kind == faults::RecordKind::Call;
+}
+
+// The external memory that the call maps; null: it maps none.
+const HandleEntry* ProcessFold::MappedExternal(const Record& record) {
+  const BaseId base = BaseOf(record);
+  const bool maps = base == BaseId::ExternalMemoryGetMappedBuffer || base == BaseId::ExternalMemoryGetMappedMipmappedArray;
+  return maps ? account_.Find(Family::ExternalMemory, record.argument[1]) : nullptr;
 }
 
 }  // namespace cuaudit::harness

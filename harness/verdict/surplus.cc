@@ -5,7 +5,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "faults/driver/effects.h"
@@ -14,6 +13,7 @@
 #include "harness/ledger/rules.h"
 #include "harness/verdict/context/restored_entries.h"
 #include "harness/verdict/evidence/site_keys.h"
+#include "harness/verdict/groups.h"
 #include "harness/verdict/host/driver_owned.h"
 #include "harness/verdict/parts.h"
 #include "harness/verdict/rehearsed.h"
@@ -23,30 +23,6 @@ namespace {
 
 using driver::Kind;
 using faults::RecordKind;
-
-// Collects findings that agree in rule, kind and all places, in order of first appearance. Two colliding calls are one finding, however
-// many buffers they collide in.
-class Groups {
- public:
-  void Add(const TrialFinding& finding) {
-    const std::uint64_t acquired_key = IsProved(finding.rule) ? 0 : finding.acquired_key;
-    const std::uint64_t other = OtherCallOf(finding.rule).tells_apart ? finding.other_key : 0;
-    const auto [found, added] = index_.try_emplace(
-        {finding.rule, finding.kind, acquired_key, finding.where_key, other, finding.refused_wait || finding.believed, finding.detail},
-        findings_.size());
-    if (added) {
-      findings_.push_back(finding);
-    } else {
-      findings_[found->second].count += finding.count;
-      findings_[found->second].bytes += finding.bytes;
-    }
-  }
-  std::vector<TrialFinding> Take() { return std::move(findings_); }
-
- private:
-  std::map<std::tuple<Rule, Kind, std::uint64_t, std::uint64_t, std::uint64_t, bool, Details>, std::size_t> index_;
-  std::vector<TrialFinding> findings_;
-};
 
 bool Take(std::uint64_t* left) {
   if (*left == 0) return false;
@@ -123,7 +99,8 @@ class LeftObjects {
     }
     // One run may lose the object with its context and the other without. Both leave it behind, so the two counts are one allowance.
     for (const Left& left : unmatched_) {
-      if (!LeavesAsMany(left) && !IsRefused(left) && !IsOfDriver(left) && !IsKeptByLibrary(left)) AddLeak(left);
+      if (LeavesAsMany(left) || IsRefused(left) || IsOfDriver(left) || IsKeptByLibrary(left) || StandsIn(left)) continue;
+      AddLeak(left);
     }
     for (const Left& left : of_vanished_) {
       if (!LeavesAsMany(left)) unjudged_.Add(FindingOf(Rule::Unjudged, *left.object, left.key));
@@ -189,6 +166,24 @@ class LeftObjects {
     if (!Take(&allowance.live) && !Take(&allowance.orphaned)) return false;
     lifetime_.Add(AsItEnded(left));
     return true;
+  }
+
+  // A fallback for what the rehearsal keeps to its end: made after the fault, in a place where that run acquires nothing, while as much of
+  // that sort is missing.
+  bool StandsIn(const Left& left) {
+    const Object& object = *left.object;
+    const faults::Record* const fault = trial_.first_hit();
+    if (IsHost(object) || fault == nullptr || fault->pid != object.pid || object.acquired.begin < fault->begin) return false;
+    const std::pair place(object.kind, left.key);
+    if (rehearsal_->left().contains(place) || rehearsal_->releases().contains(place)) return false;
+    for (const auto& [kept, unused] : rehearsal_->left()) {
+      if (driver::FamilyOf(kept.first) != driver::FamilyOf(object.kind)) continue;
+      Allowance& missing = allowances_[kept];
+      if (!Take(&missing.live) && !Take(&missing.orphaned)) continue;
+      lifetime_.Add(AsItEnded(left));
+      return true;
+    }
+    return false;
   }
 
   // A destructor that never ran would have released it, or a context whose destruction was refused would have taken it along, or something
@@ -297,12 +292,12 @@ class LeftObjects {
   std::optional<CutShort> cut_short_;  // made when it is first asked for
   std::vector<Left> unmatched_;        // more than the rehearsal leaves in that state
   std::vector<Left> of_vanished_;      // of processes without an end
-  Groups leaks_;
-  Groups relied_;
-  Groups refused_;
-  Groups retried_;
-  Groups lifetime_;
-  Groups unjudged_;
+  TrialGroups leaks_;
+  TrialGroups relied_;
+  TrialGroups refused_;
+  TrialGroups retried_;
+  TrialGroups lifetime_;
+  TrialGroups unjudged_;
 };
 
 }  // namespace
@@ -377,7 +372,7 @@ std::vector<TrialFinding> CompareViolations(const Rehearsed* rehearsal, const Ev
   });
   std::erase_if(violations, [&](const Violation* one) { return owed.IsExcused(*one, keys.Of(one->where)); });
   std::sort(violations.begin(), violations.end());  // in the order of the ledger
-  Groups groups;
+  TrialGroups groups;
   for (const Violation* const one : violations) {
     const Violation& violation = *one;
     TrialFinding finding;

@@ -345,6 +345,44 @@ CUAUDIT_CASE(HostMisused, AMutexDestroyedWhileLockedThatNobodyAskedFor) {
   EXPECT_EQ(judgement.notes[0].rule, Rule::HostMisused);
 }
 
+// What the fault-free run keeps to its end may be missing, and another stream in its stead: one, of its sort, made after the fault, where
+// that run makes none.
+CUAUDIT_CASE(Leak, WhatStandsInForNothing) {
+  enum class Wrong { GivenBack, TriedAgain, Twice, BeforeTheFault, OtherSort, WhereItIsUsual };
+  for (const Wrong wrong :
+       {Wrong::GivenBack, Wrong::TriedAgain, Wrong::Twice, Wrong::BeforeTheFault, Wrong::OtherSort, Wrong::WhereItIsUsual}) {
+    SCOPED_TRACE(static_cast<int>(wrong));
+    Trace rehearsal;
+    rehearsal.CreateStream(0x10).Stack(1);
+    if (wrong == Wrong::GivenBack) rehearsal.DestroyStream(0x10);
+    rehearsal.CreateStream(0x20).Stack(wrong == Wrong::WhereItIsUsual ? 2 : 3);
+    rehearsal.DestroyStream(0x20);
+    Trace trial;
+    if (wrong == Wrong::BeforeTheFault) trial.CreateStream(0x30).Stack(2);
+    trial.CreateStream(0).Stack(1).Refused();
+    if (wrong == Wrong::TriedAgain) trial.CreateStream(0x10).Stack(1);
+    if (wrong == Wrong::OtherSort) {
+      trial.Alloc(0x3000).Stack(2);
+    } else if (wrong != Wrong::BeforeTheFault) {
+      trial.CreateStream(0x30).Stack(2);
+    }
+    if (wrong == Wrong::Twice) trial.CreateStream(0x40).Stack(2);
+    trial.CreateStream(0x20).Stack(3);
+    trial.DestroyStream(0x20);
+    JournalImage before(rehearsal);
+    JournalImage after(trial);
+    for (JournalImage* const image : {&before, &after}) {
+      image->Module("/bin/program");
+      for (const std::uint32_t stack : {1U, 2U, 3U}) image->Stack(stack, {JournalImage::Frame(0, stack << 8U)});
+    }
+    const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+    EXPECT_EQ(judgement.verdict, Verdict::Leak) << Name(judgement.verdict);
+    ASSERT_EQ(judgement.findings.size(), 1U);
+    EXPECT_EQ(judgement.findings[0].count, 1U);
+    EXPECT_EQ(judgement.findings[0].acquired.stack, 2U);
+  }
+}
+
 CUAUDIT_CASE(Leak, TheSameBlocksOfTheProgramAre) {
   const Judgement judgement = LeftOnTheWay([](Trace& t) {
     t.Host(faults::HostCall::Allocate, 0x5000, 40).Stack(5);
