@@ -97,6 +97,46 @@ TEST(Undefined, IsAStreamOfAContextThatWasDestroyedAndNoneOfAReleasedOne) {
   EXPECT_FALSE(Dies([&] { EXPECT_EQ(sim.d.StreamDestroy(s), CUDA_ERROR_INVALID_CONTEXT) << "the context has begun anew"; }));
 }
 
+// Of what was in a context that is reset the genuine driver knows; of some kinds it does not when the context is destroyed or released.
+TEST(Undefined, IsWhatEndedWithItsContextUnlessTheDriverKnowsThat) {
+  enum class End { Destroyed, Released, Reset };
+  for (const End end : {End::Destroyed, End::Released, End::Reset}) {
+    SCOPED_TRACE(static_cast<int>(end));
+    const Simulated sim(kCrashing);
+    CUcontext c = nullptr;
+    CUarray array = nullptr;
+    CUevent event = nullptr;
+    CUtexref reference = nullptr;
+    const CUDA_ARRAY_DESCRIPTOR shape{16, 16, CU_AD_FORMAT_UNSIGNED_INT8, 1};
+    if (end == End::Destroyed) EXPECT_OK(sim.d.CtxCreate(&c, nullptr, 0, 0));
+    EXPECT_OK(sim.d.ArrayCreate(&array, &shape));
+    EXPECT_OK(sim.d.EventCreate(&event, 0));
+    EXPECT_OK(sim.d.TexRefCreate(&reference));
+    if (end == End::Destroyed) EXPECT_OK(sim.d.CtxDestroy(c));
+    if (end == End::Reset) EXPECT_OK(sim.d.DevicePrimaryCtxReset(0));
+    if (end == End::Released) EXPECT_OK(sim.d.DevicePrimaryCtxRelease(0));
+    if (end == End::Released) EXPECT_OK(sim.d.DevicePrimaryCtxRetain(&c, 0));
+    EXPECT_EQ(Dies([&] { EXPECT_EQ(sim.d.ArrayDestroy(array), CUDA_ERROR_CONTEXT_IS_DESTROYED); }), end == End::Released);
+    EXPECT_EQ(Dies([&] { EXPECT_EQ(sim.d.EventQuery(event), CUDA_ERROR_CONTEXT_IS_DESTROYED); }), end == End::Released);
+    EXPECT_EQ(Dies([&] { EXPECT_NE(sim.d.TexRefDestroy(reference), CUDA_SUCCESS); }), end != End::Reset);
+  }
+}
+
+TEST(Undefined, IsTheEndOfAGraphWhoseUserObjectWasReleasedForAnother) {
+  const Simulated sim(kCrashing);
+  CUgraph holder = nullptr, other = nullptr;
+  CUuserObject object = nullptr;
+  EXPECT_OK(sim.d.GraphCreate(&holder, 0));
+  EXPECT_OK(sim.d.GraphCreate(&other, 0));
+  EXPECT_OK(sim.d.UserObjectCreate(
+      &object, nullptr, [](void*) {}, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+  EXPECT_OK(sim.d.GraphRetainUserObject(holder, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
+  EXPECT_OK(sim.d.GraphReleaseUserObject(other, object, 1));
+  EXPECT_OK(sim.d.UserObjectRelease(object, 1));
+  EXPECT_OK(sim.d.GraphDestroy(other));
+  EXPECT_TRUE(Dies([&] { (void)sim.d.GraphDestroy(holder); }));
+}
+
 TEST(Undefined, IsASettingWithoutAValueOrOfAReleasedContext) {
   for (const bool crashes : {false, true}) {
     const Simulated sim({.device_bytes = std::uint64_t{64} << 20, .undefined = crashes ? OnUndefined::Crash : OnUndefined::Error});

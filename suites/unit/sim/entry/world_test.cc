@@ -248,6 +248,21 @@ TEST(World, AHandleThatDiedWithItsContextIsToldFromADestroyedOne) {
   EXPECT_EQ(sim.d.CtxDestroy(c), CUDA_ERROR_CONTEXT_IS_DESTROYED);
 }
 
+TEST(World, ALinkStateOutlivesItsContext) {
+  Simulated sim;
+  CUcontext c = nullptr;
+  CUlinkState link = nullptr;
+  void* cubin = nullptr;
+  std::size_t bytes = 0;
+  EXPECT_OK(sim.d.CtxCreate(&c, nullptr, 0, 0));
+  EXPECT_OK(sim.d.LinkCreate(0, nullptr, nullptr, &link));
+  EXPECT_OK(sim.d.CtxDestroy(c));
+  EXPECT_EQ(sim.Live(Kind::LinkState), 1U);
+  EXPECT_OK(sim.d.LinkComplete(link, &cubin, &bytes));
+  EXPECT_OK(sim.d.LinkDestroy(link));
+  EXPECT_EQ(sim.Live(Kind::LinkState), 0U);
+}
+
 TEST(World, APrimaryContextThatNobodyRetainsIsCurrentButRefusesWork) {
   Simulated sim;
   CUdeviceptr p = 0;
