@@ -151,7 +151,7 @@ CUresult Gate::Leave(Passage* passage, CUresult result) noexcept {
     RecordAddresses(next_, journal_, *passage, textures_.any_gone());
     if (TellsOfObjects(row.base)) TellObjects(*passage);
   }
-  if (record != nullptr && passage->forward && !succeeded) RecordDeclinedCopy(journal_, *passage);
+  if (record != nullptr && passage->forward && !succeeded) RecordDeclinedCopy(journal_, *passage, result);
   if (record != nullptr && passage->forward) captures_.Count(row.effect, result);
   if (succeeded && record != nullptr && row.base == driver::BaseId::Init) NameDevice();
   if (succeeded && scope_ == Scope::Pinned && row.effect == driver::Effect::RetainsPrimary) pinned_.Pin(next_, passage->value[1]);

@@ -177,7 +177,9 @@ void WriteEnds(Journal* journal, const Passage& passage) noexcept {
 }  // namespace
 
 // The first versions had addresses of 32 bits.
-void RecordDeclinedCopy(Journal* journal, const Passage& passage) noexcept {
+void RecordDeclinedCopy(Journal* journal, const Passage& passage, CUresult result) noexcept {
+  // Other answers are given before the driver looks at the copy, which may then be no copy at all.
+  if (result != CUDA_ERROR_INVALID_VALUE && result != CUDA_ERROR_INVALID_HANDLE && result != CUDA_ERROR_CONTEXT_IS_DESTROYED) return;
   switch (driver::BaseOf(passage.id)) {
     case BaseId::Memcpy2D:
     case BaseId::Memcpy2DUnaligned:

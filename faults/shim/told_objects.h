@@ -86,7 +86,7 @@ Footing FootingOf(const Passage& passage) noexcept;
 void RecordToldObjects(Journal* journal, const Passage& passage, const ToldDescriptors& descriptors) noexcept;
 
 // Of a copy that the driver declined: what it was to copy from and to. All others write nothing.
-void RecordDeclinedCopy(Journal* journal, const Passage& passage) noexcept;
+void RecordDeclinedCopy(Journal* journal, const Passage& passage, CUresult result) noexcept;
 
 // Which device addresses a graph node is given, written as Argument records behind the call that adds it: by name, or by
 // being made on a stream under capture.

@@ -110,9 +110,7 @@ void Progress::Step(const std::string& name, std::size_t done, std::size_t total
 }
 
 void Progress::Clear() {
-  if (!shown_) return;
-  Write("\r\033[K");
-  shown_ = false;
+  if (shown_ && Write("\r\033[K")) shown_ = false;
 }
 
 std::string ShortName(const std::string& path) {

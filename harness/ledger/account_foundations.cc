@@ -38,8 +38,9 @@ void Account::CodeOf(std::uint64_t code, Kind kind, std::uint64_t from) {
 }
 
 void Account::VariableOf(std::uint64_t address, std::uint64_t bytes, Kind kind, std::uint64_t from) {
+  if (address == 0) return;  // the program asked for the size alone
   const HandleEntry* const entry = Find(driver::FamilyOf(kind), from);
-  const std::uint64_t end = address + bytes;
+  const std::uint64_t end = address + std::max<std::uint64_t>(bytes, 1);  // it may have asked for the address alone
   auto at = variables_.upper_bound(address);
   if (at != variables_.begin() && std::prev(at)->second.end > address) --at;
   while (at != variables_.end() && at->first < end) at = variables_.erase(at);

@@ -103,7 +103,8 @@ bool WasDenied(const Evidence& trial, const Site& call) {
 // True when the program waited between the two calls and was told that its context is lost. The work of a lost context has ended, and every
 // wait answers the same, so the world cannot say which one the program lacked.
 bool WasLostBefore(const Evidence& trial, const TrialFinding& finding) {
-  const Record* const earlier = IsProved(finding.rule) ? trial.call_at(finding.other.begin) : nullptr;
+  const bool in_use = finding.rule == Rule::FreedInUse || finding.rule == Rule::HostFreedInUse || finding.rule == Rule::UnorderedAccess;
+  const Record* const earlier = in_use ? trial.call_at(finding.other.begin) : nullptr;
   if (earlier == nullptr) return false;
   const std::span<const std::uint32_t> own = trial.own_calls();
   return std::any_of(own.begin(), own.end(), [&](std::uint32_t index) {

@@ -168,18 +168,17 @@ class LeftObjects {
     return true;
   }
 
-  // A fallback for what the rehearsal keeps to its end: made after the fault, in a place where that run acquires nothing, while as much of
-  // that sort is missing.
+  // A fallback for what the rehearsal keeps: made after the fault where that run acquires nothing, by a process that was refused the other.
   bool StandsIn(const Left& left) {
     const Object& object = *left.object;
     const faults::Record* const fault = trial_.first_hit();
     if (IsHost(object) || fault == nullptr || fault->pid != object.pid || object.acquired.begin < fault->begin) return false;
     const std::pair place(object.kind, left.key);
     if (rehearsal_->left().contains(place) || rehearsal_->releases().contains(place)) return false;
+    if (!refused_places_) refused_places_ = RefusedPlaces(trial_, fault->pid);
     for (const auto& [kept, unused] : rehearsal_->left()) {
       if (driver::FamilyOf(kept.first) != driver::FamilyOf(object.kind)) continue;
-      Allowance& missing = allowances_[kept];
-      if (!Take(&missing.live) && !Take(&missing.orphaned)) continue;
+      if (!refused_places_->contains(kept.second) || !Take(&allowances_[kept].live)) continue;
       lifetime_.Add(AsItEnded(left));
       return true;
     }
@@ -289,9 +288,10 @@ class LeftObjects {
   Remainder<PlaceCounts> undestroyed_;
   UndestroyedContexts undestroyed_contexts_;
   KeptFoundations kept_foundations_;
-  std::optional<CutShort> cut_short_;  // made when it is first asked for
-  std::vector<Left> unmatched_;        // more than the rehearsal leaves in that state
-  std::vector<Left> of_vanished_;      // of processes without an end
+  std::optional<CutShort> cut_short_;  // made when it is first asked for, as
+  std::optional<std::set<std::uint64_t>> refused_places_;
+  std::vector<Left> unmatched_;    // more than the rehearsal leaves in that state
+  std::vector<Left> of_vanished_;  // of processes without an end
   TrialGroups leaks_;
   TrialGroups relied_;
   TrialGroups refused_;

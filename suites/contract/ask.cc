@@ -52,11 +52,17 @@ class GateJournal {
 
 }  // namespace
 
+// Also where the answer is told word by word.
+static std::string CannotAsk(const char* why) {
+  SayWord(why);
+  return why;
+}
+
 constexpr int kPatienceMs = 30000;  // a first cuInit can take seconds
 
 std::string AskSimulated(const Question& question, sim::OnUndefined undefined, int devices) {
   sim::World* const world = sim::CreateWorld({.device_bytes = std::uint64_t{1} << 30, .device_count = devices, .undefined = undefined});
-  if (world == nullptr) return "no world";
+  if (world == nullptr) return CannotAsk("no world");
   const std::string answer = Answer(question, sim::Driver(world));
   sim::DestroyWorld(world);
   return answer;
@@ -64,16 +70,16 @@ std::string AskSimulated(const Question& question, sim::OnUndefined undefined, i
 
 std::string AskGated(const Question& question, sim::OnUndefined undefined) {
   GateJournal* const books = GateJournal::Only();
-  if (books == nullptr) return "no journal";
+  if (books == nullptr) return CannotAsk("no journal");
   sim::World* const world = sim::CreateWorld({.device_bytes = std::uint64_t{1} << 30, .undefined = undefined});
-  if (world == nullptr) return "no world";
+  if (world == nullptr) return CannotAsk("no world");
   const std::uint64_t before = books->journal.header().next_record.load();
   // The pinned scope would hold a reference of its own, and the questions count references.
   const auto gate = std::make_unique<faults::Gate>();
   gate->Arm(sim::Driver(world), &books->journal, &books->stacks, faults::Plan(), faults::Scope::Process);
   const std::string answer = Answer(question, faults::Driver(gate.get()));
   sim::DestroyWorld(world);
-  return books->journal.header().next_record.load() == before ? "no record" : answer;
+  return books->journal.header().next_record.load() == before ? CannotAsk(" no record") : answer;
 }
 
 std::string AskChild(const Question& question, const std::string& driver, const std::string& library, sim::OnUndefined undefined) {

@@ -32,12 +32,16 @@ std::FILE* listener = nullptr;
 
 void SayWordsTo(std::FILE* file) { listener = file; }
 
-void Asker::Text(const char* text) {
-  const std::string word = (answer_->empty() ? "" : " ") + std::string(text == nullptr ? "null" : text);
-  *answer_ += word;
+void SayWord(const std::string& word) {
   if (listener == nullptr) return;
   std::fputs(word.c_str(), listener);
   std::fflush(listener);
+}
+
+void Asker::Text(const char* text) {
+  const std::string word = (answer_->empty() ? "" : " ") + std::string(text == nullptr ? "null" : text);
+  *answer_ += word;
+  SayWord(word);
 }
 
 void Asker::Value(long long value) { Text(std::to_string(value).c_str()); }

@@ -167,6 +167,7 @@ std::string Answer(const Question& question, Driver driver);
 
 // From now on each word of an answer is also written to `file`, at once: those before a crash arrive.
 void SayWordsTo(std::FILE* file);
+void SayWord(const std::string& word);
 
 // The words, each as often as an "xN" behind it says.
 std::string Repeated(std::string_view words);

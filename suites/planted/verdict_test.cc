@@ -348,9 +348,9 @@ CUAUDIT_CASE(HostMisused, AMutexDestroyedWhileLockedThatNobodyAskedFor) {
 // What the fault-free run keeps to its end may be missing, and another stream in its stead: one, of its sort, made after the fault, where
 // that run makes none.
 CUAUDIT_CASE(Leak, WhatStandsInForNothing) {
-  enum class Wrong { GivenBack, TriedAgain, Twice, BeforeTheFault, OtherSort, WhereItIsUsual };
-  for (const Wrong wrong :
-       {Wrong::GivenBack, Wrong::TriedAgain, Wrong::Twice, Wrong::BeforeTheFault, Wrong::OtherSort, Wrong::WhereItIsUsual}) {
+  enum class Wrong { GivenBack, TriedAgain, Twice, BeforeTheFault, OtherSort, WhereItIsUsual, NeverTried };
+  for (const Wrong wrong : {Wrong::GivenBack, Wrong::TriedAgain, Wrong::Twice, Wrong::BeforeTheFault, Wrong::OtherSort,
+                            Wrong::WhereItIsUsual, Wrong::NeverTried}) {
     SCOPED_TRACE(static_cast<int>(wrong));
     Trace rehearsal;
     rehearsal.CreateStream(0x10).Stack(1);
@@ -359,7 +359,7 @@ CUAUDIT_CASE(Leak, WhatStandsInForNothing) {
     rehearsal.DestroyStream(0x20);
     Trace trial;
     if (wrong == Wrong::BeforeTheFault) trial.CreateStream(0x30).Stack(2);
-    trial.CreateStream(0).Stack(1).Refused();
+    (wrong == Wrong::NeverTried ? trial.Alloc(0) : trial.CreateStream(0)).Stack(1).Refused();
     if (wrong == Wrong::TriedAgain) trial.CreateStream(0x10).Stack(1);
     if (wrong == Wrong::OtherSort) {
       trial.Alloc(0x3000).Stack(2);

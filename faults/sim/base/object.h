@@ -109,9 +109,11 @@ class HandleTable {
   // True for a handle whose object was destroyed, and for one that was never handed out: no live object, none that went with its context.
   bool NamesNothing(std::uint64_t handle) const noexcept;
   // A note that a call may still read when the object is gone; 0: there is none, or the slot was reused. Graph nodes leave their type and
-  // one, pools kPoolNote and the ordinal of their device, kLostNote what the genuine driver does not know to be gone.
+  // one, pools kPoolNote and the ordinal of their device, kLostNote what the genuine driver does not know to be gone,
+  // events kResetNote when their context was reset.
   static constexpr unsigned kPoolNote = 64;
   static constexpr unsigned kLostNote = 128;
+  static constexpr unsigned kResetNote = 129;
   void LeaveNote(std::uint64_t stale, std::uint8_t note) noexcept { slots_[(stale >> 4) & kIndexMask].note = note; }
   unsigned NoteOf(std::uint64_t handle) const noexcept { return IsStale(handle) ? slots_[(handle >> 4) & kIndexMask].note : 0; }
   Ending ending = Ending::Nothing;

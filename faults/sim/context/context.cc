@@ -102,7 +102,9 @@ static void Dismantle(World& world, Context* context) {
     Object* object = context->children.first;
     if (object->tag == Tag::Array && static_cast<Array*>(object)->parent != nullptr) object = static_cast<Array*>(object)->parent;
     const std::uint64_t handle = object->handle;
-    const bool lost = IsLostWith(context, object->tag);
+    const bool reset = object->tag == Tag::Event && context->primary && context->references != 0;
+    const bool of_module = object->tag == Tag::TextureReference && static_cast<TextureReference*>(object)->module != nullptr;
+    const bool lost = IsLostWith(context, object->tag) && !of_module;  // of those of a module no question asks
     switch (object->tag) {
       case Tag::Stream:
         FreeStream(world, static_cast<Stream*>(object));
@@ -169,6 +171,7 @@ static void Dismantle(World& world, Context* context) {
         break;
     }
     if (lost) world.handles.LeaveNote(handle, HandleTable::kLostNote);
+    if (reset) world.handles.LeaveNote(handle, HandleTable::kResetNote);
   }
   world.handles.ending = Ending::Nothing;
   while (context->ranges != nullptr) {

@@ -240,7 +240,8 @@ class Reader {
         one = next;
       }
     }
-    if (of_code) std::erase_if(origins_, [&](const auto& one) { return one.second.handle == record.argument[0]; });
+    if (of_code)
+      std::erase_if(origins_, [&](const auto& one) { return one.first.first == record.pid && one.second.handle == record.argument[0]; });
   }
 
   // Who is not told the value cannot put it back.

@@ -65,6 +65,8 @@ CUresult api::EventDestroy(Call& call, CUevent handle) {
 
 CUresult api::EventRecord(Call& call, CUevent handle, CUstream stream_handle) {
   Event* const event = call.Follow<Event>(handle);
+  if (event == nullptr && call.world.handles.NoteOf(reinterpret_cast<std::uintptr_t>(handle)) == HandleTable::kResetNote)
+    return CUDA_ERROR_INVALID_HANDLE;  // reset.event_record_after, of the runtime's questions
   if (event == nullptr) return call.Gone(handle);
   CUresult result = CUDA_SUCCESS;
   Stream* const stream = FindStream(call, stream_handle, &result);
