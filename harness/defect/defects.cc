@@ -151,9 +151,10 @@ void DefectFinder::AddOthers(const report::Run& run) {
     if (finding.rule == Rule::Crash || finding.rule == Rule::Abort || finding.rule == Rule::Hang)
       deaths.emplace(things_[thing].blamed, thing);
   }
-  // A run that died is one trial: what the same function did wrong in it is the same defect (JoinByBlame).
+  // A run may die of a wrong call, but of nothing that is only left.
   for (std::size_t i = 0; i < things_.size(); ++i) {
-    if (const auto death = deaths.find(things_[i].blamed); death != deaths.end() && things_[i].trials.empty()) Join(death->second, i);
+    if (words::SortOf(things_[i].rule) != words::RuleSort::Call || !things_[i].trials.empty()) continue;
+    if (const auto death = deaths.find(things_[i].blamed); death != deaths.end()) Join(death->second, i);
   }
 }
 

@@ -15,7 +15,8 @@
 //     loss of one such failure is known;
 //   - when a primary context is released too often, and only after faults of which the first alone shows who took the reference.
 // Findings without a fault have no trials in which they could come alone: those of one rule are one defect when one function is blamed for
-// them, and so is a death with all else for which its function is blamed. Mutexes that become more and whose memory was freed are one, too.
+// them, and so is a death with the wrong calls for which its function is blamed. Mutexes that become more and whose memory was freed are
+// one, too.
 #pragma once
 
 #include <cstddef>
