@@ -16,9 +16,10 @@ namespace {
 
 using driver::Effect;
 using driver::Family;
+using driver::Kind;
 using faults::Record;
 
-// Answers that speak of something that is there and that the call need not name, or of a context that is lost and could not be ended.
+// Answers that speak of something that is there, of whatever kind, and that the call need not name.
 bool SaysTaken(std::int32_t result) {
   switch (result) {
     case CUDA_ERROR_OUT_OF_MEMORY:
@@ -27,14 +28,19 @@ bool SaysTaken(std::int32_t result) {
     case CUDA_ERROR_ALREADY_ACQUIRED:
     case CUDA_ERROR_CONTEXT_ALREADY_IN_USE:
     case CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
-    case CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED:
     case CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE:
-    case CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED:
       return true;
     default:
-      return driver::IsSticky(static_cast<CUresult>(result)) ||
-             (result >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && result <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+      return result >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && result <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
   }
+}
+
+bool IsContext(Kind kind) { return kind == Kind::Context || kind == Kind::PrimaryContext || kind == Kind::GreenContext; }
+
+// Whether the end of the context or parent that was kept would have ended the object.
+bool StandsOn(const Object& object, const Object& kept) {
+  const std::uint64_t handle = kept.kind == Kind::PrimaryContext ? kept.context : kept.handle;
+  return handle != 0 && (object.context == handle || object.parent == handle);
 }
 
 bool IsAt(const Object& object, std::uint64_t handle) {
@@ -76,9 +82,33 @@ bool InTheWay::Keeps(const Record& release) const {
   return std::any_of(kept_.begin(), kept_.end(), [&](const Object* kept) { return kept->released == SiteOf(release); });
 }
 
+// Whether such an object is still there because its release was refused, or because the end of what it stands on was.
+bool InTheWay::Left(Kind kind, const Record& failing) const {
+  const std::vector<Object>& objects = trial_.ledger->objects;
+  return std::any_of(objects.begin(), objects.end(), [&](const Object& object) {
+    if (object.kind != kind) return false;
+    if (object.state == State::ReleaseRefused) return true;
+    const bool there = object.state == State::Live || object.released.begin > failing.begin;
+    return there && std::any_of(kept_.begin(), kept_.end(), [&](const Object* kept) {
+             return object.acquired.begin < kept->released.begin && StandsOn(object, *kept);
+           });
+  });
+}
+
+// Whether the answer may speak of what is left, although the call does not name it.
+bool InTheWay::SpeaksOfLeft(const Record& failing) const {
+  if (failing.result == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED) return Left(Kind::HostRegistration, failing);
+  if (failing.result == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) return Left(Kind::PeerAccess, failing);
+  // A lost context that could not be ended.
+  const bool sticky = driver::IsSticky(static_cast<CUresult>(failing.result));
+  if (sticky) return std::any_of(kept_.begin(), kept_.end(), [](const Object* kept) { return IsContext(kept->kind); });
+  return !kept_.empty() && SaysTaken(failing.result);
+}
+
 // True when the thread has another context current than the program believes, or one that it could not take off.
 bool InTheWay::DisturbsStack(const Record& call) const {
   if (!driver::MovesContext(EffectOfCall(call))) return false;
+  if (EffectOfCall(call) == Effect::DestroysContext && call.argument[0] != call.context) return false;
   const Answer answer = AnswerOf(call);
   return answer == Answer::After || (answer == Answer::Refused && Keeps(call));
 }
@@ -132,7 +162,7 @@ bool InTheWay::IsSecondRelease(const Record& failing) const {
 }
 
 bool InTheWay::Explains(const Record& failing) const {
-  if (Keeps(failing) || (!kept_.empty() && SaysTaken(failing.result)) || WasDoneUnderAfter(trial_, failing)) return true;
+  if (Keeps(failing) || SpeaksOfLeft(failing) || WasDoneUnderAfter(trial_, failing)) return true;
   if (Names(failing, [](const Object& object) { return object.state == State::ReleaseRefused || object.told_alive; })) return true;
   const Effect effect = EffectOfCall(failing);
   return (NeedsCurrent(failing, effect) || driver::MovesContext(effect)) && IsAstray(failing);
@@ -142,10 +172,8 @@ bool InTheWay::Explains(const Object& left, bool by_itself) const {
   if (left.state == State::ReleaseRefused) return true;
   if (by_itself) return false;
   const Record* const made = trial_.call_at(left.acquired.begin);
-  return (made != nullptr && IsAstray(*made)) || std::any_of(kept_.begin(), kept_.end(), [&](const Object* kept) {
-           const std::uint64_t context = kept->kind == driver::Kind::PrimaryContext ? kept->context : kept->handle;
-           return (left.context != 0 && left.context == context) || (left.parent != 0 && left.parent == kept->handle);
-         });
+  return (made != nullptr && IsAstray(*made)) ||
+         std::any_of(kept_.begin(), kept_.end(), [&](const Object* kept) { return StandsOn(left, *kept); });
 }
 
 }  // namespace cuaudit::harness

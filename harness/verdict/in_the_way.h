@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "faults/driver/kinds.h"
 #include "harness/verdict/evidence/evidence.h"
 
 namespace cuaudit::harness {
@@ -27,6 +28,8 @@ class InTheWay {
 
  private:
   [[nodiscard]] bool Keeps(const faults::Record& release) const;
+  [[nodiscard]] bool Left(driver::Kind kind, const faults::Record& failing) const;
+  [[nodiscard]] bool SpeaksOfLeft(const faults::Record& failing) const;
   [[nodiscard]] bool DisturbsStack(const faults::Record& call) const;
   [[nodiscard]] bool IsAstray(const faults::Record& call) const;
   template <typename Accepts>

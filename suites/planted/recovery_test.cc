@@ -55,6 +55,41 @@ CUAUDIT_CASE(NotRecovered, AnotherCallFailsAfterARefusedRelease) {
   ExpectNotRecovered(trial.End(CUDA_ERROR_INVALID_VALUE).Good(), "INVALID_VALUE");
 }
 
+// Only a context that could not be ended explains that a context is lost.
+CUAUDIT_CASE(NotRecovered, AContextIsLostAfterARefusedRelease) {
+  MarkedCycles trial = AfterARefusedFree();
+  trial.trace.Alloc(0x9000).Fails(CUDA_ERROR_ILLEGAL_ADDRESS).Stack(1).Cycle(2);
+  ExpectNotRecovered(trial.End(CUDA_ERROR_ILLEGAL_ADDRESS).Good(), "ILLEGAL_ADDRESS");
+}
+
+// What is there already is not what the refused release left.
+CUAUDIT_CASE(NotRecovered, SomethingElseIsThereAlready) {
+  for (const bool peer : {false, true}) {
+    const CaseRow row(peer ? "peer access" : "host memory");
+    MarkedCycles trial;
+    trial.Begin();
+    trial.trace.Call(CallId::EventCreate).Out(0, 0xe1).Stack(5).Cycle(1);
+    trial.trace.Call(CallId::EventDestroy_v2).In(0, 0xe1).Refused(CUDA_ERROR_INVALID_CONTEXT).Stack(6).Cycle(1);
+    trial.End(0).Begin();
+    const CUresult already = peer ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    trial.trace.Call(peer ? CallId::CtxEnablePeerAccess : CallId::MemHostRegister_v2).In(0, 0x6000).Fails(already).Stack(7).Cycle(2);
+    ExpectNotRecovered(trial.End(already).Good(), "ALREADY");
+  }
+}
+
+// A context was kept, but the memory was registered since.
+CUAUDIT_CASE(NotRecovered, RegisteredTwiceInAContextThatIsKept) {
+  MarkedCycles trial;
+  trial.Begin();
+  trial.trace.Retain().Stack(5).Cycle(1);
+  trial.trace.ReleasePrimary().Refused(CUDA_ERROR_INVALID_CONTEXT).Stack(6).Cycle(1);
+  trial.End(0).Begin();
+  trial.trace.Call(CallId::MemHostRegister_v2).In(0, 0x7000).In(1, 0x1000).Context(kContext).Stack(7).Cycle(2);
+  trial.trace.Call(CallId::MemHostRegister_v2).In(0, 0x6000).Fails(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED).Stack(8).Cycle(2);
+  trial.trace.Call(CallId::MemHostUnregister).In(0, 0x7000).Context(kContext).Stack(9).Cycle(2);
+  ExpectNotRecovered(trial.End(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED).Good(), "ALREADY_REGISTERED");
+}
+
 CUAUDIT_CASE(NotRecovered, AnotherObjectStaysAfterARefusedRelease) {
   MarkedCycles trial = AfterARefusedFree();
   trial.trace.Alloc(0x9000).Stack(1).Cycle(2);
@@ -96,6 +131,22 @@ CUAUDIT_CASE(NotRecovered, TheThreadHasChosenItsContextSince) {
   trial.trace.Call(CallId::CtxSetCurrent).In(0, kContext).Stack(5).Cycle(2);
   trial.trace.Alloc(0x9000).Fails(CUDA_ERROR_INVALID_CONTEXT).Stack(1).Cycle(2);
   ExpectNotRecovered(trial.End(CUDA_ERROR_INVALID_CONTEXT).Good(), "INVALID_CONTEXT");
+}
+
+// The context is not current when it is destroyed, so the thread stays where it is.
+CUAUDIT_CASE(NotRecovered, AnotherCallFailsAfterTheEndOfAContextThatIsNotCurrent) {
+  for (const bool refused : {false, true}) {
+    const CaseRow row(refused ? "refused" : "denied");
+    MarkedCycles trial;
+    trial.Begin();
+    trial.trace.Call(CallId::CtxCreate_v2).Out(0, 0xc1).Context(kContext).Stack(5).Cycle(1);
+    trial.trace.Pop(0xc1).Stack(6).Cycle(1);
+    Step destroy = trial.trace.Call(CallId::CtxDestroy_v2).In(0, 0xc1).Context(kContext).Stack(7).Cycle(1);
+    refused ? destroy.Refused(CUDA_ERROR_INVALID_CONTEXT) : destroy.After(CUDA_ERROR_INVALID_CONTEXT);
+    trial.End(CUDA_ERROR_INVALID_CONTEXT).Begin();
+    trial.trace.Alloc(0x9000).Fails(CUDA_ERROR_INVALID_VALUE).Stack(1).Cycle(2);
+    ExpectNotRecovered(trial.End(CUDA_ERROR_INVALID_VALUE).Good(), "INVALID_VALUE");
+  }
 }
 
 CUAUDIT_CASE(NotRecovered, AThreadFailsWhoseContextStackNobodyChanged) {

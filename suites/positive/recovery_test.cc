@@ -61,12 +61,6 @@ CUAUDIT_CASE(NotRecovered, WhatTheRefusedReleaseLeftIsInTheWay) {
     ExpectSilence(trial.End(CUDA_ERROR_OUT_OF_MEMORY).Good());
   }
   {
-    const CaseRow row("the context is lost");
-    MarkedCycles trial = AfterARefusedUnregister();
-    trial.trace.Alloc(0x9000).Fails(CUDA_ERROR_ILLEGAL_ADDRESS).Stack(1).Cycle(2);
-    ExpectSilence(trial.End(CUDA_ERROR_ILLEGAL_ADDRESS).Good());
-  }
-  {
     const CaseRow row("the program knows");
     ExpectSilence(AfterARefusedUnregister().End(-1).Good());
   }
@@ -94,6 +88,51 @@ CUAUDIT_CASE(NotRecovered, WhatTheProgramBelievesToBeAliveIsGone) {
     trial.End(CUDA_ERROR_INVALID_CONTEXT).Begin();
     trial.trace.Free(0x5000).Fails(CUDA_ERROR_INVALID_VALUE).Stack(3).Cycle(2);
     ExpectSilence(trial.End(CUDA_ERROR_INVALID_VALUE).Good());
+  }
+}
+
+// The program leaves it to the end of its context to unregister memory or to disable peer access. That end was refused.
+CUAUDIT_CASE(NotRecovered, WhatWouldHaveGoneWithTheContextIsThereAlready) {
+  struct Row {
+    const char* name;
+    CallId call;
+    std::uint64_t in;
+    std::uint64_t current;
+    CUresult already;
+  };
+  for (const Row& row : {Row{"host memory", CallId::MemHostRegister_v2, 0x7000, kContext, CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED},
+                         Row{"has access", CallId::CtxEnablePeerAccess, 0xc2, kContext, CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED},
+                         Row{"is the peer", CallId::CtxEnablePeerAccess, kContext, 0xc2, CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED}}) {
+    const CaseRow named(row.name);
+    const auto cycles = [&row](bool faulted) {
+      MarkedCycles all;
+      for (const std::uint32_t cycle : {1U, 2U}) {
+        all.Begin();
+        all.trace.Retain().Stack(5).Cycle(cycle);
+        Step acquire = all.trace.Call(row.call).In(0, row.in).In(1, 0x1000).Context(row.current).Stack(6).Cycle(cycle);
+        if (faulted && cycle == 2) acquire.Fails(row.already);
+        Step release = all.trace.ReleasePrimary().Stack(7).Cycle(cycle);
+        if (faulted && cycle == 1) release.Refused(CUDA_ERROR_INVALID_CONTEXT);
+        all.End(faulted && cycle == 2 ? row.already : CUDA_SUCCESS);
+      }
+      return all;
+    };
+    ExpectSilence(cycles(false), cycles(true), Recovery::Refused);
+  }
+}
+
+CUAUDIT_CASE(NotRecovered, TheLostContextCouldNotBeEnded) {
+  for (const bool primary : {false, true}) {
+    const CaseRow row(primary ? "primary" : "its own");
+    MarkedCycles trial;
+    trial.Begin();
+    primary ? trial.trace.Retain().Stack(5).Cycle(1) : trial.trace.Call(CallId::CtxCreate_v2).Out(0, 0xc1).Context(0).Stack(5).Cycle(1);
+    Step end = primary ? trial.trace.ReleasePrimary() : trial.trace.Call(CallId::CtxDestroy_v2).In(0, 0xc1).Context(0xc1);
+    end.Refused(CUDA_ERROR_ILLEGAL_ADDRESS).Stack(6).Cycle(1);
+    trial.End(CUDA_ERROR_ILLEGAL_ADDRESS).Begin();
+    trial.trace.Call(CallId::CtxSetCurrent).In(0, kContext).Stack(7).Cycle(2);
+    trial.trace.Alloc(0x9000).Fails(CUDA_ERROR_ILLEGAL_ADDRESS).Stack(1).Cycle(2);
+    ExpectSilence(trial.End(CUDA_ERROR_ILLEGAL_ADDRESS).Good());
   }
 }
 
