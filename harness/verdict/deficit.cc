@@ -76,16 +76,46 @@ Violations::iterator SameExcess(const Evidence& run, const Excess& excess, SiteK
   return exact != violations->end() ? exact : std::find_if(violations->begin(), violations->end(), same);
 }
 
+bool ReleasesPrimaryOf(const Record& record, const Record& first) {
+  return driver::EffectOf(BaseOf(record)).effect == Effect::ReleasesPrimary && record.pid == first.pid &&
+         record.argument[0] == first.argument[0] && record.begin >= first.begin && Releases(AnswerOf(record));
+}
+
+bool IsHeldAfter(const Object& object, const Record& release) {
+  if (object.kind != Kind::PrimaryContext || object.pid != release.pid || object.handle != release.argument[0]) return false;
+  return object.acquired.begin < release.begin && (object.state != State::Released || object.released.begin > release.begin);
+}
+
+// The first release at the excess or after it that left no reference to the context; null for none.
+const Record* EndedBy(const Evidence& trial, const Record& excess) {
+  const std::vector<Object>& objects = trial.ledger->objects;
+  for (const std::uint32_t call : trial.own_calls()) {
+    const Record& record = trial.record(call);
+    if (!ReleasesPrimaryOf(record, excess)) continue;
+    if (std::none_of(objects.begin(), objects.end(), [&](const Object& one) { return IsHeldAfter(one, record); })) return &record;
+  }
+  return nullptr;
+}
+
 // True when the excess let a context end early, and the program used what that had held. The ledger blames who used it, and that owner did
-// nothing wrong.
-bool DropMissed(const Evidence& trial, const Excess& excess, Violations* violations) {
-  const Record* const first = excess.kind == Kind::PrimaryContext ? trial.call_at(excess.site.begin) : nullptr;
-  if (first == nullptr) return false;
-  return std::erase_if(*violations, [&](const TrialFinding& one) {
-           const Record* const end = one.rule == Rule::UseAfterRelease ? trial.call_at(one.other.begin) : nullptr;
-           const bool last = end != nullptr && driver::EffectOf(BaseOf(*end)).effect == Effect::ReleasesPrimary;
-           return last && end->pid == first->pid && end->argument[0] == first->argument[0] && end->begin >= first->begin;
-         }) != 0;
+// nothing wrong. When the context ends again later, its user has retained it since, and knows.
+bool DropMissed(const Evidence& trial, const Excess& excess, SiteKeys* keys, Violations* violations) {
+  const Record* const first = excess.kind == Kind::PrimaryContext && !excess.declined ? trial.call_at(excess.site.begin) : nullptr;
+  const Record* const end = first == nullptr ? nullptr : EndedBy(trial, *first);
+  if (end == nullptr) return false;
+  bool dropped = false;
+  for (const Violation& missed : trial.ledger->violations) {
+    if (missed.rule != Rule::UseAfterRelease || missed.other.begin != end->begin) continue;
+    const std::uint64_t acquired = keys->Of(trial.ledger->objects[static_cast<std::size_t>(missed.object)].acquired);
+    const std::uint64_t where = keys->Of(missed.where);
+    const auto same = std::find_if(violations->begin(), violations->end(), [&](const TrialFinding& one) {
+      return one.rule == missed.rule && one.kind == missed.kind && one.where_key == where && one.acquired_key == acquired;
+    });
+    if (same == violations->end()) continue;
+    dropped = true;
+    if (--same->count == 0) violations->erase(same);
+  }
+  return dropped;
 }
 
 void AddCounted(const Rehearsed& rehearsal, const Evidence& trial, std::vector<TrialFinding>* violations) {
@@ -93,7 +123,7 @@ void AddCounted(const Rehearsed& rehearsal, const Evidence& trial, std::vector<T
   for (const Excess& excess : rehearsal.counted().Beyond(trial)) {
     TrialFinding finding = At(Rule::Deficit, excess.kind, excess.site, keys.Of(excess.site));
     if (excess.declined) finding.detail = {{Detail::NothingToTake}};
-    if (DropMissed(trial, excess, violations)) finding.detail = {{Detail::EndedTooEarly}};
+    if (DropMissed(trial, excess, &keys, violations)) finding.detail = {{Detail::EndedTooEarly}};
     for (const Object& object : trial.ledger->objects) {
       if (excess.one_of_several || object.kind != excess.kind || object.released.begin != excess.site.begin ||
           object.acquired.record_kind != RecordKind::Call)

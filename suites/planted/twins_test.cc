@@ -210,6 +210,26 @@ CUAUDIT_CASE(Deficit, TheCallerGoesOnInAContextThatEnded) {
   for (const harness::TrialFinding& one : judgement.findings) EXPECT_EQ(one.where.stack, one.rule == Rule::Deficit ? 106U : 122U);
 }
 
+template <Before before>
+void ExpectTheFallbackToo(Rule too_many) {
+  const Judgement judgement = JudgeProgram(AFallbackUsesWhatItReleased<before>, false);
+  const auto has = [&](Rule rule, std::uint32_t stack) {
+    return std::any_of(judgement.findings.begin(), judgement.findings.end(),
+                       [&](const harness::TrialFinding& one) { return one.rule == rule && one.where.stack == stack; });
+  };
+  EXPECT_TRUE(has(Rule::UseAfterRelease, 119));
+  EXPECT_TRUE(has(too_many, 106));
+}
+
+CUAUDIT_CASE(UseAfterRelease, AFallbackAfterAReleaseTooMany) {
+  Causes(3);
+  Also(Rule::Deficit, Kind::PrimaryContext);
+  Also(Rule::OverReleasedPrimary, Kind::PrimaryContext);
+  Also(Rule::Orphaned, Kind::DeviceMemory);
+  ExpectTheFallbackToo<Before::NothingWasLeft>(Rule::OverReleasedPrimary);
+  ExpectTheFallbackToo<Before::TheCallerWasInIt>(Rule::Deficit);
+}
+
 CUAUDIT_CASE(Deficit, APopWithoutItsPushTakesWhatTheCallerSet) {
   ExpectDeficit(PopsWithoutItsPush<Below::Set>, Kind::ContextStackEntry, 103);
 }
