@@ -16,6 +16,7 @@
 
 #include "harness/ledger/address_space.h"
 #include "harness/ledger/arguments.h"
+#include "harness/ledger/denied_releases.h"
 #include "harness/ledger/foundations.h"
 #include "harness/ledger/ledger.h"
 
@@ -44,7 +45,7 @@ struct HandleEntry {
   bool borrowed = false;               // a query answered this handle: it is valid, and its release is not judged
   std::uint64_t graph_references = 0;  // for user objects: references that graphs hold
   std::uint32_t denied = 0;            // references that the program was told it did not get
-  std::uint32_t believed = 0;          // releases that it was told had failed: it may try each again, whosever the value is by then
+  DeniedReleases denied_releases;
 };
 
 class Account {

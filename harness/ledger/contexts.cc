@@ -32,6 +32,7 @@ void Contexts::RetainPrimary(const faults::Record& record) {
   reference.kind = Kind::PrimaryContext;
   reference.handle = record.argument[1];
   reference.context = primary.context;
+  primary.denied_releases.BeginAnew();
   primary.references.push_back(account_->Retain(reference, record));
   primary.threads.push_back(record.tid);
 }
@@ -64,8 +65,7 @@ void Contexts::ReleasePrimary(const faults::Record& record, Answer answer) {
     const HandleEntry* entry = account_->Find(Family::PrimaryContext, device);
     if (entry != nullptr && entry->last >= 0 && account_->books().object(entry->last).told_alive) return;
     account_->books().Violate(Rule::OverReleasedPrimary, Kind::PrimaryContext, record, device, entry == nullptr ? -1 : entry->last);
-    account_->books().ledger.violations.back().believed = primary.believed != 0;
-    if (primary.believed != 0 && answer == Answer::Succeeded) --primary.believed;
+    account_->books().ledger.violations.back().believed = primary.denied_releases.Excuse(answer == Answer::Succeeded);
     return;
   }
   const std::size_t chosen = ReferenceToRelease(primary, record.tid);
@@ -81,7 +81,7 @@ void Contexts::ReleasePrimary(const faults::Record& record, Answer answer) {
   primary.threads.erase(primary.threads.begin() + static_cast<std::ptrdiff_t>(chosen));
   account_->Close(index, State::Released, SiteOf(record));
   account_->books().object(index).told_alive = answer == Answer::After;
-  if (answer == Answer::After) ++primary.believed;
+  if (answer == Answer::After) primary.denied_releases.Add();
   OrphanUnheld(primary, record);
 }
 

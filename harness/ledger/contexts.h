@@ -124,9 +124,9 @@ class Contexts {
     std::uint64_t context = 0;
     bool seen = false;
     bool held_elsewhere = false;
-    std::uint32_t greens = 0;    // green contexts that hold the primary context
-    std::uint32_t denied = 0;    // references that the program was told it did not get
-    std::uint32_t believed = 0;  // releases that it was told had failed
+    std::uint32_t greens = 0;  // green contexts that hold the primary context
+    std::uint32_t denied = 0;  // references that the program was told it did not get
+    DeniedReleases denied_releases;
   };
   struct Green {
     std::uint64_t device = 0;
