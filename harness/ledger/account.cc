@@ -248,7 +248,7 @@ void Account::Release(Kind kind, std::uint64_t handle, std::uint64_t count, cons
     object.references -= given;
     if (object.references != 0) continue;
     Close(index, State::Released, SiteOf(record));
-    object.told_alive = answer == Answer::After;
+    object.told_alive = object.release_denied = answer == Answer::After;
     if (object.told_alive) entry->denied_releases.Add();
   }
   if (count > 0 && !books_->object(entry->last).told_alive) books_->Violate(Rule::OverReleasedReference, kind, record, handle, entry->last);

@@ -146,7 +146,7 @@ void Account::TakeOver(std::uint64_t descriptor, const faults::Record& record) {
   }
   Object& object = books_->object(index);
   object.released = SiteOf(record);  // the driver may have closed it inside the call
-  object.told_alive = AnswerOf(record) == Answer::After;
+  object.told_alive = object.release_denied = AnswerOf(record) == Answer::After;
 }
 
 void Account::CheckTaken(std::uint64_t descriptor, const faults::Record& record, bool by_program) {

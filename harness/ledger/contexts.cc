@@ -80,8 +80,9 @@ void Contexts::ReleasePrimary(const faults::Record& record, Answer answer) {
   primary.references.erase(primary.references.begin() + static_cast<std::ptrdiff_t>(chosen));
   primary.threads.erase(primary.threads.begin() + static_cast<std::ptrdiff_t>(chosen));
   account_->Close(index, State::Released, SiteOf(record));
-  account_->books().object(index).told_alive = answer == Answer::After;
-  if (answer == Answer::After) primary.denied_releases.Add();
+  Object& reference = account_->books().object(index);
+  reference.told_alive = reference.release_denied = answer == Answer::After;
+  if (reference.release_denied) primary.denied_releases.Add();
   OrphanUnheld(primary, record);
 }
 

@@ -23,7 +23,9 @@ bool Overlap(const Object& one, const Object& other) {
 KeptFoundations::KeptFoundations(const Ledger& ledger) {
   for (const Object& object : ledger.objects) {
     if (object.kind != Kind::Mapping && object.kind != Kind::HostRegistration) continue;
-    if (object.state == State::ReleaseRefused || object.told_alive) held_.push_back(&object);
+    // What lay there before has ended, whatever the program was told.
+    std::erase_if(held_, [&](const Object* one) { return one->pid == object.pid && one->kind == object.kind && Overlap(*one, object); });
+    if (object.state == State::ReleaseRefused || object.release_denied) held_.push_back(&object);
   }
 }
 

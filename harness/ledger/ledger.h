@@ -76,9 +76,9 @@ struct Object {
   Site released;
   Site retried;   // for a released object, the earlier refused release; otherwise record_kind is Empty
   Site declined;  // for an orphaned object, an earlier release that the driver declined; otherwise record_kind is Empty
-  // A release under `after`: the object ended, but the program was told that the release failed. A second release or a later use is
-  // therefore no violation.
+  // The object ended, but the program was told that its release failed. A second release or a later use is therefore no violation.
   bool told_alive = false;
+  bool release_denied = false;     // told so by the plan (`after`); a driver says it of a release that comes too late
   bool died_with_context = false;  // its release was refused, and its context ended later, so no release is possible any more
   // For an orphaned object: the process created and destroyed the context itself, and created it in the same cycle as the object.
   bool own_context = false;

@@ -158,12 +158,12 @@ bool InTheWay::Names(const Record& call, Accepts accepts) const {
 }
 
 bool InTheWay::IsSecondRelease(const Record& failing) const {
-  return driver::IsRelease(EffectOfCall(failing)) && Names(failing, [](const Object& object) { return object.told_alive; });
+  return driver::IsRelease(EffectOfCall(failing)) && Names(failing, [](const Object& object) { return object.release_denied; });
 }
 
 bool InTheWay::Explains(const Record& failing) const {
   if (Keeps(failing) || SpeaksOfLeft(failing) || WasDoneUnderAfter(trial_, failing)) return true;
-  if (Names(failing, [](const Object& object) { return object.state == State::ReleaseRefused || object.told_alive; })) return true;
+  if (Names(failing, [](const Object& object) { return object.state == State::ReleaseRefused || object.release_denied; })) return true;
   const Effect effect = EffectOfCall(failing);
   return (NeedsCurrent(failing, effect) || driver::MovesContext(effect)) && IsAstray(failing);
 }

@@ -217,7 +217,7 @@ Judgement JudgeRelease(const KindCase& c, bool retried) {
 }
 
 // One of two pages cannot be uncovered. What is under it stays in use, and only that.
-enum class Forgets { OtherGround, OtherKind, Retried, Before };
+enum class Forgets { OtherGround, OtherKind, Retried, Before, CoveredAgain };
 
 Judgement JudgeForgotten(Ground ground, Forgets forgets) {
   Trace rehearsal = CoversTwoPages(ground);
@@ -235,9 +235,12 @@ Judgement JudgeForgotten(Ground ground, Forgets forgets) {
     Cover(trial, ground == Ground::Range ? Ground::Heap : Ground::Range, covered);
     Uncover(trial, ground == Ground::Range ? Ground::Heap : Ground::Range, covered).Refused(CUDA_ERROR_INVALID_VALUE);
   } else if (forgets != Forgets::Before) {
+    const bool again = forgets == Forgets::CoveredAgain;
     Cover(trial, ground, covered);
-    Uncover(trial, ground, covered).Refused(CUDA_ERROR_INVALID_VALUE);
-    if (forgets == Forgets::Retried) Uncover(trial, ground, covered);
+    Step uncover = Uncover(trial, ground, covered);
+    again ? uncover.After(CUDA_ERROR_INVALID_VALUE) : uncover.Refused(CUDA_ERROR_INVALID_VALUE);
+    if (again) Cover(trial, ground, covered);
+    if (again || forgets == Forgets::Retried) Uncover(trial, ground, covered);
   }
   trial.CreateStream(0x51);  // it went on
   trial.DestroyStream(0x51);
@@ -248,7 +251,7 @@ Judgement JudgeForgotten(Ground ground, Forgets forgets) {
 
 CUAUDIT_CASE(Leak, GroundThatNothingHolds) {
   for (const Ground ground : kGrounds) {
-    for (const Forgets forgets : {Forgets::OtherGround, Forgets::OtherKind, Forgets::Retried, Forgets::Before}) {
+    for (const Forgets forgets : {Forgets::OtherGround, Forgets::OtherKind, Forgets::Retried, Forgets::Before, Forgets::CoveredAgain}) {
       SCOPED_TRACE(static_cast<int>(ground) * 10 + static_cast<int>(forgets));
       const Judgement judgement = JudgeForgotten(ground, forgets);
       EXPECT_EQ(judgement.verdict, Verdict::Leak);

@@ -14,14 +14,18 @@ using harness::Rule;
 using harness::Verdict;
 using ::testing::HasSubstr;
 
-void ExpectNotRecovered(const MarkedCycles& trial, const char* detail) {
-  const JournalImage before(MarkedCycles().Good().Good().Good().trace);
+void ExpectNotRecovered(const MarkedCycles& rehearsal, const MarkedCycles& trial, const char* detail) {
+  const JournalImage before(rehearsal.trace);
   const JournalImage after(trial.trace);
   const Judgement judgement = Judge(before.Evidence(), after.Evidence(0), true, {});
   EXPECT_EQ(judgement.verdict, Verdict::NotRecovered) << Name(judgement.verdict);
   ASSERT_EQ(judgement.findings.size(), 1U);
   EXPECT_EQ(judgement.findings[0].rule, Rule::NotRecovered) << Name(judgement.findings[0].rule);
   EXPECT_THAT(Words(judgement.findings[0].detail), HasSubstr(detail));
+}
+
+void ExpectNotRecovered(const MarkedCycles& trial, const char* detail) {
+  ExpectNotRecovered(MarkedCycles().Good().Good().Good(), trial, detail);
 }
 
 // The end of a cycle in which a release was refused, and the begin of the next one.
@@ -153,6 +157,33 @@ CUAUDIT_CASE(NotRecovered, AThreadFailsWhoseContextStackNobodyChanged) {
   MarkedCycles trial = AfterADeniedPop();
   trial.trace.Alloc(0x9000).Fails(CUDA_ERROR_INVALID_CONTEXT).Thread(kThread + 1).Stack(1).Cycle(2);
   ExpectNotRecovered(trial.End(CUDA_ERROR_INVALID_CONTEXT).Good(), "INVALID_CONTEXT");
+}
+
+// A cycle that ends a registration after its context, as every cycle does, and so is told that it cannot.
+void ReleaseTooLate(MarkedCycles* cycles, bool fails) {
+  cycles->Begin();
+  Trace& t = cycles->trace;
+  const std::uint32_t cycle = cycles->cycle();
+  t.Retain().Stack(5).Cycle(cycle);
+  t.Call(CallId::MemHostRegister_v2).In(0, 0x7000).In(1, 0x1000).Stack(6).Cycle(cycle);
+  Step event = t.Call(CallId::EventCreate).Out(0, 0x30).Stack(1).Cycle(cycle);
+  if (fails) event.Refused();
+  if (!fails) t.Call(CallId::EventDestroy_v2).In(0, 0x30).Stack(2).Cycle(cycle);
+  t.ReleasePrimary().Stack(7).Cycle(cycle);
+  t.Call(CallId::MemHostUnregister).In(0, 0x7000).Fails(CUDA_ERROR_INVALID_CONTEXT).Stack(8).Cycle(cycle);
+}
+
+CUAUDIT_CASE(NotRecovered, AReleaseFailsAgainThatCameTooLate) {
+  MarkedCycles rehearsal;
+  MarkedCycles trial;
+  for (int cycle = 1; cycle <= 3; ++cycle) {
+    ReleaseTooLate(&rehearsal, false);
+    rehearsal.End(0);
+    ReleaseTooLate(&trial, cycle == 1);
+    if (cycle == 2) trial.trace.Call(CallId::MemHostUnregister).In(0, 0x7000).Fails(CUDA_ERROR_INVALID_CONTEXT).Stack(9).Cycle(2);
+    trial.End(cycle == 1 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS);
+  }
+  ExpectNotRecovered(rehearsal, trial, "INVALID_CONTEXT");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "suites/support/cases/case.h"
+#include "suites/support/cases/kept_ground.h"
 
 namespace cuaudit::testing::use_test {
 namespace {
@@ -347,6 +348,32 @@ CUAUDIT_CASE(UseAfterRelease, PinnedMemoryByItsDeviceAddress) {
     t.Call(CallId::MemFreeHost).In(0, 0x9000);
     t.Call(use).In(0, 0x9010).Fails(CUDA_ERROR_INVALID_VALUE);
     EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release pinned_memory"));
+  }
+}
+
+// The registration is ended after its context, so the driver declines. That is no reason to keep the memory.
+CUAUDIT_CASE(UseAfterRelease, ARegistrationOfMemoryThatIsThenLeft) {
+  Causes(2);
+  Also(harness::Rule::Leak, Kind::HostHeap);
+  const auto program = [](bool fails) {
+    Trace t;
+    t.Retain().Stack(5);
+    TakeGround(t, Ground::Heap, 0x10000);
+    Cover(t, Ground::Heap, 0x10000);
+    if (!fails) Uncover(t, Ground::Heap, 0x10000);
+    if (!fails) GiveGround(t, Ground::Heap, 0x10000);
+    Step alloc = t.Alloc(0x2000).Stack(6);
+    fails ? alloc.Refused() : t.Free(0x2000).Stack(7);
+    t.ReleasePrimary().Stack(8);
+    if (fails) Uncover(t, Ground::Heap, 0x10000).Fails(CUDA_ERROR_INVALID_CONTEXT);
+    return t;
+  };
+  const JournalImage before(program(false));
+  const JournalImage after(program(true));
+  const harness::Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  ASSERT_EQ(judgement.findings.size(), 2U);
+  for (const harness::TrialFinding& one : judgement.findings) {
+    EXPECT_TRUE(one.kind == Kind::HostHeap ? one.rule == harness::Rule::Leak : one.rule == harness::Rule::UseAfterRelease);
   }
 }
 

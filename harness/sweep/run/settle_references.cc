@@ -32,12 +32,14 @@ struct End {
         released(object.released),
         retried(object.retried),
         told_alive(object.told_alive),
+        release_denied(object.release_denied),
         died_with_context(object.died_with_context) {}
   void Give(Object* object) const {
     object->state = state;
     object->released = released;
     object->retried = retried;
     object->told_alive = told_alive;
+    object->release_denied = release_denied;
     object->died_with_context = died_with_context;
   }
 
@@ -45,6 +47,7 @@ struct End {
   Site released;
   Site retried;
   bool told_alive;
+  bool release_denied;
   bool died_with_context;
 };
 
