@@ -66,6 +66,60 @@ CUexternalMemory Imported(Asker& a) {
 
 alignas(4096) char page[4096];
 
+template <typename Place>
+void LinkOfText(Place& a, Link& link) {
+  void* cubin = nullptr;
+  std::size_t bytes = 0;
+  a.Prepare(AddText(a, link.link));
+  a.End();
+  a(a.d.LinkComplete(link.link, &cubin, &bytes));
+  a(a.d.LinkDestroy(link.link));
+}
+
+template <typename Place>
+void DestroyArray(Place& a) {
+  const CUarray array = a.ArrayCreate(kShape);
+  a.End();
+  a(a.d.ArrayDestroy(array));
+}
+
+template <typename Place>
+void DestroyLevels(Place& a) {
+  const CUmipmappedArray all = Levels(a);
+  a.End();
+  a(a.d.MipmappedArrayDestroy(all));
+}
+
+template <typename Place>
+void AskAndDestroyEvent(Place& a) {
+  const CUevent e = a.EventCreate();
+  a.End();
+  a(a.d.EventQuery(e));
+  a(a.d.EventDestroy(e));
+}
+
+template <typename Place>
+void DestroyReference(Place& a) {
+  const CUtexref t = Reference(a);
+  a.End();
+  a(a.d.TexRefDestroy(t));
+}
+
+template <typename Place>
+void DestroyExternal(Place& a) {
+  const CUexternalMemory memory = Imported(a);
+  a.End();
+  a(a.d.DestroyExternalMemory(memory));
+}
+
+template <typename Place>
+void Unregister(Place& a) {
+  a.Prepare(a.d.MemHostRegister(page, sizeof(page), CU_MEMHOSTREGISTER_PORTABLE));
+  a.End();
+  a(a.d.MemHostUnregister(page));
+  a(a.d.MemHostRegister(page, sizeof(page), 0));
+}
+
 }  // namespace
 
 void List(Questions& ask) {
@@ -82,14 +136,8 @@ void List(Questions& ask) {
     a(a.d.LinkDestroy(link.link));
     a(a.d.LinkDestroy(link.link));
   });
-  ask.Risky("outlives.link_of_text", "SUCCESS SUCCESS", [](Ending& a, Link& link) {
-    void* cubin = nullptr;
-    std::size_t bytes = 0;
-    a.Prepare(AddText(a, link.link));
-    a.End();
-    a(a.d.LinkComplete(link.link, &cubin, &bytes));
-    a(a.d.LinkDestroy(link.link));
-  });
+  ask.Risky("outlives.link_of_text", "SUCCESS SUCCESS", LinkOfText<Ending>);
+  ask.Risky("outlives.released_link", "SUCCESS SUCCESS", LinkOfText<Releasing>);
   ask.Risky("outlives.device_memory", "INVALID_VALUE INVALID_VALUE", [](Ending& a) {
     const CUdeviceptr p = a.MemAlloc(64);
     a.End();
@@ -109,12 +157,8 @@ void List(Questions& ask) {
     a(a.d.MemsetD8(p, 1, 64));
     a(a.d.MemFree(p));
   });
-  ask.Risky("outlives.host_registration", "HOST_MEMORY_NOT_REGISTERED SUCCESS", [](Ending& a) {
-    a.Prepare(a.d.MemHostRegister(page, sizeof(page), CU_MEMHOSTREGISTER_PORTABLE));
-    a.End();
-    a(a.d.MemHostUnregister(page));
-    a(a.d.MemHostRegister(page, sizeof(page), 0));
-  });
+  ask.Risky("outlives.host_registration", "HOST_MEMORY_NOT_REGISTERED SUCCESS", Unregister<Ending>);
+  ask.Risky("outlives.released_host_registration", "HOST_MEMORY_NOT_REGISTERED SUCCESS", Unregister<Releasing>);
   ask.Risky("outlives.memory_pool", "SUCCESS SUCCESS", [](Ending& a) {
     const CUmemoryPool pool = a.MemPoolCreate();
     std::uint64_t threshold = 64;
@@ -133,27 +177,18 @@ void List(Questions& ask) {
     a(a.d.MemRelease(h));
     a(a.d.MemAddressFree(p, kGranule));
   });
-  ask.Risky("outlives.array", "CONTEXT_IS_DESTROYED", [](Ending& a) {
-    const CUarray array = a.ArrayCreate(kShape);
-    a.End();
-    a(a.d.ArrayDestroy(array));
-  });
+  ask.Risky("outlives.array", "CONTEXT_IS_DESTROYED", DestroyArray<Ending>);
+  ask.Risky("outlives.released_array", "crash", DestroyArray<Releasing>);
   ask.Risky("outlives.array_descriptor", "CONTEXT_IS_DESTROYED", [](Ending& a) {
     const CUarray array = a.ArrayCreate(kShape);
     CUDA_ARRAY_DESCRIPTOR read{};
     a.End();
     a(a.d.ArrayGetDescriptor(&read, array));
   });
-  ask.Risky("outlives.mipmapped_array", "CONTEXT_IS_DESTROYED", [](Ending& a) {
-    const CUmipmappedArray all = Levels(a);
-    a.End();
-    a(a.d.MipmappedArrayDestroy(all));
-  });
-  ask.Risky("outlives.texture_reference", "crash", [](Ending& a) {
-    const CUtexref t = Reference(a);
-    a.End();
-    a(a.d.TexRefDestroy(t));
-  });
+  ask.Risky("outlives.mipmapped_array", "CONTEXT_IS_DESTROYED", DestroyLevels<Ending>);
+  ask.Risky("outlives.released_mipmapped_array", "crash", DestroyLevels<Releasing>);
+  ask.Risky("outlives.texture_reference", "crash", DestroyReference<Ending>);
+  ask.Risky("outlives.released_texture_reference", "crash", DestroyReference<Releasing>);
   ask.Risky("outlives.texture_reference_used", "crash", [](Ending& a) {
     const CUtexref t = Reference(a);
     a.End();
@@ -164,12 +199,8 @@ void List(Questions& ask) {
     a.End();
     a(a.d.StreamQuery(s));
   });
-  ask.Risky("outlives.event", "CONTEXT_IS_DESTROYED CONTEXT_IS_DESTROYED", [](Ending& a) {
-    const CUevent e = a.EventCreate();
-    a.End();
-    a(a.d.EventQuery(e));
-    a(a.d.EventDestroy(e));
-  });
+  ask.Risky("outlives.event", "CONTEXT_IS_DESTROYED CONTEXT_IS_DESTROYED", AskAndDestroyEvent<Ending>);
+  ask.Risky("outlives.released_event", "crash", AskAndDestroyEvent<Releasing>);
   ask.Risky("outlives.library", "SUCCESS SUCCESS", [](Ending& a) {
     const CUlibrary library = a.LibraryLoadData();
     CUkernel kernel = nullptr;
@@ -177,11 +208,8 @@ void List(Questions& ask) {
     a(a.d.LibraryGetKernel(&kernel, library, "plain"));
     a(a.d.LibraryUnload(library));
   });
-  ask.Risky("outlives.external_memory", "crash", [](Ending& a) {
-    const CUexternalMemory memory = Imported(a);
-    a.End();
-    a(a.d.DestroyExternalMemory(memory));
-  });
+  ask.Risky("outlives.external_memory", "crash", DestroyExternal<Ending>);
+  ask.Risky("outlives.released_external_memory", "SUCCESS", DestroyExternal<Releasing>);
   ask.Risky("outlives.external_memory_mapped", "crash", [](Ending& a) {
     const CUexternalMemory memory = Imported(a);
     CUDA_EXTERNAL_MEMORY_BUFFER_DESC part{};
@@ -236,46 +264,6 @@ void List(Questions& ask) {
     const CUmodule module = a.ModuleLoadData();
     a.End();
     a(a.d.ModuleGetFunction(kIgnored, module, "plain"));
-  });
-  ask.Risky("outlives.released_link", "SUCCESS SUCCESS", [](Releasing& a, Link& link) {
-    void* cubin = nullptr;
-    std::size_t bytes = 0;
-    a.Prepare(AddText(a, link.link));
-    a.End();
-    a(a.d.LinkComplete(link.link, &cubin, &bytes));
-    a(a.d.LinkDestroy(link.link));
-  });
-  ask.Risky("outlives.released_array", "crash", [](Releasing& a) {
-    const CUarray array = a.ArrayCreate(kShape);
-    a.End();
-    a(a.d.ArrayDestroy(array));
-  });
-  ask.Risky("outlives.released_mipmapped_array", "crash", [](Releasing& a) {
-    const CUmipmappedArray all = Levels(a);
-    a.End();
-    a(a.d.MipmappedArrayDestroy(all));
-  });
-  ask.Risky("outlives.released_event", "crash", [](Releasing& a) {
-    const CUevent e = a.EventCreate();
-    a.End();
-    a(a.d.EventQuery(e));
-    a(a.d.EventDestroy(e));
-  });
-  ask.Risky("outlives.released_texture_reference", "crash", [](Releasing& a) {
-    const CUtexref t = Reference(a);
-    a.End();
-    a(a.d.TexRefDestroy(t));
-  });
-  ask.Risky("outlives.released_external_memory", "SUCCESS", [](Releasing& a) {
-    const CUexternalMemory memory = Imported(a);
-    a.End();
-    a(a.d.DestroyExternalMemory(memory));
-  });
-  ask.Risky("outlives.released_host_registration", "HOST_MEMORY_NOT_REGISTERED SUCCESS", [](Releasing& a) {
-    a.Prepare(a.d.MemHostRegister(page, sizeof(page), CU_MEMHOSTREGISTER_PORTABLE));
-    a.End();
-    a(a.d.MemHostUnregister(page));
-    a(a.d.MemHostRegister(page, sizeof(page), 0));
   });
   ask.Risky("outlives.graph", "SUCCESS SUCCESS", [](Ending& a) {
     const CUgraph g = a.GraphCreate();
