@@ -108,14 +108,13 @@ TEST(Undefined, IsWhatEndedWithItsContextUnlessTheDriverKnowsThat) {
     CUevent event = nullptr;
     CUtexref reference = nullptr;
     const CUDA_ARRAY_DESCRIPTOR shape{16, 16, CU_AD_FORMAT_UNSIGNED_INT8, 1};
-    if (end == End::Destroyed) EXPECT_OK(sim.d.CtxCreate(&c, nullptr, 0, 0));
+    const bool own = end == End::Destroyed;
+    EXPECT_OK(own ? sim.d.CtxCreate(&c, nullptr, 0, 0) : CUDA_SUCCESS);
     EXPECT_OK(sim.d.ArrayCreate(&array, &shape));
     EXPECT_OK(sim.d.EventCreate(&event, 0));
     EXPECT_OK(sim.d.TexRefCreate(&reference));
-    if (end == End::Destroyed) EXPECT_OK(sim.d.CtxDestroy(c));
-    if (end == End::Reset) EXPECT_OK(sim.d.DevicePrimaryCtxReset(0));
-    if (end == End::Released) EXPECT_OK(sim.d.DevicePrimaryCtxRelease(0));
-    if (end != End::Destroyed) EXPECT_OK(sim.d.DevicePrimaryCtxRetain(&c, 0));
+    EXPECT_OK(own ? sim.d.CtxDestroy(c) : end == End::Reset ? sim.d.DevicePrimaryCtxReset(0) : sim.d.DevicePrimaryCtxRelease(0));
+    EXPECT_OK(own ? CUDA_SUCCESS : sim.d.DevicePrimaryCtxRetain(&c, 0));
     EXPECT_EQ(Dies([&] { EXPECT_EQ(sim.d.ArrayDestroy(array), CUDA_ERROR_CONTEXT_IS_DESTROYED); }), end == End::Released);
     EXPECT_EQ(Dies([&] { EXPECT_EQ(sim.d.EventQuery(event), CUDA_ERROR_CONTEXT_IS_DESTROYED); }), end == End::Released);
     EXPECT_EQ(Dies([&] { EXPECT_NE(sim.d.TexRefDestroy(reference), CUDA_SUCCESS); }), end != End::Reset);
