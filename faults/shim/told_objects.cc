@@ -67,7 +67,7 @@ Footing CodeOf(const CUgraphNodeParams* node) noexcept {
   return {Kind::Module, node->kernel.func != nullptr ? Word(node->kernel.func) : Word(node->kernel.kern)};
 }
 
-// The graphs in a conditional node, which the driver has made for it.
+// The driver makes the body graphs of a conditional node. This records their handles.
 struct Bodies {
   const CUgraph* graph = nullptr;
   unsigned count = 0;

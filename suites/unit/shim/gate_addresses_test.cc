@@ -70,7 +70,7 @@ TEST(GateAddresses, TheBodiesOfAConditionalNodeAreLent) {
   EXPECT_THAT(lent(), ElementsAre(static_cast<std::uint64_t>(driver::Kind::Graph), body));
 }
 
-// Behind a copy that the driver accepts nothing is written: such copies are many.
+// There are many copies, so only those that the driver declines get records of their addresses.
 TEST(GateAddresses, TheEndsOfACopyThatTheDriverDeclines) {
   Graph world;
   CUDA_MEMCPY2D copy{};
