@@ -107,6 +107,7 @@ void Contexts::Create(const faults::Record& record) {
   Stack& stack = StackOf(record);
   stack.entries.push_back({context.handle, -1, Origin::Created, false, record.cycle});
   stack.refused = 0;
+  denied_.erase(context.handle);
   account_->Acquire(context, record);
 }
 
@@ -135,7 +136,7 @@ void Contexts::Destroy(const faults::Record& record, Answer answer) {
     // The last attach is undone. The context itself has another owner: it is a primary context, or a parent process created it.
     if (detaches && driver::BaseOf(static_cast<driver::CallId>(made)) == driver::BaseId::CtxAttach)
       return account_->Borrow(Family::Context, handle);
-  } else if (detaches || answer != Answer::Succeeded) {
+  } else if ((!EndsDenied(handle, detaches) && detaches) || answer != Answer::Succeeded) {
     return;
   }
   const bool attached = driver::BaseOf(static_cast<driver::CallId>(made)) == driver::BaseId::CtxAttach;

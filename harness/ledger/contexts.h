@@ -46,6 +46,8 @@ class Contexts {
   void Create(const faults::Record& record);
   void Attach(const faults::Record& record);
   void Destroy(const faults::Record& record, Answer answer);
+  // The driver made the context, or attached it once more. The program was told that the call failed.
+  void DenyContext(std::uint64_t context, bool attached);
 
   void CreateGreen(const faults::Record& record);
   void ViewGreen(const faults::Record& record);
@@ -148,6 +150,7 @@ class Contexts {
   void ReportTaken(Stack& stack, const Taken& taken);
   void Report(StackEntry& entry);
   bool Destroyed(std::uint64_t context);
+  bool EndsDenied(std::uint64_t context, bool detaches);
   const Object* KeptByRefusal(std::uint64_t context);
   std::size_t ReferenceToRelease(const Primary& primary, std::uint32_t tid);
 
@@ -156,6 +159,7 @@ class Contexts {
   std::unordered_map<std::uint64_t, Green> greens_;            // by handle
   std::pmr::vector<Stack> stacks_;                             // in order of appearance
   std::pmr::unordered_map<std::uint32_t, std::size_t> stack_of_thread_;
+  std::unordered_map<std::uint64_t, std::uint32_t> denied_;  // contexts whose creation was denied: references that the program got of none
   std::pmr::unordered_set<std::uint64_t> current_;
   std::uint64_t last_current_ = 0;
   bool runtime_exits_ = false;

@@ -11,6 +11,22 @@ void Contexts::DenyPrimary(const faults::Record& record) {
   if (record.argument[0] != 0) ++PrimaryOf(record).denied;
 }
 
+void Contexts::DenyContext(std::uint64_t context, bool attached) {
+  if (!attached) {
+    denied_[context] = 1;
+  } else if (const auto made = denied_.find(context); made != denied_.end()) {
+    ++made->second;
+  }
+}
+
+// True when the call has ended a context whose creation was denied: all that the driver counts have been given back.
+bool Contexts::EndsDenied(std::uint64_t context, bool detaches) {
+  const auto made = denied_.find(context);
+  if (made == denied_.end() || (detaches && --made->second != 0)) return false;
+  denied_.erase(made);
+  return true;
+}
+
 void Contexts::DenyPush(const faults::Record& record) {
   Stack& stack = StackOf(record);
   TryPutBack(stack, record);

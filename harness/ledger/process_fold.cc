@@ -180,6 +180,7 @@ void ProcessFold::BorrowAnswers(const faults::Record& record) {
 // it was told it did not get may be given back all the same, by the handle that the call has answered.
 void ProcessFold::AcquireUnowned(const faults::Record& record, const EffectRow& row) {
   const std::uint64_t handle = ObjectHandle(record, row);
+  if (row.kind == Kind::Context) contexts_.DenyContext(handle, row.effect == Effect::Retains);
   if (row.effect == Effect::Retains && row.kind != Kind::Context && handle != 0)
     ++account_.Entry(driver::FamilyOf(row.kind), handle).denied;
   if (handle == 0 || !driver::MakesObject(row.effect)) return;
