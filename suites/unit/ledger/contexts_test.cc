@@ -141,28 +141,6 @@ TEST(ContextStack, APopTakesWhatADeniedPushPutThere) {
   EXPECT_THAT(Wrong(t.Fold()), ElementsAre("context_stack_unbalanced context_stack_entry")) << "only one entry was denied";
 }
 
-// cuCtxDetach of the last reference ends a context. Of one whose creation was denied the driver alone counts them.
-TEST(DeniedContext, EndsWithItsLastDetachment) {
-  for (const bool attached : {false, true}) {
-    Trace t;
-    t.Call(CallId::CtxCreate_v2).Out(0, 0xb).After();
-    if (attached) t.Call(CallId::CtxAttach).Out(0, 0xb).Context(0xb).After();
-    t.Call(CallId::StreamCreate).Out(0, 0x51).Context(0xb);
-    t.Call(CallId::CtxDetach).In(0, 0xb).Context(0xb);
-    EXPECT_THAT(Left(t.Fold()), ElementsAre(attached ? "stream 1" : "stream 1 orphaned"));
-    if (attached) t.Call(CallId::CtxDetach).In(0, 0xb).Context(0xb);
-    EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1 orphaned"));
-  }
-}
-
-TEST(DeniedContext, IsNotWhatAnotherOneHasMade) {
-  Trace t;
-  t.Call(CallId::CtxAttach).Out(0, 0xb).Context(0xb).After();
-  t.Call(CallId::StreamCreate).Out(0, 0x51).Context(0xb);
-  t.Call(CallId::CtxDetach).In(0, 0xb).Context(0xb);
-  EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1")) << "the context was there before, and stays";
-}
-
 constexpr std::uint64_t kGreen = 0x6e;
 constexpr std::uint64_t kView = 0x6f;
 constexpr std::uint64_t kStream = 0x51;

@@ -295,5 +295,27 @@ TEST(UndestroyedContexts, EndWhatWasMadeInThem) {
   EXPECT_NE(contexts.EndOf(other), nullptr) << "the peer is one of its two contexts";
 }
 
+// cuCtxDetach of the last reference ends a context. Of one whose creation was denied the driver alone counts them.
+TEST(DeniedContext, EndsWithItsLastDetachment) {
+  for (const bool attached : {false, true}) {
+    Trace t;
+    t.Call(CallId::CtxCreate_v2).Out(0, 0xb).After();
+    if (attached) t.Call(CallId::CtxAttach).Out(0, 0xb).Context(0xb).After();
+    t.Call(CallId::StreamCreate).Out(0, 0x51).Context(0xb);
+    t.Call(CallId::CtxDetach).In(0, 0xb).Context(0xb);
+    EXPECT_THAT(Left(t.Fold()), ElementsAre(attached ? "stream 1" : "stream 1 orphaned"));
+    if (attached) t.Call(CallId::CtxDetach).In(0, 0xb).Context(0xb);
+    EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1 orphaned"));
+  }
+}
+
+TEST(DeniedContext, IsNotWhatAnotherOneHasMade) {
+  Trace t;
+  t.Call(CallId::CtxAttach).Out(0, 0xb).Context(0xb).After();
+  t.Call(CallId::StreamCreate).Out(0, 0x51).Context(0xb);
+  t.Call(CallId::CtxDetach).In(0, 0xb).Context(0xb);
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1")) << "the context was there before, and stays";
+}
+
 }  // namespace
 }  // namespace cuaudit::testing::injected_test
