@@ -107,7 +107,6 @@ void Contexts::Create(const faults::Record& record) {
   Stack& stack = StackOf(record);
   stack.entries.push_back({context.handle, -1, Origin::Created, false, record.cycle});
   stack.refused = 0;
-  denied_.erase(context.handle);
   account_->Acquire(context, record);
 }
 
