@@ -169,8 +169,8 @@ CUresult UseRecorder::RecordInContext(Block* block, CUdeviceptr address, StreamR
 [[gnu::always_inline]] inline CUresult UseRecorder::RecordUse(CUdeviceptr address, StreamRecord* stream, CUstream live,
                                                               bool is_asked) noexcept {
   if (address == 0) return CUDA_SUCCESS;
-  // Where the path without locks is open, the allocator is not closed, and this is no forked child.
-  const bool is_fast = known_cache.serial == env_.fast_serial() && !env_.exiting.load(std::memory_order_relaxed);
+  // Where the path without locks is open, the allocator is not closed, the process is not exiting, and this is no forked child.
+  const bool is_fast = known_cache.serial == env_.fast_serial();
   if (!is_fast) [[unlikely]] {
     if (const CUresult error = env_.Usable("RecordUse"); error != CUDA_SUCCESS) return error;
   }

@@ -63,7 +63,7 @@ CUresult Environment::WhyNot(const char* call) noexcept {
 }
 
 CUresult Environment::Note(CUresult result) noexcept {
-  if (result == CUDA_ERROR_DEINITIALIZED) exiting.store(true, std::memory_order_relaxed);
+  if (result == CUDA_ERROR_DEINITIALIZED && !exiting.exchange(true, std::memory_order_relaxed)) AddDetour();
   return result;
 }
 

@@ -43,15 +43,15 @@ struct Environment : ArenaEnvironment {
 
   bool Open() noexcept;  // false: no host memory
   CUresult Usable(const char* call) noexcept {
-    // Where the path without locks is open, the allocator is not closed, and this is no forked child.
-    return fast_serial() == serial && !exiting.load(std::memory_order_relaxed) ? CUDA_SUCCESS : WhyNot(call);
+    // Where the path without locks is open, the allocator is not closed, the process is not exiting, and this is no forked child.
+    return fast_serial() == serial ? CUDA_SUCCESS : WhyNot(call);
   }
   CUresult Note(CUresult result) noexcept;  // remembers that the process is exiting
   bool Forked() const noexcept;
   bool has_barrier() const noexcept { return has_barrier_; }  // RunBarrier runs one
   std::size_t Round(std::size_t bytes) const noexcept;        // what a request for so many is given at least
 
-  // Reasons to close the path without locks: a tracer, routes, being closed, rounding by divisions.
+  // Reasons to close the path without locks: a tracer, routes, being closed, a driver that is shut down, rounding by divisions.
   void AddDetour() noexcept;
   void RemoveDetour() noexcept;
   // The number of the allocators whose caches may take that path: its own, or 0 while it is closed and in a forked child.

@@ -91,6 +91,11 @@ report::Run Run(FuzzInput* input) {
   }
   for (std::uint32_t left = input->Below(4); left != 0; --left) run.findings.push_back(Finding(input));
   for (std::uint32_t left = input->Below(3); left != 0; --left) run.notes.push_back(Finding(input));
+  // No two findings of a report have the same fingerprint.
+  int number = 0;
+  for (auto* const each : {&run.findings, &run.notes}) {
+    for (report::Finding& finding : *each) finding.fingerprint += std::to_string(number++);
+  }
   run.generated = Bytes(input);
   harness::FindDefects(&run);
   return run;

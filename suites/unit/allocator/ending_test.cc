@@ -192,11 +192,17 @@ TEST(Exit, DriverObjectsAreLeftAloneOnceTheDriverIsShutDown) {
   CUdeviceptr y = 0;
   ASSERT_OK(allocator->Allocate(0, 4096, s, &x));
   ASSERT_OK(allocator->Allocate(0, 4 * kMiB, s, &y));
+  StreamRef ref;
+  ASSERT_OK(allocator->Identify(0, s, &ref));
+  CUdeviceptr z = 0;
+  ASSERT_OK(allocator->Allocate(2 * kMiB, ref, &z));
   sim::Shutdown(world);
   EXPECT_OK(allocator->Free(x));
   EXPECT_EQ(allocator->EmptyCache(), CUDA_ERROR_DEINITIALIZED);
   EXPECT_EQ(allocator->Allocate(0, 4096, s, &x), CUDA_ERROR_DEINITIALIZED);
   EXPECT_EQ(allocator->RecordUse(y, s), CUDA_ERROR_DEINITIALIZED);
+  EXPECT_OK(allocator->Free(z));
+  EXPECT_EQ(allocator->Allocate(2 * kMiB, ref, &z), CUDA_ERROR_DEINITIALIZED) << "nor is what the thread's cache holds handed out";
   EXPECT_OK(allocator->Free(y));
   EXPECT_EQ(allocator->Close(), CUDA_ERROR_DEINITIALIZED);
   EXPECT_NE(std::string(allocator->LastErrorText()).find("left alone"), std::string::npos);
