@@ -170,6 +170,9 @@ nlohmann::json ParseJson(std::string_view text, Failure* failure, const ReadSoFa
   } catch (const nlohmann::json::parse_error& error) {
     *failure = {LineAndColumn(text, error.byte) + ": expected JSON", true};
     return {};
+  } catch (const nlohmann::json::out_of_range&) {
+    failure->line = "expected no number beyond 1.8e308";
+    return {};
   }
   if (!deep) return document;
   failure->line = "expected lists and objects at most " + std::to_string(kDeepest) + " deep";

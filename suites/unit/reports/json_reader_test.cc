@@ -234,6 +234,7 @@ TEST(JsonReader, SaysWhereAndWhatWasExpected) {
   EXPECT_EQ(Without("", "notes"), "notes: expected this key");
   EXPECT_EQ(Without("/findings/0/acquired", "stack"), "findings[0].acquired.stack: expected this key");
   EXPECT_EQ(Expected(std::string(100000, '[') + std::string(100000, ']')), "expected lists and objects at most 64 deep");
+  EXPECT_EQ(Expected("[1" + std::string(400, '0') + "]"), "expected no number beyond 1.8e308");
 }
 
 namespace fs = std::filesystem;
