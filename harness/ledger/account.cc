@@ -100,7 +100,6 @@ std::int64_t Account::Open(Object& object, const faults::Record& record, HandleE
   entry.top = index;
   entry.last = index;
   entry.borrowed = false;
-  entry.denied_releases.BeginAnew();
   if (!lent_.empty()) lent_.erase({driver::FamilyOf(object.kind), object.handle});
   if (object.kind == Kind::Mapping) mappings_[object.handle] = index;
   if (HasRange(object.kind)) {

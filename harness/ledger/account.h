@@ -16,7 +16,6 @@
 
 #include "harness/ledger/address_space.h"
 #include "harness/ledger/arguments.h"
-#include "harness/ledger/denied_releases.h"
 #include "harness/ledger/foundations.h"
 #include "harness/ledger/ledger.h"
 
@@ -35,6 +34,22 @@ struct Books {
 
   Object& object(std::int64_t index) { return ledger.objects[static_cast<std::size_t>(index)]; }
   void Violate(Rule rule, driver::Kind kind, const faults::Record& record, std::uint64_t handle, std::int64_t object);
+};
+
+// Releases of one handle that were carried out and said to have failed. The program may try each again, whosever the handle is by then, and
+// as long as it is told that the retry failed. A use may then come too late, or a release once too often.
+class DeniedReleases {
+ public:
+  void Add() { ++count_; }
+  // Whether a wrong release or use may come of one of them. A release that the driver has `accepted` ends the retries of one.
+  bool Excuse(bool accepted) {
+    if (count_ == 0) return false;
+    if (accepted) --count_;
+    return true;
+  }
+
+ private:
+  std::uint32_t count_ = 0;
 };
 
 // What is known about one handle value.

@@ -32,7 +32,6 @@ void Contexts::RetainPrimary(const faults::Record& record) {
   reference.kind = Kind::PrimaryContext;
   reference.handle = record.argument[1];
   reference.context = primary.context;
-  primary.denied_releases.BeginAnew();
   primary.references.push_back(account_->Retain(reference, record));
   primary.threads.push_back(record.tid);
 }
