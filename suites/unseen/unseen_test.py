@@ -5,7 +5,7 @@
     unseen_test.py --build build/dev --cuda /usr/local/cuda [--only NAME]... [--jobs N]
     unseen_test.py ... --write                 writes found.tsv anew
     unseen_test.py ... --with '--how burst'    further options of each sweep: the correct programs alone, which must be silent then, too
-    unseen_test.py ... --driver real           on the machine's driver; prints what is found, with seconds, and compares nothing
+    unseen_test.py ... --driver real --budget 60s    on the machine's driver, each sweep for so long at most; prints what is found, and compares nothing
 
 Exit status: 0 all is as found.tsv says, 1 it is not.
 """
@@ -69,7 +69,7 @@ class Programs:
         begin = time.monotonic()
         report = self.directory / f"{program.name}.json"
         verb, *options = (head_line(source, "how") or "sweep").split()
-        words = ["--n", "1,10"] if verb == "cycles" else []
+        words = {"cycles": ["--n", "1,10"], "sweep": self.arguments.budget}.get(verb, [])
         outcome = subprocess.run([str(self.tool), verb, f"--driver={self.arguments.driver}", *words, *options, *self.arguments.further, "--progress=none",
                                   f"--format=json={report}", "--", str(program), *(["{n}"] if verb == "cycles" else [])],
                                  cwd=self.directory, stdin=subprocess.DEVNULL, capture_output=True, text=True)
@@ -78,7 +78,7 @@ class Programs:
         audit = json.loads(report.read_text())
         rules = " ".join(sorted({finding["rule"] for finding in audit["findings"]})) or ("-" if audit["outcome"] == "clean" else audit["outcome"])
         if self.arguments.driver != "sim":
-            print(source.stem, form, outcome.returncode, rules, round(time.monotonic() - begin, 1), sep="\t", flush=True)
+            print(source.stem, form, audit["outcome"], rules, round(time.monotonic() - begin, 1), sep="\t", flush=True)
         return rules
 
 
@@ -90,6 +90,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--driver", default="sim")
     parser.add_argument("--with", dest="further", type=shlex.split, default=[])
+    parser.add_argument("--budget", type=lambda value: ["--budget", value], default=[])
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory, concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
