@@ -74,12 +74,13 @@ class Programs:
                                   f"--format=json={report}", "--", str(program), *(["{n}"] if verb == "cycles" else [])],
                                  cwd=self.directory, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if outcome.returncode not in (0, 1, 3) or not report.exists():
-            return f"exit status {outcome.returncode}: {outcome.stderr.strip()[-300:]}"
-        audit = json.loads(report.read_text())
-        rules = " ".join(sorted({finding["rule"] for finding in audit["findings"]})) or ("-" if audit["outcome"] == "clean" else audit["outcome"])
+            found = f"exit status {outcome.returncode}: {outcome.stderr.strip()[-300:]}"
+        else:
+            audit = json.loads(report.read_text())
+            found = " ".join(sorted({finding["rule"] for finding in audit["findings"]})) or ("-" if audit["outcome"] == "clean" else audit["outcome"])
         if self.arguments.driver != "sim":
-            print(source.stem, form, audit["outcome"], rules, round(time.monotonic() - begin, 1), sep="\t", flush=True)
-        return rules
+            print(source.stem, form, found, round(time.monotonic() - begin, 1), sep="\t", flush=True)
+        return found
 
 
 def main():
