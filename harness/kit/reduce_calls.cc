@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "faults/driver/effects.h"
-#include "harness/kit/kept_calls.h"
+#include "harness/kit/call_list.h"
 #include "harness/kit/setting_calls.h"
 #include "reports/words/words.h"
 

@@ -9,11 +9,10 @@
 
 #include "faults/driver/effects.h"
 #include "harness/ledger/kept_contexts.h"
-#include "harness/ledger/kept_foundations.h"
 #include "harness/ledger/rules.h"
 #include "harness/verdict/context/restored_entries.h"
+#include "harness/verdict/evidence/finding.h"
 #include "harness/verdict/evidence/site_keys.h"
-#include "harness/verdict/groups.h"
 #include "harness/verdict/host/driver_owned.h"
 #include "harness/verdict/parts.h"
 #include "harness/verdict/rehearsed.h"

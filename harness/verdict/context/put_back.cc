@@ -9,7 +9,6 @@
 
 #include "faults/journal/stack_key.h"
 #include "harness/ledger/arguments.h"
-#include "harness/verdict/context/away.h"
 #include "harness/verdict/context/put_back_calls.h"
 #include "harness/verdict/context/restored_entries.h"
 #include "harness/verdict/evidence/site_keys.h"

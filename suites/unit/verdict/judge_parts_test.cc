@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "harness/verdict/context/away.h"
 #include "harness/verdict/context/put_back.h"
+#include "harness/verdict/context/put_back_calls.h"
 #include "harness/verdict/evidence/site_keys.h"
 #include "harness/verdict/parts.h"
 #include "harness/verdict/steps.h"
