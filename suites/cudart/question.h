@@ -50,7 +50,6 @@ std::span<const Question> ResetQuestions();
 std::span<const Question> StreamQuestions();
 std::span<const Question> MemoryQuestions();
 std::span<const Question> CopyQuestions();
-std::span<const Question> ShapedCopyQuestions();
 std::span<const Question> ArrayQuestions();
 std::span<const Question> PoolQuestions();
 std::span<const Question> GraphQuestions();

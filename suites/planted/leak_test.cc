@@ -5,8 +5,8 @@
 
 #include "harness/ledger/arguments.h"
 #include "suites/support/cases/case.h"
-#include "suites/support/cases/kept_ground.h"
 #include "suites/support/cases/kind_cases.h"
+#include "suites/support/cases/traces.h"
 #include "suites/support/journal_image.h"
 
 namespace cuaudit::testing::leak_test {

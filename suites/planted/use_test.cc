@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "suites/support/cases/case.h"
-#include "suites/support/cases/kept_ground.h"
+#include "suites/support/cases/traces.h"
 
 namespace cuaudit::testing::use_test {
 namespace {

@@ -3,7 +3,7 @@
 #include "suites/support/cases/settings.h"
 
 #include "suites/support/cases/families.h"
-#include "suites/support/cases/setting_lifecycles.h"
+#include "suites/support/cases/own_context.h"
 
 namespace cuaudit::testing::settings_test {
 namespace {

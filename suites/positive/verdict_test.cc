@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "suites/support/cases/case.h"
-#include "suites/support/cases/kept_ground.h"
+#include "suites/support/cases/traces.h"
 #include "suites/support/journal_image.h"
 
 namespace cuaudit::testing::verdict_test {

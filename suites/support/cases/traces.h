@@ -14,6 +14,7 @@
 #include "harness/defect/defects.h"
 #include "harness/sweep/findings/benign.h"
 #include "suites/support/cases/case.h"
+#include "suites/support/cases/deficits.h"
 #include "suites/support/journal_image.h"
 #include "suites/support/trace.h"
 
@@ -231,6 +232,120 @@ inline report::Run GrownTo(const std::function<std::uint64_t(std::uint64_t cycle
         return t;
       },
       1, 10, most);
+}
+
+// A primary context that a helper releases once too often while its caller still works there.
+
+// The caller goes on with its stream or memory, in a context that was released once too often. The caller's calls are not told beside the
+// cause.
+enum class Goes { OnAndReleases, StraightToItsReleases, AstrayOnAnotherDevice };
+template <Goes goes>
+Trace GoesOnInAContextThatEnded(Run run) {
+  Trace t;
+  t.Retain().Stack(101);
+  t.CreateStream(0x10).Stack(110);
+  t.Alloc(0x2000).Stack(111);
+  t.Retain().Stack(102);
+  Step event = t.Call(driver::CallId::EventCreate).Out(0, 0x30).Stack(104);
+  if (run != Run::FaultFree) event.Refused();
+  if (run == Run::FaultFree) t.Call(driver::CallId::EventDestroy_v2).In(0, 0x30).Stack(105);
+  if (run != Run::FaultFree) t.ReleasePrimary().Stack(106);
+  if (run != Run::Right) t.ReleasePrimary().Stack(103);
+  const auto late = [&](Step step, CUresult answer) {
+    if (run == Run::Wrong) step.Fails(answer);
+  };
+  if (goes != Goes::StraightToItsReleases)
+    late(t.Call(driver::CallId::StreamSynchronize).In(0, 0x10).Stack(112), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  late(t.Free(0x2000).Stack(113), CUDA_ERROR_INVALID_CONTEXT);
+  late(t.DestroyStream(0x10).Stack(114), CUDA_ERROR_INVALID_CONTEXT);
+  late(t.ReleasePrimary().Stack(109), CUDA_ERROR_INVALID_CONTEXT);
+  if (goes == Goes::AstrayOnAnotherDevice) {
+    t.Retain(0xc1, 1).Stack(120);
+    t.CreateStream(0x11).Context(0xc1).Stack(121);
+    if (run != Run::Wrong) t.DestroyStream(0x11).Context(0xc1).Stack(122);
+    t.ReleasePrimary(1).Stack(123);
+    if (run == Run::Wrong) late(t.DestroyStream(0x11).Context(0xc1).Stack(122), CUDA_ERROR_INVALID_CONTEXT);
+  }
+  return t;
+}
+
+// A fallback works in a context of its own reference, and sets memory after it has given that back. Before it the failing path has released
+// the primary context once too often: with nothing left to take, or under its caller, who works there still.
+enum class Before { NothingWasLeft, TheCallerWasInIt };
+template <Before before>
+Trace AFallbackUsesWhatItReleased(Run run) {
+  Trace t;
+  const bool called = before == Before::TheCallerWasInIt;
+  if (called) t.Retain().Stack(101);
+  if (called) t.Alloc(0x2000).Stack(111);
+  t.Retain().Stack(102);
+  Step event = t.Call(driver::CallId::EventCreate).Out(0, 0x30).Stack(104);
+  if (run != Run::FaultFree) event.Refused();
+  if (run == Run::FaultFree) t.Call(driver::CallId::EventDestroy_v2).In(0, 0x30).Stack(105);
+  t.ReleasePrimary().Stack(103);
+  if (run != Run::FaultFree) {
+    Step too_many = t.ReleasePrimary().Stack(106);
+    if (!called) too_many.Fails(CUDA_ERROR_INVALID_CONTEXT);
+  }
+  if (called) {
+    Step late = t.Free(0x2000).Stack(113);
+    if (run != Run::FaultFree) late.Fails(CUDA_ERROR_INVALID_CONTEXT);
+  }
+  if (run != Run::FaultFree) {
+    t.Retain().Stack(115);
+    t.Alloc(0x5000).Stack(116);
+    t.ReleasePrimary().Stack(118);
+    t.Call(driver::CallId::MemsetD8_v2).In(0, 0x5000).Stack(119).Fails(CUDA_ERROR_INVALID_VALUE);
+  }
+  if (called) {
+    Step last = t.ReleasePrimary().Stack(109);
+    if (run != Run::FaultFree) last.Fails(CUDA_ERROR_INVALID_CONTEXT);
+  }
+  return t;
+}
+
+// Ranges and host memory under what is mapped or registered there.
+
+enum class Ground { Range, Heap, Pages };
+inline constexpr Ground kGrounds[] = {Ground::Range, Ground::Heap, Ground::Pages};
+
+inline void TakeGround(Trace& t, Ground ground, std::uint64_t at) {
+  if (ground == Ground::Range) {
+    t.Call(driver::CallId::MemAddressReserve).Out(0, at).In(1, 0x4000).Stack(1);
+  } else {
+    t.Host(ground == Ground::Heap ? faults::HostCall::Allocate : faults::HostCall::Map, at, 0x4000).Stack(1);
+  }
+}
+
+inline void GiveGround(Trace& t, Ground ground, std::uint64_t at) {
+  if (ground == Ground::Range) {
+    t.Call(driver::CallId::MemAddressFree).In(0, at).In(1, 0x4000).Stack(4);
+  } else {
+    t.Host(ground == Ground::Heap ? faults::HostCall::Deallocate : faults::HostCall::Unmap, at, ground == Ground::Heap ? 0 : 0x4000)
+        .Stack(4);
+  }
+}
+
+inline void Cover(Trace& t, Ground ground, std::uint64_t at) {
+  const auto call = ground == Ground::Range ? driver::CallId::MemMap : driver::CallId::MemHostRegister_v2;
+  t.Call(call).In(0, at).In(1, 0x1000).Stack(2);
+}
+
+inline Step Uncover(Trace& t, Ground ground, std::uint64_t at) {
+  const auto call = ground == Ground::Range ? driver::CallId::MemUnmap : driver::CallId::MemHostUnregister;
+  Step step = t.Call(call).In(0, at).Stack(3);
+  if (ground == Ground::Range) step.In(1, 0x1000);
+  return step;
+}
+
+// What the fault-free run does: two pages are covered, and all is given back.
+inline Trace CoversTwoPages(Ground ground) {
+  Trace t;
+  TakeGround(t, ground, 0x10000);
+  for (const std::uint64_t at : {0x10000U, 0x12000U}) Cover(t, ground, at);
+  for (const std::uint64_t at : {0x10000U, 0x12000U}) Uncover(t, ground, at);
+  GiveGround(t, ground, 0x10000);
+  return t;
 }
 
 }  // namespace cuaudit::testing
