@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -247,10 +246,7 @@ class LeftObjects {
                         TellUnder(context, &left->process_lifetime, own);
       for (const auto& [kind, count] : holder.own) {
         if (told || count == 0) continue;
-        TrialFinding alone;
-        alone.rule = Rule::KeptByLibrary;
-        alone.kind = kind;
-        alone.count = count;
+        TrialFinding alone = {.rule = Rule::KeptByLibrary, .kind = kind, .count = count};
         left->process_lifetime.push_back(std::move(alone));
       }
     }

@@ -137,11 +137,7 @@ bool IsGone(const Evidence& run, std::uint32_t pid, std::uint64_t context, std::
 
 TrialFinding* AddChange(const Evidence& trial, Rule rule, Kind kind, const Record& change, const Record* met,
                         std::vector<TrialFinding>* findings) {
-  TrialFinding finding;
-  finding.rule = rule;
-  finding.kind = kind;
-  finding.count = 1;
-  finding.where = SiteOf(change);
+  TrialFinding finding = {.rule = rule, .kind = kind, .count = 1, .where = SiteOf(change)};
   finding.where_key = SiteKey(*trial.journal, finding.where);
   if (met != nullptr) {
     finding.other = SiteOf(*met);
