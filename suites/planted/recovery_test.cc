@@ -26,9 +26,7 @@ void ExpectOnly(const Judgement& judgement, Verdict verdict, Rule rule, const ch
 }
 
 void ExpectNotRecovered(const MarkedCycles& rehearsal, const MarkedCycles& trial, const char* detail) {
-  const JournalImage before(rehearsal.trace);
-  const JournalImage after(trial.trace);
-  ExpectOnly(Judge(before.Evidence(), after.Evidence(0), true, {}), Verdict::NotRecovered, Rule::NotRecovered, detail);
+  ExpectOnly(Judge(rehearsal.trace, trial.trace, 0), Verdict::NotRecovered, Rule::NotRecovered, detail);
 }
 
 void ExpectNotRecovered(const MarkedCycles& trial, const char* detail) {
@@ -194,9 +192,7 @@ CUAUDIT_CASE(NotRecovered, AReleaseFailsAgainThatCameTooLate) {
 }
 
 Judgement Judged(const MarkedCycles& trial, const harness::JudgeOptions& options = {}) {
-  const JournalImage before(MarkedCycles().Good().Good().Good().trace);
-  const JournalImage after(trial.trace);
-  return Judge(before.Evidence(), after.Evidence(0), true, options);
+  return Judge(MarkedCycles().Good().Good().Good().trace, trial.trace, 0, options);
 }
 
 CUAUDIT_CASE(Swallowed, SuccessWasSaidAfterARefusedAllocation) {
@@ -215,15 +211,13 @@ CUAUDIT_CASE(Swallowed, AnExitStatusOfSuccessIsAPromiseWhenAskedFor) {
   trial.DestroyStream(0x10);
   const JournalImage before(rehearsal);
   const JournalImage after(trial);
-  harness::JudgeOptions strict;
-  strict.exit_is_said = true;
+  harness::JudgeOptions strict = {.exit_is_said = true};
   ExpectOnly(Judge(before.Evidence(), after.Evidence(0), true, strict), Verdict::Misreported, Rule::Swallowed, "");
   EXPECT_EQ(Judge(before.Evidence(), after.Evidence(0), true, {}).verdict, Verdict::Absorbed) << "unless asked, a note";
 }
 
 CUAUDIT_CASE(Spurious, AFailureWithoutAFailedCall) {
-  const JournalImage run(MarkedCycles().Good().Begin().End(CUDA_ERROR_UNKNOWN).trace);
-  const Judgement judgement = Judge({}, run.Evidence(), false, {});
+  const Judgement judgement = Judge(MarkedCycles().Good().Begin().End(CUDA_ERROR_UNKNOWN).trace);
   ASSERT_EQ(judgement.findings.size(), 1U);
   EXPECT_EQ(judgement.findings[0].rule, Rule::Spurious);
   EXPECT_EQ(Words(judgement.findings[0].detail), "it reported UNKNOWN in cycle 2");
@@ -275,9 +269,7 @@ CUAUDIT_CASE(RetainedForRetry, TheSecondReleaseSucceeds) {
   trial.CreateStream(0x10).Stack(1);
   trial.DestroyStream(0x10).Refused().Stack(2);
   trial.DestroyStream(0x10).Stack(3);
-  const JournalImage before(rehearsal);
-  const JournalImage after(trial);
-  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  const Judgement judgement = Judge(rehearsal, trial);
   EXPECT_EQ(judgement.verdict, Verdict::RetainedForRetry);
   EXPECT_TRUE(judgement.findings.empty());
   ASSERT_EQ(judgement.notes.size(), 1U);

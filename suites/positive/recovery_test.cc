@@ -13,14 +13,11 @@ using driver::CallId;
 using faults::MarkKind;
 using harness::Judgement;
 using harness::Recovery;
-using harness::Rule;
 using harness::Verdict;
 using ::testing::IsEmpty;
 
 void ExpectSilence(const MarkedCycles& rehearsal, const MarkedCycles& trial, Recovery recovery) {
-  const JournalImage before(rehearsal.trace);
-  const JournalImage after(trial.trace);
-  const Judgement judgement = Judge(before.Evidence(), after.Evidence(0), true, {});
+  const Judgement judgement = Judge(rehearsal.trace, trial.trace, 0);
   EXPECT_THAT(judgement.findings, IsEmpty());
   EXPECT_EQ(judgement.recovery, recovery);
 }
@@ -169,11 +166,7 @@ CUAUDIT_CASE(NotRecovered, StreamsThatWouldHaveGoneWithTheContext) {
   ExpectSilence(cycles(false), cycles(true), Recovery::Checked);
 }
 
-Judgement Judged(const MarkedCycles& trial) {
-  const JournalImage before(MarkedCycles().Good().Good().Good().trace);
-  const JournalImage after(trial.trace);
-  return Judge(before.Evidence(), after.Evidence(0), true, {});
-}
+Judgement Judged(const MarkedCycles& trial) { return Judge(MarkedCycles().Good().Good().Good().trace, trial.trace, 0); }
 
 CUAUDIT_CASE(Swallowed, ARetryThatSucceedsMayBeCalledSuccess) {
   MarkedCycles trial;
@@ -201,8 +194,7 @@ CUAUDIT_CASE(Spurious, AFailureThatACallExplains) {
   MarkedCycles trial;
   trial.Good().Begin();
   trial.trace.Alloc(0x9000).Fails(CUDA_ERROR_OUT_OF_MEMORY).Cycle(2);
-  const JournalImage run(trial.End(CUDA_ERROR_OUT_OF_MEMORY).trace);
-  EXPECT_THAT(Judge({}, run.Evidence(), false, {}).findings, IsEmpty());
+  EXPECT_THAT(Judge(trial.End(CUDA_ERROR_OUT_OF_MEMORY).trace).findings, IsEmpty());
 }
 
 CUAUDIT_CASE(WrongCode, TheCodeOfAnyCallThatFailedIsRight) {
@@ -235,9 +227,7 @@ CUAUDIT_CASE(NotRecovered, ACacheThatComesOneCycleLater) {
   trial.Failed(CUDA_ERROR_OUT_OF_MEMORY).Begin();
   trial.trace.CreateStream(0x10).Stack(5).Cycle(2);
   trial.End(0).Good();
-  const JournalImage before(rehearsal.trace);
-  const JournalImage after(trial.trace);
-  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  const Judgement judgement = Judge(rehearsal.trace, trial.trace);
   EXPECT_EQ(judgement.recovery, Recovery::Checked);
   EXPECT_EQ(judgement.verdict, Verdict::Pass) << Name(judgement.verdict);
 }

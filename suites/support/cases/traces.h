@@ -128,9 +128,7 @@ inline harness::Judgement CleansUpAtExit(bool right) {
     if (whole) t.ReleasePrimary().Stack(9);
     return t;
   };
-  const JournalImage rehearsal(program(false, true));
-  const JournalImage trial(program(true, right));
-  return Judge(rehearsal.Evidence(), trial.Evidence(1), true, {});
+  return Judge(program(false, true), program(true, right));
 }
 
 // Two pool threads that are joined at the end, a thread that detaches itself, and a thread that is kept for the process.
@@ -149,9 +147,7 @@ inline harness::Judgement UsesAThreadPool(bool right) {
     t.Event(faults::ProcessEvent::Exit);
     return t;
   };
-  const JournalImage rehearsal(program(false, true));
-  const JournalImage trial(program(true, right));
-  return Judge(rehearsal.Evidence(), trial.Evidence(1), true, {});
+  return Judge(program(false, true), program(true, right));
 }
 
 // Trials of programs with an optional feature whose failure is declared benign (harness/sweep/findings/benign.h).
@@ -173,8 +169,7 @@ inline harness::TrialResult Declared(const std::string& declaration, harness::Sa
   trial.said = said;
   trial.faults = {"cuMemPoolCreate#1=OUT_OF_MEMORY,refuse"};
   trial.verdict = said == harness::Said::Success ? harness::Verdict::Absorbed : harness::Verdict::Pass;
-  report::Frame frame;
-  frame.function = "make_pool";
+  report::Frame frame = {.function = "make_pool"};
   trial.fault_site = {"cuMemPoolCreate", {frame}};
   harness::ApplyBenign(Declarations({declaration}), &trial);
   for (const harness::TrialFindingText& finding : trial.findings) Saw(Name(finding.rule), driver::Name(finding.kind));
@@ -187,8 +182,7 @@ inline std::vector<harness::TrialFindingText> NeverHit(const std::vector<std::st
                                                        bool fired = true) {
   std::map<std::size_t, harness::TrialResult> results;
   for (const std::string& text : hit) {
-    harness::TrialResult trial;
-    trial.fired = fired;
+    harness::TrialResult trial = {.fired = fired};
     const auto at = std::find(declared.begin(), declared.end(), text);
     if (at != declared.end()) trial.benign = {static_cast<std::size_t>(at - declared.begin())};
     results[results.size()] = trial;
@@ -203,12 +197,14 @@ inline std::vector<harness::TrialFindingText> NeverHit(const std::vector<std::st
 // (harness/cycle). While something grows, there are runs of twice as many cycles, as in `cuaudit cycles`.
 
 // Returns the result and notes its findings and notes (trace.h). `program` writes the trace of a run with that number of cycles.
-inline report::Run Grown(const std::function<Trace(std::uint64_t cycles)>& program, std::uint64_t few = 1, std::uint64_t many = 10,
+inline report::Run Grown(const std::function<void(Trace& t, std::uint64_t cycles)>& program, std::uint64_t few = 1, std::uint64_t many = 10,
                          std::uint64_t most = 80) {
   harness::SiteTexts sites;
   std::vector<harness::Snapshot> snapshots;
   for (std::uint64_t cycles = few; cycles != 0; cycles = cycles == few ? many : harness::NextCount(snapshots, most)) {
-    const JournalImage image(program(cycles));
+    Trace t;
+    program(t, cycles);
+    const JournalImage image(t);
     harness::Observation run;
     run.journal = image.view();
     run.ledger = image.ledger();
@@ -226,10 +222,8 @@ inline report::Run Grown(const std::function<Trace(std::uint64_t cycles)>& progr
 // The same for a program that leaves `alive` streams after each number of cycles.
 inline report::Run GrownTo(const std::function<std::uint64_t(std::uint64_t cycles)>& alive, std::uint64_t most = 80) {
   return Grown(
-      [&](std::uint64_t cycles) {
-        Trace t;
+      [&](Trace& t, std::uint64_t cycles) {
         for (std::uint64_t i = 1; i <= alive(cycles); ++i) t.CreateStream(i);
-        return t;
       },
       1, 10, most);
 }
