@@ -5,7 +5,6 @@
 // base (Defect::change) and whether they are suppressed; what only the base has is in Comparison.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -53,12 +52,12 @@ struct Comparison {
 };
 
 struct Audit {
-  std::vector<Case> cases;
-  std::optional<Comparison> comparison;
-  std::vector<std::string> unused_suppressions;  // file and line of each entry that no defect matched
-  std::string generated;                         // date, written into headers only: the one field that may differ between equal audits
-  std::string tool_version;
-  std::string project;        // file of the cases, whose folder has the sources; empty: unknown
+  std::vector<Case> cases = {};
+  std::optional<Comparison> comparison = {};
+  std::vector<std::string> unused_suppressions = {};  // file and line of each entry that no defect matched
+  std::string generated = {};                         // date, written into headers only: the one field that may differ between equal audits
+  std::string tool_version = {};
+  std::string project = {};   // file of the cases, whose folder has the sources; empty: unknown
   bool from_archive = false;  // files of this machine are not those that its call stacks name
 };
 

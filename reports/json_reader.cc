@@ -32,10 +32,7 @@ E OneOf(const JsonNode& node, const std::array<E, size>& choices, std::string_vi
 }
 
 Frame ReadFrame(const JsonNode& node) {
-  Frame frame;
-  frame.module = node["module"].Text();
-  frame.function = node["function"].Text();
-  frame.file = node["file"].Text();
+  Frame frame = {.module = node["module"].Text(), .function = node["function"].Text(), .file = node["file"].Text()};
   const std::uint64_t line = node["line"].Count();
   if (line > static_cast<std::uint64_t>(std::numeric_limits<int>::max())) node["line"].Expected("the number of a line");
   else frame.line = static_cast<int>(line);
@@ -112,8 +109,7 @@ Suppressed ReadSuppressed(const JsonNode& node) {
 Defect ReadDefect(const JsonNode& node, FindingsByName* findings) {
   constexpr std::array kBecause = {BlamedBecause::HeldIt, BlamedBecause::BeganRelease, BlamedBecause::NeverReached,
                                    BlamedBecause::MadeTheCall};
-  Defect defect;
-  defect.fingerprint = node["fingerprint"].Text();
+  Defect defect = {.fingerprint = node["fingerprint"].Text()};
   if (const JsonNode blame = node["blame"]; blame.present()) {
     defect.blame = Blame{ReadFrame(blame["function"]), OneOf(blame["because"], kBecause, "why a function is blamed")};
   }
@@ -193,11 +189,7 @@ Coverage ReadCoverage(const JsonNode& node) {
   coverage.codes_documented = node["codes_documented"].Count();
   if (coverage.reached > coverage.reachable) node["reached"].Expected("at most what is reachable");
   node["not_reached"].ForEach([&coverage](const JsonNode& one) {
-    NotReached row;
-    row.call = one["call"].Text();
-    row.code = one["code"].Text();
-    row.how = one["how"].Text();
-    row.phase = one["phase"].Text();
+    NotReached row = {.call = one["call"].Text(), .code = one["code"].Text(), .how = one["how"].Text(), .phase = one["phase"].Text()};
     if (row.phase == "any") row.phase.clear();
     row.unwinding = one["unwinding"].Flag();
     ReadWhy(one, &row);

@@ -12,12 +12,9 @@
 // Keys that this version does not know are passed over, since keys are only ever added.
 #pragma once
 
-#include <array>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "reports/json_node.h"
 #include "reports/run.h"

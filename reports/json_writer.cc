@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <concepts>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "reports/reasons_json.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -69,8 +68,7 @@ std::string WithoutOutcome(std::string told) {
 }
 
 BadEnd ReadBadEnd(const JsonNode& node) {
-  BadEnd end;
-  end.how = node["how"].Text();
+  BadEnd end = {.how = node["how"].Text()};
   const std::uint64_t expected = node["expected"].Count();
   if (expected > static_cast<std::uint64_t>(std::numeric_limits<int>::max())) node["expected"].Expected("an exit status");
   else end.expected = static_cast<int>(expected);

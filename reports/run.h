@@ -58,9 +58,9 @@ struct Host {
 };
 
 struct Frame {
-  std::string module;    // file name of the object, without directory
-  std::string function;  // demangled; empty when unknown
-  std::string file;      // source file, empty when unknown
+  std::string module = {};    // file name of the object, without directory
+  std::string function = {};  // demangled; empty when unknown
+  std::string file = {};      // source file, empty when unknown
   int line = 0;
   std::uint64_t offset = 0;  // in the module
   std::uint64_t start = 0;   // of a function without a name: where it begins in the module; 0: unknown
@@ -83,21 +83,21 @@ struct Acquired {
 
 struct Finding {
   Rule rule{};
-  std::string title;
-  std::string kind;
+  std::string title = {};
+  std::string kind = {};
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
-  std::optional<Fault> fault;
+  std::optional<Fault> fault = {};
   std::vector<Fault> then = {};               // further faults of the trial, in the order in which they fire
   std::vector<std::string> shrunk_from = {};  // faults of the trial that first showed the finding, when fewer or shorter ones suffice
   std::string detail = {};                    // what the title does not say; may be empty
-  Acquired acquired;                          // for violations: where the object was acquired; empty when unknown
-  std::string where;                          // for violations, crashes and hangs: the call at which the finding showed
-  std::vector<Frame> where_stack;
-  Acquired other;  // for proved misuse: the call that collides with the one at `where`; for other rules see words::OtherCall
-  std::string fingerprint;
-  std::string reproduce;     // command line that shows the finding again
-  std::uint64_t trials = 1;  // number of trials with the same fingerprint; for host_left the number of lists of faults that left it
+  Acquired acquired = {};                     // for violations: where the object was acquired; empty when unknown
+  std::string where = {};                     // for violations, crashes and hangs: the call at which the finding showed
+  std::vector<Frame> where_stack = {};
+  Acquired other = {};  // for proved misuse: the call that collides with the one at `where`; for other rules see words::OtherCall
+  std::string fingerprint = {};
+  std::string reproduce = {};  // command line that shows the finding again
+  std::uint64_t trials = 1;    // number of trials with the same fingerprint; for host_left the number of lists of faults that left it
 };
 
 // Why a function is blamed for a loss.
@@ -153,11 +153,11 @@ struct TakenFor {
 
 // Findings with one cause: what a person reads and counts.
 struct Defect {
-  std::vector<Member> members;  // the owner of the others first
-  std::optional<Blame> blame;   // absent when no function of the program is known
-  Acquired released;  // where the fault-free run releases what the first member lost or puts the setting back; empty when it does not
+  std::vector<Member> members = {};  // the owner of the others first
+  std::optional<Blame> blame = {};   // absent when no function of the program is known
+  Acquired released = {};  // where the fault-free run releases what the first member lost or puts the setting back; empty when it does not
   std::uint64_t trials = 0;  // trials that show it; 0: it shows without a fault
-  std::string fingerprint;
+  std::string fingerprint = {};
   Change change = Change::None;  // compared with a base; never Fixed or NotRun, for this report has the defect
   std::string was = {};          // what the base says when it has `changed`, in words
   std::vector<TakenFor> taken_for = {};
@@ -190,14 +190,14 @@ struct Totals {
 
 // A way to fail (place, phase, error, way) that no trial reached.
 struct NotReached {
-  std::string call;
-  std::string code;
-  std::string how;
-  std::string phase;                // empty: any
+  std::string call = {};
+  std::string code = {};
+  std::string how = {};
+  std::string phase = {};           // empty: any
   bool unwinding = false;           // the call is made while unwinding from another fault
   Reason why = Reason::None;        // why no trial was made for it
   Missed missed = Missed::Nothing;  // why its trials did not reach it; said when there is no such reason
-  std::vector<Frame> stack;
+  std::vector<Frame> stack = {};
 };
 
 // A way to fail that fired in a trial, by the function of the program that made the call.
@@ -372,29 +372,29 @@ struct Message {
 
 struct Run {
   Mode mode = Mode::Unknown;
-  std::optional<Outcome> outcome;  // absent while the audit goes on
-  Message message;
-  std::optional<Interrupted> interrupted;
-  std::vector<Replayed> faults;
-  std::vector<std::string> command;
+  std::optional<Outcome> outcome = {};  // absent while the audit goes on
+  Message message = {};
+  std::optional<Interrupted> interrupted = {};
+  std::vector<Replayed> faults = {};
+  std::vector<std::string> command = {};
   std::string lifecycle = {};  // name of the lifecycle in C++ that the command's test audits; empty: the command itself is audited
-  Driver driver;
-  std::string scope;                  // "pinned" or "process"
-  std::vector<std::string> settings;  // of the command, beyond its defaults, that decide what it finds: "--orphans=finding"
-  Host host;
-  Totals totals;
-  std::vector<std::uint64_t> cycle_counts;
-  std::map<std::string, double> per_cycle;  // kind -> growth per cycle
-  std::vector<CycleRow> cycle_rows;
-  std::optional<Meters> meters;  // only for `cycles`
-  std::vector<LiveRow> live;
-  std::optional<Coverage> coverage;  // only for a sweep
-  std::optional<Sequence> sequence;  // for a sweep and a replay
-  std::vector<Defect> defects;       // of the findings
-  std::vector<Finding> findings;
-  std::vector<Finding> notes;  // rules of level Note, and not_exercised trials
-  std::string generated;       // date, written into the header only: the one field that may differ between equal runs
-  std::string tool_version;
+  Driver driver = {};
+  std::string scope = {};                  // "pinned" or "process"
+  std::vector<std::string> settings = {};  // of the command, beyond its defaults, that decide what it finds: "--orphans=finding"
+  Host host = {};
+  Totals totals = {};
+  std::vector<std::uint64_t> cycle_counts = {};
+  std::map<std::string, double> per_cycle = {};  // kind -> growth per cycle
+  std::vector<CycleRow> cycle_rows = {};
+  std::optional<Meters> meters = {};  // only for `cycles`
+  std::vector<LiveRow> live = {};
+  std::optional<Coverage> coverage = {};  // only for a sweep
+  std::optional<Sequence> sequence = {};  // for a sweep and a replay
+  std::vector<Defect> defects = {};       // of the findings
+  std::vector<Finding> findings = {};
+  std::vector<Finding> notes = {};  // rules of level Note, and not_exercised trials
+  std::string generated = {};       // date, written into the header only: the one field that may differ between equal runs
+  std::string tool_version = {};
 };
 
 }  // namespace cuaudit::report

@@ -2,7 +2,6 @@
 // sarif_places.h: files, locations and stacks in the form of SARIF.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

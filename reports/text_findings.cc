@@ -2,7 +2,6 @@
 #include "reports/text_findings.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <map>
 #include <set>

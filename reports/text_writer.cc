@@ -4,10 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <map>
 #include <string_view>
-#include <utility>
 
 #include "reports/defect_words.h"
 #include "reports/escape.h"

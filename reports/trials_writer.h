@@ -38,12 +38,12 @@ struct TrialEnd {
 
 struct TrialRow {
   std::size_t number = 0;
-  std::vector<std::string> faults;  // in the order in which they fire
+  std::vector<std::string> faults = {};  // in the order in which they fire
   bool fired = false;
   Verdict verdict{};
   Missed missed = Missed::Nothing;  // why nothing is proved
-  std::vector<Difference> differs;
-  std::optional<TrialEnd> end;  // absent for a trial in the process that audits
+  std::vector<Difference> differs = {};
+  std::optional<TrialEnd> end = {};  // absent for a trial in the process that audits
   int attempts = 1;
 };
 

@@ -17,7 +17,6 @@
 //             `backend`.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>

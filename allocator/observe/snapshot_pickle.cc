@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <new>
 #include <unordered_map>
 
@@ -15,46 +16,14 @@
 namespace cuaudit::alloc {
 namespace {
 
-constexpr const char* Name(BlockState state) {
-  switch (state) {
-    case BlockState::ActiveAllocated:
-      return "active_allocated";
-    case BlockState::ActivePendingFree:
-      return "active_pending_free";
-    case BlockState::Inactive:
-    case BlockState::Unmapped:
-      return "inactive";
-  }
-  return "";
-}
-
-constexpr const char* Name(TraceAction action) {
-  switch (action) {
-    case TraceAction::Alloc:
-      return "alloc";
-    case TraceAction::FreeRequested:
-      return "free_requested";
-    case TraceAction::FreeCompleted:
-      return "free_completed";
-    case TraceAction::SegmentAlloc:
-      return "segment_alloc";
-    case TraceAction::SegmentFree:
-      return "segment_free";
-    case TraceAction::SegmentMap:
-      return "segment_map";
-    case TraceAction::SegmentUnmap:
-      return "segment_unmap";
-    case TraceAction::Oom:
-      return "oom";
-    case TraceAction::UseRecorded:
-      return "use_recorded";
-    case TraceAction::UseWaited:
-      return "use_waited";
-    case TraceAction::UseElided:
-      return "use_elided";
-  }
-  return "";
-}
+// In the order of BlockState and TraceAction.
+constexpr const char* kStates[] = {"active_allocated", "active_pending_free", "inactive", "inactive"};
+constexpr const char* kActions[] = {"alloc",        "free_requested", "free_completed", "segment_alloc",
+                                    "segment_free", "segment_map",    "segment_unmap",  "oom",
+                                    "use_recorded", "use_waited",     "use_elided"};
+static_assert(std::size(kActions) == kTraceActions);
+constexpr const char* Name(BlockState state) { return kStates[static_cast<std::size_t>(state)]; }
+constexpr const char* Name(TraceAction action) { return kActions[static_cast<std::size_t>(action)]; }
 
 class Writer {
  public:

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <vector>
 
 #include "allocator/blocks/capture.h"
 #include "allocator/lock.h"

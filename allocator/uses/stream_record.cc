@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a stream knows beside its stamps: which streams it has waited for, what its word tells, and its slots in blocks.
 #include <algorithm>
-#include <iterator>
 
 #include "allocator/driver_scope.h"
 #include "allocator/uses/stamps.h"

@@ -18,7 +18,6 @@
 #include <cudaProfiler.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <type_traits>
 
 #include "faults/driver/call_id.h"

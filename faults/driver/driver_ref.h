@@ -10,8 +10,6 @@
 #include <cuda.h>
 #include <cudaProfiler.h>
 
-#include <cstddef>
-
 #include "faults/driver/call_id.h"
 
 namespace cuaudit::driver {

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: MIT
+#define __CUDA_API_VERSION_INTERNAL
 #include "faults/driver/effects.h"
 
 #include <array>
+#include <cstddef>
+#include <iterator>
+#include <string_view>
+
+#include "faults/driver/call_shape.h"
+#include "faults/driver/shape.h"
 
 namespace cuaudit::driver {
 namespace {
@@ -109,52 +116,55 @@ constexpr unsigned kReleases = 2U;
 constexpr unsigned kMakes = 4U;
 constexpr unsigned kMovesContext = 8U;
 
-constexpr unsigned TraitsOf(Effect effect) {
-  switch (effect) {
-    case Effect::Acquires:
-    case Effect::AcquiresCounted:
-    case Effect::AcquiresGiven:
-    case Effect::AddsNode:
-    case Effect::ClonesGraph:
-    case Effect::EndsCapture:
-    case Effect::Instantiates:
-      return kAcquires | kMakes;
-    case Effect::CreatesContext:
-      return kAcquires | kMakes | kMovesContext;
-    case Effect::PushesContext:
-      return kAcquires | kMovesContext;
-    case Effect::Retains:
-    case Effect::RetainsCounted:
-    case Effect::RetainsPrimary:
-    case Effect::GraphRetains:
-    case Effect::MakesDescriptor:
-      return kAcquires;
-    case Effect::Releases:
-    case Effect::ReleasesCounted:
-    case Effect::ReleasesRange:
-    case Effect::ReleasesPointee:
-    case Effect::ReleasesPrimary:
-    case Effect::ResetsPrimary:
-    case Effect::GraphReleases:
-      return kReleases;
-    case Effect::DestroysContext:
-    case Effect::PopsContext:
-      return kReleases | kMovesContext;
-    case Effect::SetsContext:
-      return kMovesContext;
-    case Effect::Describes:
-    case Effect::Queries:
-    case Effect::Uses:
-    case Effect::BeginsCapture:
-    case Effect::UpdatesGraph:
-    case Effect::LaunchesGraph:
-      return 0;
+struct EffectWords {
+  Effect effect;
+  std::string_view name;
+  unsigned traits;
+};
+constexpr EffectWords kEffects[] = {
+    {Effect::Describes, "describes", 0},
+    {Effect::Queries, "queries", 0},
+    {Effect::Uses, "uses", 0},
+    {Effect::Acquires, "acquires", kAcquires | kMakes},
+    {Effect::AcquiresCounted, "acquires counted", kAcquires | kMakes},
+    {Effect::AcquiresGiven, "acquires given", kAcquires | kMakes},
+    {Effect::Retains, "retains", kAcquires},
+    {Effect::RetainsCounted, "retains counted", kAcquires},
+    {Effect::Releases, "releases", kReleases},
+    {Effect::ReleasesCounted, "releases counted", kReleases},
+    {Effect::ReleasesRange, "releases range", kReleases},
+    {Effect::ReleasesPointee, "releases pointee", kReleases},
+    {Effect::RetainsPrimary, "retains primary", kAcquires},
+    {Effect::ReleasesPrimary, "releases primary", kReleases},
+    {Effect::ResetsPrimary, "resets primary", kReleases},
+    {Effect::CreatesContext, "creates context", kAcquires | kMakes | kMovesContext},
+    {Effect::DestroysContext, "destroys context", kReleases | kMovesContext},
+    {Effect::PushesContext, "pushes context", kAcquires | kMovesContext},
+    {Effect::PopsContext, "pops context", kReleases | kMovesContext},
+    {Effect::SetsContext, "sets context", kMovesContext},
+    {Effect::AddsNode, "adds node", kAcquires | kMakes},
+    {Effect::ClonesGraph, "clones graph", kAcquires | kMakes},
+    {Effect::BeginsCapture, "begins capture", 0},
+    {Effect::EndsCapture, "ends capture", kAcquires | kMakes},
+    {Effect::Instantiates, "instantiates", kAcquires | kMakes},
+    {Effect::UpdatesGraph, "updates graph", 0},
+    {Effect::LaunchesGraph, "launches graph", 0},
+    {Effect::GraphRetains, "graph retains", kAcquires},
+    {Effect::GraphReleases, "graph releases", kReleases},
+    {Effect::MakesDescriptor, "makes descriptor", kAcquires},
+};
+static_assert([] {
+  for (std::size_t i = 0; i < std::size(kEffects); ++i) {
+    if (static_cast<std::size_t>(kEffects[i].effect) != i) return false;
   }
-  return 0;
-}
+  return std::size(kEffects) == static_cast<std::size_t>(Effect::MakesDescriptor) + 1;
+}());
+
+constexpr unsigned TraitsOf(Effect effect) { return kEffects[static_cast<std::size_t>(effect)].traits; }
 
 }  // namespace
 
+std::string_view Name(Effect effect) noexcept { return kEffects[static_cast<std::size_t>(effect)].name; }
 bool IsAcquire(Effect effect) noexcept { return (TraitsOf(effect) & kAcquires) != 0; }
 bool IsRelease(Effect effect) noexcept { return (TraitsOf(effect) & kReleases) != 0; }
 bool MakesObject(Effect effect) noexcept { return (TraitsOf(effect) & kMakes) != 0; }
@@ -162,5 +172,17 @@ bool MovesContext(Effect effect) noexcept { return (TraitsOf(effect) & kMovesCon
 bool RecordsContext(Effect effect) noexcept { return (TraitsOf(effect) & (kAcquires | kReleases | kMovesContext)) != 0; }
 
 CUresult DefaultCode(BaseId base) noexcept { return kLikeliest[Index(base)]; }
+
+namespace {
+
+constexpr Shape kShapes[] = {
+#define CUAUDIT_CALL(id, base, version, per_thread) CallType<CallId::id>::kShape,
+#include "driver_calls.inc"
+#undef CUAUDIT_CALL
+};
+
+}  // namespace
+
+const Shape& ShapeOf(CallId id) noexcept { return kShapes[Index(id)]; }
 
 }  // namespace cuaudit::driver

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "faults/driver/call_id.h"
 #include "faults/driver/kinds.h"
@@ -59,6 +60,8 @@ const EffectRow& EffectOf(BaseId base) noexcept;
 std::span<const CUresult> LegalCodes(BaseId base) noexcept;
 bool IsLegalCode(BaseId base, CUresult code) noexcept;
 
+// "acquires counted".
+std::string_view Name(Effect effect) noexcept;
 // True when the call makes, retains or maps something that a later call must release.
 bool IsAcquire(Effect effect) noexcept;
 // True when the call releases something; popping the context stack counts.

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 
 #include "faults/interpose/host_tables.h"
 #include "faults/journal/journal.h"

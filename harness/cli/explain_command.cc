@@ -89,54 +89,16 @@ std::string_view DriverName(faults::DriverKind kind) {
   return kind <= faults::DriverKind::Simulated ? DriverInWords(kind) : "unknown";
 }
 
-std::string_view MarkName(std::uint16_t call) {
-  switch (static_cast<faults::MarkKind>(call)) {
-    case faults::MarkKind::CycleBegin:
-      return "cycle begins";
-    case faults::MarkKind::CycleEnd:
-      return "cycle ends";
-    case faults::MarkKind::Report:
-      return "report";
-    case faults::MarkKind::Output:
-      return "output";
-    case faults::MarkKind::Phase:
-      return "phase";
-    case faults::MarkKind::BlockOut:
-      return "block handed out";
-    case faults::MarkKind::BlockBack:
-      return "block taken back";
-  }
-  return "unknown mark";
-}
+// In the order of faults::MarkKind, faults::ProcessEvent and State.
+constexpr std::string_view kMarks[] = {"cycle begins", "cycle ends", "phase", "report", "output", "block handed out", "block taken back"};
+constexpr std::string_view kProcessEvents[] = {"process starts", "process forked", "process reached exit",
+                                               "CUDA runtime gives back what it holds", "a thread still runs"};
+constexpr std::string_view kStates[] = {"live", "released", "orphaned", "release refused"};
 
-std::string_view ProcessName(std::uint16_t call) {
-  switch (static_cast<faults::ProcessEvent>(call)) {
-    case faults::ProcessEvent::Start:
-      return "process starts";
-    case faults::ProcessEvent::Fork:
-      return "process forked";
-    case faults::ProcessEvent::Exit:
-      return "process reached exit";
-    case faults::ProcessEvent::RuntimeExit:
-      return "CUDA runtime gives back what it holds";
-    case faults::ProcessEvent::Running:
-      return "a thread still runs";
-  }
-  return "unknown process event";
-}
-
-std::string_view StateName(State state) {
-  switch (state) {
-    case State::Live:
-      return "live";
-    case State::Released:
-      return "released";
-    case State::Orphaned:
-      return "orphaned";
-    case State::ReleaseRefused:
-      return "release refused";
-  }
-  return {};
+// A file may hold any number.
+template <std::size_t N>
+std::string_view At(const std::string_view (&words)[N], std::size_t at, std::string_view otherwise) {
+  return at < N ? words[at] : otherwise;
 }
 
 std::string_view PhaseName(faults::Phase phase) {
@@ -256,10 +218,10 @@ std::string RecordLine(const faults::Record& record) {
       if (record.call == static_cast<std::uint16_t>(faults::MarkKind::Report)) return "report " + SaidCode(record.argument[0]);
       if (record.call == static_cast<std::uint16_t>(faults::MarkKind::BlockOut) ||
           record.call == static_cast<std::uint16_t>(faults::MarkKind::BlockBack))
-        return fmt::format("{}: {:#x}, {} bytes", MarkName(record.call), record.argument[0], record.argument[1]);
-      return fmt::format("{} ({})", MarkName(record.call), record.cycle);
+        return fmt::format("{}: {:#x}, {} bytes", At(kMarks, record.call, "unknown mark"), record.argument[0], record.argument[1]);
+      return fmt::format("{} ({})", At(kMarks, record.call, "unknown mark"), record.cycle);
     case faults::RecordKind::Process:
-      return fmt::format("{} (parent {})", ProcessName(record.call), record.argument[0]);
+      return fmt::format("{} (parent {})", At(kProcessEvents, record.call, "unknown process event"), record.argument[0]);
     case faults::RecordKind::Host:
       return HostLine(record);
     case faults::RecordKind::Misuse:
@@ -319,7 +281,8 @@ void AddLedger(const Observation& seen, Page* page) {
       continue;
     }
     ++count;
-    page->Line("{} {}, {} bytes, {}", driver::Name(object.kind), NameOf(object), object.bytes, StateName(object.state));
+    page->Line("{} {}, {} bytes, {}", driver::Name(object.kind), NameOf(object), object.bytes,
+               At(kStates, static_cast<std::size_t>(object.state), {}));
     AddPlace("acquired by", seen, object.acquired, &sites, page);
   }
   if (count == 0) page->Line("nothing");

@@ -24,72 +24,6 @@
 namespace cuaudit::harness {
 namespace {
 
-constexpr std::string_view EffectName(driver::Effect effect) {
-  switch (effect) {
-    case driver::Effect::Describes:
-      return "describes";
-    case driver::Effect::Queries:
-      return "queries";
-    case driver::Effect::Uses:
-      return "uses";
-    case driver::Effect::Acquires:
-      return "acquires";
-    case driver::Effect::AcquiresCounted:
-      return "acquires counted";
-    case driver::Effect::AcquiresGiven:
-      return "acquires given";
-    case driver::Effect::Retains:
-      return "retains";
-    case driver::Effect::RetainsCounted:
-      return "retains counted";
-    case driver::Effect::Releases:
-      return "releases";
-    case driver::Effect::ReleasesCounted:
-      return "releases counted";
-    case driver::Effect::ReleasesRange:
-      return "releases range";
-    case driver::Effect::ReleasesPointee:
-      return "releases pointee";
-    case driver::Effect::RetainsPrimary:
-      return "retains primary";
-    case driver::Effect::ReleasesPrimary:
-      return "releases primary";
-    case driver::Effect::ResetsPrimary:
-      return "resets primary";
-    case driver::Effect::CreatesContext:
-      return "creates context";
-    case driver::Effect::DestroysContext:
-      return "destroys context";
-    case driver::Effect::PushesContext:
-      return "pushes context";
-    case driver::Effect::PopsContext:
-      return "pops context";
-    case driver::Effect::SetsContext:
-      return "sets context";
-    case driver::Effect::AddsNode:
-      return "adds node";
-    case driver::Effect::ClonesGraph:
-      return "clones graph";
-    case driver::Effect::BeginsCapture:
-      return "begins capture";
-    case driver::Effect::EndsCapture:
-      return "ends capture";
-    case driver::Effect::Instantiates:
-      return "instantiates";
-    case driver::Effect::UpdatesGraph:
-      return "updates graph";
-    case driver::Effect::LaunchesGraph:
-      return "launches graph";
-    case driver::Effect::GraphRetains:
-      return "graph retains";
-    case driver::Effect::GraphReleases:
-      return "graph releases";
-    case driver::Effect::MakesDescriptor:
-      return "makes descriptor";
-  }
-  return {};
-}
-
 struct Table {
   std::vector<std::string> head;
   std::vector<std::vector<std::string>> rows;
@@ -105,28 +39,17 @@ Table Calls() {
     for (const CUresult code : driver::LegalCodes(base)) {
       codes.append(codes.empty() ? "" : " ").append(driver::ShortResultName(code));
     }
-    table.rows.push_back({std::string(driver::Name(base)), std::string(EffectName(effect.effect)),
+    table.rows.push_back({std::string(driver::Name(base)), std::string(driver::Name(effect.effect)),
                           effect.kind == driver::Kind::None ? "" : std::string(driver::Name(effect.kind)), codes});
   }
   return table;
 }
 
 Table Kinds() {
+  constexpr const char* kWith[] = {"process", "context", "parent"};  // as driver::DiesWith has them
   Table table{{"kind", "dies with"}, {}};
   for (std::size_t i = 1; i < driver::kKindCount; ++i) {
-    std::string_view with;
-    switch (driver::kKinds[i].dies_with) {
-      case driver::DiesWith::Process:
-        with = "process";
-        break;
-      case driver::DiesWith::Context:
-        with = "context";
-        break;
-      case driver::DiesWith::Parent:
-        with = "parent";
-        break;
-    }
-    table.rows.push_back({std::string(driver::kKinds[i].json_name), std::string(with)});
+    table.rows.push_back({std::string(driver::kKinds[i].json_name), kWith[static_cast<std::size_t>(driver::kKinds[i].dies_with)]});
   }
   return table;
 }

@@ -7,6 +7,7 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "harness/cli/commands.h"
@@ -15,50 +16,17 @@
 namespace cuaudit::harness {
 namespace {
 
+// A lifecycle has no command; its options come from CUAUDIT_SWEEP.
+constexpr std::pair<Command, Exit (*)(const Options&)> kCommands[] = {
+    {kDoctor, &DoctorCommand},     {kRun, &RunCommand},           {kCycles, &CyclesCommand}, {kSweep, &SweepCommand},
+    {kReplay, &ReplayCommand},     {kExplain, &ExplainCommand},   {kList, &ListCommand},     {kCompare, &CompareCommand},
+    {kBaseline, &BaselineCommand}, {kSuppress, &SuppressCommand}, {kReport, &ReportCommand}, {kEnv, &EnvCommand},
+    {kAuditCases, &AuditCommand},  {kInit, &InitCommand},         {kRecord, &RecordCommand}, {kPlan, &PlanCommand},
+    {kRunShard, &RunShardCommand}, {kMerge, &MergeCommand},       {kSlurm, &SlurmCommand},   {kReduce, &ReduceCommand}};
+
 Exit Dispatch(const Options& options) {
-  switch (options.command) {
-    case kDoctor:
-      return DoctorCommand(options);
-    case kRun:
-      return RunCommand(options);
-    case kCycles:
-      return CyclesCommand(options);
-    case kSweep:
-      return SweepCommand(options);
-    case kReplay:
-      return ReplayCommand(options);
-    case kExplain:
-      return ExplainCommand(options);
-    case kList:
-      return ListCommand(options);
-    case kCompare:
-      return CompareCommand(options);
-    case kBaseline:
-      return BaselineCommand(options);
-    case kSuppress:
-      return SuppressCommand(options);
-    case kReport:
-      return ReportCommand(options);
-    case kEnv:
-      return EnvCommand(options);
-    case kAuditCases:
-      return AuditCommand(options);
-    case kInit:
-      return InitCommand(options);
-    case kRecord:
-      return RecordCommand(options);
-    case kPlan:
-      return PlanCommand(options);
-    case kRunShard:
-      return RunShardCommand(options);
-    case kMerge:
-      return MergeCommand(options);
-    case kSlurm:
-      return SlurmCommand(options);
-    case kReduce:
-      return ReduceCommand(options);
-    case kLifecycle:  // a lifecycle has no command; its options come from CUAUDIT_SWEEP
-      break;
+  for (const auto& [command, carry_out] : kCommands) {
+    if (command == options.command) return carry_out(options);
   }
   return Exit::Failure;
 }

@@ -285,8 +285,7 @@ std::string NotFoundPage(const SiteTexts& sites) {
 report::Run ReportOfRecording(const Observation& seen, const std::string& file, SiteTexts* sites) {
   const std::string again = "cuaudit explain " + ShellQuote(file);
   report::Run run = NewRun(seen, report::Mode::Run);
-  JudgeOptions judge;
-  judge.nothing_may_stay = JudgesWhatIsLeft(seen);
+  JudgeOptions judge = {.nothing_may_stay = JudgesWhatIsLeft(seen)};
   AddFaultFree(seen, {}, sites, &run, judge);
   // What died with its process stands on the page, with its stacks.
   std::erase_if(run.notes, [](const report::Finding& note) { return note.rule == words::Rule::ProcessLifetime; });

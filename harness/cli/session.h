@@ -6,7 +6,6 @@
 //   Errors    Status with one line, before anything was started.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>

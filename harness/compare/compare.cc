@@ -5,7 +5,6 @@
 #include <map>
 #include <set>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "harness/compare/looked_for.h"
@@ -251,12 +250,7 @@ const std::string* FormerName(const report::Case& one, const Base& base, const r
 }  // namespace
 
 Base BaseOf(std::string name, report::Audit audit) {
-  Base base;
-  base.name = std::move(name);
-  base.defects = KnownDefects(audit);
-  base.runs = KnownRuns(audit);
-  base.audit = std::move(audit);
-  return base;
+  return {.name = std::move(name), .defects = KnownDefects(audit), .runs = KnownRuns(audit), .audit = std::move(audit)};
 }
 
 void CompareWith(Base base, report::Audit* head) {

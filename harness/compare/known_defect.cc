@@ -5,7 +5,6 @@
 #include <functional>
 #include <initializer_list>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "harness/defect/blame.h"

@@ -8,8 +8,6 @@
 
 namespace cuaudit::harness {
 namespace {
-
-using report::Rule;
 using Numbers = std::vector<std::uint32_t>;
 
 // What each sign counts. Signs that neither defect has do not count at all.
@@ -117,9 +115,7 @@ std::uint32_t Likeness::Function(std::string_view name) {
   if (name.empty()) return 0;
   const std::uint32_t number = NumberIn(name, &function_numbers_);
   if (number == functions_.size()) {
-    Row row;
-    row.gone = !names_.after.contains(name);
-    row.fresh = !names_.before.contains(name);
+    Row row = {.gone = !names_.after.contains(name), .fresh = !names_.before.contains(name)};
     row.surely_gone = row.gone && names_.calling_before.contains(name);
     row.surely_fresh = row.fresh && names_.calling_after.contains(name) && !names_.only_defects;
     row.last = NumberIn(LastPart(name), &words_);

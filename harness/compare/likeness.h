@@ -4,7 +4,6 @@
 //   Owns      nothing of the defects: they outlive it.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
-#include <utility>
 
 #include "harness/defect/blame.h"
 #include "harness/defect/defects.h"

@@ -14,7 +14,6 @@
 // entry has expired counts again.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>

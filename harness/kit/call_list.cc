@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "harness/kit/call_list.h"
 
+#include <algorithm>
 #include <map>
+#include <utility>
 
 namespace cuaudit::harness {
 
@@ -26,6 +28,82 @@ std::vector<std::string> FaultsOf(const CallList& list) {
     faults.emplace_back(text, faults::FormatFault(fault, text, sizeof(text)));
   }
   return faults;
+}
+
+namespace {
+
+void AddVariables(const Step& step, bool outputs, std::set<int>* variables) {
+  for (const CallValue& value : step.values) {
+    const bool is_written = value.is == CallValue::Is::Output || value.is == CallValue::Is::Exchange;
+    if (value.variable != kNoVariable && is_written == outputs) variables->insert(value.variable);
+  }
+}
+
+}  // namespace
+
+KeptCalls::KeptCalls(CallList list) : list_(std::move(list)) {
+  for (const Stage& stage : list_.stages) {
+    for (const Step& step : stage.steps) steps_.push_back(&step);
+    for (const Step& step : stage.rest) steps_.push_back(&step);
+    if (stage.failing) AddVariables(stage.failing->step, true, &written_);
+  }
+  for (const Step* const step : steps_) AddVariables(*step, true, &written_);
+}
+
+CallList KeptCalls::Build(const Kept& kept) const {
+  CallList list;
+  list.variables = list_.variables;
+  std::size_t number = 0;
+  for (const Stage& stage : list_.stages) {
+    Stage less;
+    for (const Step& step : stage.steps) {
+      if (kept[number++]) less.steps.push_back(step);
+    }
+    less.failing = stage.failing;
+    for (const Step& step : stage.rest) {
+      if (kept[number++]) less.rest.push_back(step);
+    }
+    list.stages.push_back(std::move(less));
+  }
+  return list;
+}
+
+bool KeptCalls::Close(Kept* kept) const {
+  for (bool changed = true; changed;) {
+    changed = false;
+    std::set<int> made;
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      if ((*kept)[i]) AddVariables(*steps_[i], true, &made);
+    }
+    for (const Stage& stage : list_.stages) {
+      if (stage.failing) AddVariables(stage.failing->step, true, &made);
+    }
+    const auto lacks = [&](const Step& step) {
+      std::set<int> used;
+      AddVariables(step, false, &used);
+      return std::any_of(used.begin(), used.end(), [&](int one) { return written_.count(one) != 0 && made.count(one) == 0; });
+    };
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      if (!(*kept)[i] || !lacks(*steps_[i])) continue;
+      (*kept)[i] = false;
+      changed = true;
+    }
+    const auto fails = [&](const Stage& stage) { return stage.failing && lacks(stage.failing->step); };
+    if (std::any_of(list_.stages.begin(), list_.stages.end(), fails)) return false;
+  }
+  return true;
+}
+
+std::set<std::uint32_t> KeptCalls::Threads() const {
+  std::set<std::uint32_t> threads;
+  for (const Step* const step : steps_) threads.insert(step->thread);
+  return threads;
+}
+
+std::set<std::uint32_t> KeptCalls::Cycles() const {
+  std::set<std::uint32_t> cycles;
+  for (const Step* const step : steps_) cycles.insert(step->cycle);
+  return cycles;
 }
 
 }  // namespace cuaudit::harness

@@ -62,9 +62,7 @@ Result<DefectShown> DefectJudge::LookAtTrial(const CallList& list) {
   CallReplay replay(list, one_place_);
   if (!replay.roomy()) return Status(Exit::Environment, "no address space for the memory of the program");
   const Lifecycle lifecycle = AsLifecycle(&replay);
-  cuaudit::SweepOptions how;
-  how.host = false;
-  how.driver = AuditedDriver::Simulated;
+  cuaudit::SweepOptions how = {.host = false, .driver = AuditedDriver::Simulated};
   InProcessRunner runner(lifecycle, how, {}, false, &sites_);
   Result<Rehearsal> rehearsal = runner.Rehearse();
   DefectShown shown;

@@ -8,7 +8,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "faults/driver/effects.h"
@@ -26,7 +25,6 @@ namespace cuaudit::harness {
 namespace {
 
 using driver::BaseId;
-using driver::CallId;
 using driver::Family;
 using driver::Kind;
 using faults::Record;
@@ -177,9 +175,7 @@ class Lifter {
     const driver::EffectRow& effect = driver::EffectOf(BaseOf(record));
     const bool acquires = driver::IsAcquire(effect.effect);
     const std::string type = parameter.pointee();
-    CallVariable made;
-    made.type = type;
-    made.family = driver::ShapeOf(CallOf(record)).parameter[index].family;
+    CallVariable made = {.type = type, .family = driver::ShapeOf(CallOf(record)).parameter[index].family};
     if (acquires && effect.object == static_cast<int>(index)) made.kind = effect.kind;
     const int variable = variables_->Of(name_, index, std::move(made));
     const CallValue value{CallValue::Is::Output, 0, variable};
@@ -210,9 +206,7 @@ class Lifter {
     if (word == 0) return {CallValue::Is::Nothing};
     auto memory = FindMemory(word);
     if (memory == memory_.end()) {
-      CallVariable host;
-      host.type = "void *";
-      host.host_bytes = HostBytes(record);
+      CallVariable host = {.type = "void *", .host_bytes = HostBytes(record)};
       memory = memory_.insert_or_assign(word, Memory{variables_->Of(name_, index, host), host.host_bytes}).first;
     }
     return {CallValue::Is::Variable, word - memory->first, memory->second.variable};

@@ -19,8 +19,6 @@
 #pragma once
 
 #include <span>
-#include <string>
-#include <vector>
 
 #include "harness/kit/call_list.h"
 #include "harness/kit/defect_shown.h"

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "faults/driver/effects.h"
-#include "harness/kit/kept_calls.h"
+#include "harness/kit/call_list.h"
 #include "harness/kit/setting_calls.h"
 #include "reports/words/words.h"
 
@@ -355,8 +355,7 @@ Result<Reduction> ReduceToOneCycle(const CallList& list, const std::vector<Wrong
   cycles.erase(0);
   if (cycles.empty()) return ReduceCalls(list, wanted, judge, told);
   if (cycles.size() > kMostCyclesTried) cycles.erase(std::next(cycles.begin(), kMostCyclesTried), cycles.end());
-  ReducedSoFar so_far;
-  so_far.planned = 2 * cycles.size() - 1;
+  ReducedSoFar so_far = {.planned = 2 * cycles.size() - 1};
   so_far.left = so_far.before = CountCalls(list);
   Status first;  // what the first cycle shows instead
   for (const bool after_first : {false, true}) {

@@ -358,10 +358,7 @@ void Account::CheckUse(Family family, std::uint64_t handle, const faults::Record
 }
 
 void Account::HandOut(std::uint64_t address, std::uint64_t bytes, const faults::Record& record) {
-  Object block;
-  block.kind = Kind::Block;
-  block.handle = address;
-  block.bytes = bytes;
+  Object block = {.kind = Kind::Block, .handle = address, .bytes = bytes};
   const std::int64_t before = blocks_.LiveObjectIn(address, bytes);
   if (before >= 0) books_->Violate(Rule::HandedOutTwice, Kind::Block, record, address, before);
   const std::int64_t index = Retain(block, record);  // an older block that is still out stays a leak

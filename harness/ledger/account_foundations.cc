@@ -131,9 +131,7 @@ void Account::TakeOver(std::uint64_t descriptor, const faults::Record& record) {
   const bool taken_before =
       before != nullptr && before->released.record_kind == faults::RecordKind::Call && before->released.begin < record.begin;
   if (entry == nullptr || taken_before) {  // nobody saw it opened: a graphics driver or a system call made it
-    Object unseen;
-    unseen.kind = Kind::FileDescriptor;
-    unseen.handle = descriptor;
+    Object unseen = {.kind = Kind::FileDescriptor, .handle = descriptor};
     Acquire(unseen, record);
     entry = Find(Family::FileDescriptor, descriptor);
   }

@@ -28,10 +28,7 @@ Contexts::Primary& Contexts::PrimaryOf(const faults::Record& record) {
 
 void Contexts::RetainPrimary(const faults::Record& record) {
   Primary& primary = PrimaryOf(record);
-  Object reference;
-  reference.kind = Kind::PrimaryContext;
-  reference.handle = record.argument[1];
-  reference.context = primary.context;
+  Object reference = {.kind = Kind::PrimaryContext, .handle = record.argument[1], .context = primary.context};
   primary.references.push_back(account_->Retain(reference, record));
   primary.threads.push_back(record.tid);
 }
@@ -100,9 +97,7 @@ void Contexts::ResetPrimary(const faults::Record& record, Answer answer) {
 }
 
 void Contexts::Create(const faults::Record& record) {
-  Object context;
-  context.kind = Kind::Context;
-  context.handle = record.argument[0];
+  Object context = {.kind = Kind::Context, .handle = record.argument[0]};
   Stack& stack = StackOf(record);
   stack.entries.push_back({context.handle, -1, Origin::Created, false, record.cycle});
   stack.refused = 0;
@@ -110,9 +105,7 @@ void Contexts::Create(const faults::Record& record) {
 }
 
 void Contexts::Attach(const faults::Record& record) {
-  Object context;
-  context.kind = Kind::Context;
-  context.handle = record.argument[0];
+  Object context = {.kind = Kind::Context, .handle = record.argument[0]};
   account_->Retain(context, record);
 }
 
@@ -172,10 +165,7 @@ void Contexts::Push(const faults::Record& record) {
     stack.entries.push_back({record.argument[0], -1, Origin::SetCurrent, false, former->from});
     return;
   }
-  Object object;
-  object.kind = Kind::ContextStackEntry;
-  object.handle = record.argument[0];
-  object.context = record.argument[0];
+  Object object = {.kind = Kind::ContextStackEntry, .handle = record.argument[0], .context = record.argument[0]};
   stack.entries.push_back({record.argument[0], account_->Retain(object, record), Origin::Pushed, false, record.cycle});
   if (!former) return;
   stack.entries.back().restores = former->cycle == record.cycle;
@@ -260,10 +250,7 @@ void Contexts::Pop(const faults::Record& record, Answer answer) {
 // A marked cycle takes off an entry from before the cycle. `owed`: it has to come back.
 void Contexts::NoteTaken(Stack& stack, const faults::Record& record, bool owed) const {
   if (record.cycle == 0) return;
-  Taken taken;
-  taken.context = record.context;
-  taken.site = SiteOf(record);
-  taken.cycle = record.cycle;
+  Taken taken = {.context = record.context, .site = SiteOf(record), .cycle = record.cycle};
   if (stack.entries.empty()) {
     if (stack.set_cycle == record.cycle) taken.context = stack.older;
     stack.set_cycle = 0;

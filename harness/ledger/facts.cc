@@ -2,7 +2,6 @@
 #include "harness/ledger/facts.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace cuaudit::harness {
 namespace {

@@ -147,10 +147,7 @@ void Graphs::AddNode(const faults::Record& record, const Addresses& addresses) {
   const std::uint64_t node = record.argument[0];
   const std::uint64_t handle = record.argument[1];
   Graph& graph = graphs_[handle];
-  Object object;
-  object.kind = Kind::GraphNode;
-  object.handle = node;
-  object.parent = handle;
+  Object object = {.kind = Kind::GraphNode, .handle = node, .parent = handle};
   graph.node_objects.push_back(account_->Acquire(object, record));
   graph_of_node_[node] = handle;
   if (const auto before = graph.children.find(node); before != graph.children.end()) Disown(before->second);
@@ -299,10 +296,7 @@ void Graphs::Launched(const faults::Record& record) {
     } else if (count > 0 && AnswerOf(record) == Answer::After) {
       account_->AcquireUnowned(Family::Pointer, address, bytes, record);
     } else if (count > 0) {
-      Object object;
-      object.kind = Kind::StreamOrderedMemory;
-      object.handle = address;
-      object.bytes = bytes;
+      Object object = {.kind = Kind::StreamOrderedMemory, .handle = address, .bytes = bytes};
       account_->Acquire(object, record);  // a graph may free and allocate again, which ends the older object
     }
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// kept_contexts.h: the contexts that a run keeps, what a genuine driver holds for them, and what ends with them.
+// kept_contexts.h: the contexts that a run keeps, what a genuine driver holds for them, and what ends with them; what lies under a mapping
+// or a registration that is kept.
 //
-//   Owns      nothing; a KeptContexts and an UndestroyedContexts point into the ledger.
+//   Owns      nothing; all of it points into the ledger.
 //   Source    seen on an H200: two events and both ends of a pipe for each context, opened past the wrappers.
 #pragma once
 
@@ -52,6 +53,19 @@ class UndestroyedContexts {
 
  private:
   std::map<std::pair<std::uint32_t, std::uint64_t>, const Object*> contexts_;  // by process and handle
+};
+
+// Ranges and host memory that a program rightly keeps, because what is mapped or registered on them could not be released: a driver
+// declines to free a range that is still mapped, and host memory that is still registered must not go back to the allocator, because the
+// driver reads the pages that were there (README.md, section "What stands on what").
+class KeptFoundations {
+ public:
+  explicit KeptFoundations(const Ledger& ledger);
+  // The failed release of what stands on the live object; null for none.
+  [[nodiscard]] const Site* HeldBy(const Object& object) const;
+
+ private:
+  std::vector<const Object*> held_;  // mappings and registrations that the program was told are still there
 };
 
 }  // namespace cuaudit::harness

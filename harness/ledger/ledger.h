@@ -70,12 +70,12 @@ struct Object {
   bool part_of_other = false;
   bool event_or_pipe = false;  // a descriptor that a census found and that is an event or a pipe
   bool driver_owned = false;   // the driver itself took this host resource (harness/verdict/host/driver_owned.h); Fold leaves it false
-  Site acquired;
+  Site acquired = {};
   // The call that released or orphaned it, or whose release was refused. Of an object that ended unseen, because its handle was handed out
   // again, only the ticket of that.
-  Site released;
-  Site retried;   // for a released object, the earlier refused release; otherwise record_kind is Empty
-  Site declined;  // for an orphaned object, an earlier release that the driver declined; otherwise record_kind is Empty
+  Site released = {};
+  Site retried = {};   // for a released object, the earlier refused release; otherwise record_kind is Empty
+  Site declined = {};  // for an orphaned object, an earlier release that the driver declined; otherwise record_kind is Empty
   // The object ended, but the program was told that its release failed. A second release or a later use is therefore no violation.
   bool told_alive = false;
   bool release_denied = false;     // told so by the plan (`after`); a driver says it of a release that comes too late

@@ -192,9 +192,7 @@ void ProcessFold::AcquireUnowned(const faults::Record& record, const EffectRow& 
 }
 
 void ProcessFold::Acquire(const faults::Record& record, const EffectRow& row) {
-  Object object;
-  object.kind = row.kind;
-  object.handle = ObjectHandle(record, row);
+  Object object = {.kind = row.kind, .handle = ObjectHandle(record, row)};
   if (object.handle == 0) return;
   if (row.effect == Effect::AcquiresCounted) {
     object.references = ArgumentAt(record, row.bytes);
@@ -241,9 +239,7 @@ void ProcessFold::Carry(const faults::Record& record, const Graphs::Addresses& a
     const bool into_given = graphs_.EndCapture(record);
     if (answer == Answer::After && !into_given) AcquireUnowned(record, row);
     if (answer != Answer::Succeeded || into_given || ArgumentAt(record, row.object) == 0) return;
-    Object graph;
-    graph.kind = Kind::Graph;
-    graph.handle = ArgumentAt(record, row.object);
+    Object graph = {.kind = Kind::Graph, .handle = ArgumentAt(record, row.object)};
     account_.Acquire(graph, record);
     return;
   }
@@ -270,8 +266,7 @@ void ProcessFold::Carry(const faults::Record& record, const Graphs::Addresses& a
       break;
     case Effect::Retains:
     case Effect::RetainsCounted: {
-      Object object;
-      object.kind = row.kind;
+      Object object = {.kind = row.kind};
       object.handle = ArgumentAt(record, row.object);
       if (row.effect == Effect::RetainsCounted) {
         object.references = ArgumentAt(record, row.bytes);

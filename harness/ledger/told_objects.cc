@@ -110,10 +110,7 @@ void ProcessFold::TakeDescriptors(const Record& record, const Record& told) {
   const std::uint64_t made = told.argument[0];
   if (made != 0 && AnswerOf(record) == Answer::After) account_.AcquireUnowned(Family::FileDescriptor, made, 0, record);
   if (made != 0 && AnswerOf(record) == Answer::Succeeded) {
-    Object object;
-    object.kind = Kind::FileDescriptor;
-    object.handle = made;
-    object.parent = record.argument[1];
+    Object object = {.kind = Kind::FileDescriptor, .handle = made, .parent = record.argument[1]};
     account_.Acquire(object, record);
   }
   if (told.argument[1] != 0) account_.TakeOver(told.argument[1], record);

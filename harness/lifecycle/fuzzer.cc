@@ -54,10 +54,7 @@ std::vector<Candidate> CandidatesOf(const faults::JournalView& journal, const Tr
 
 Fault MakeFault(const Candidate& candidate, const FaultChoice::One& choice, const FuzzOptions& options) {
   static constexpr How kHows[] = {How::Refuse, How::RefuseGarbage, How::After, How::Persist, How::Burst, How::Sticky};
-  Fault fault;
-  fault.base = candidate.base;
-  fault.occurrence = candidate.occurrence;
-  fault.how = kHows[choice.how % std::size(kHows)];
+  Fault fault = {.base = candidate.base, .occurrence = candidate.occurrence, .how = kHows[choice.how % std::size(kHows)]};
   if (fault.how == How::RefuseGarbage && !options.garbage) fault.how = How::Refuse;
   if (fault.how == How::Burst) fault.burst = 2U + choice.how / 64U;
   const std::span<const CUresult> codes = driver::LegalCodes(candidate.base);

@@ -121,8 +121,7 @@ std::optional<Settled> Settle(const Lifecycle& lifecycle, const DeclaredFaults& 
   Reporting reporting = JudgeSteps(trace.cycle[0], refused, {}, refused, journal, lifecycle.any_code());
   const bool all_declared = declared.surely == (std::uint64_t{1} << faults.size()) - 1;
   if (declared.perhaps != 0 || (all_declared ? reporting.said != Said::Success : !reporting.findings.empty())) return {};
-  Settled settled;
-  settled.said = reporting.said;
+  Settled settled = {.said = reporting.said};
   settled.verdict = balance == Balance::ReleaseRefused ? Verdict::ReleaseRefused : VerdictOf(settled.said);
   settled.skipped = std::move(reporting.skipped);
   return settled;

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "faults/plan/fault.h"
 #include "harness/probes/host_meters.h"

@@ -184,9 +184,7 @@ driver::GenuineDriver* OpenedGenuineDriver(const std::string& path, std::string*
 class GatedTrialWorld : public TrialWorld {
  public:
   Status Open(const LifecycleDriver& chosen, bool shared) {
-    faults::JournalOptions options;
-    options.record_capacity = kRecords;
-    options.stack_depth = kStackDepth;
+    faults::JournalOptions options = {.record_capacity = kRecords, .stack_depth = kStackDepth};
     if (const char* wrong = journal_.Open(options, shared)) return {Exit::Failure, wrong};
     stacks_->Attach(journal_.journal(), IsOwnObject());
     stacks_->LeaveOut(Diversion::DropInCode());

@@ -80,10 +80,7 @@ struct Watch::Impl {
     const driver::DriverRef next = harness::Diversion::Undiverted();
     if (next.table == nullptr) return "cuaudit's drop-in library is not in this process: link cuaudit::dropin, or run under cuaudit run";
     most_records = records;
-    faults::JournalOptions options;
-    options.record_capacity = records;
-    options.stack_depth = faults::kMaxFrames;
-    options.stacks_of_objects_only = true;
+    faults::JournalOptions options = {.record_capacity = records, .stack_depth = faults::kMaxFrames, .stacks_of_objects_only = true};
     if (const char* wrong = journal.Open(options, false)) return wrong;
     stacks->Attach(journal.journal(), harness::IsOwnObject());
     stacks->LeaveOut(harness::Diversion::DropInCode());

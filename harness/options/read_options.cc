@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "harness/options/config_file.h"
 #include "harness/options/option_rows.h"
 #include "harness/options/options.h"
+#include "harness/options/toml_options.h"
 #include "reports/words/words.h"
 
 namespace cuaudit::harness {

@@ -132,10 +132,7 @@ Status WriteReport(const report::Run& run, const Output& output) {
     default:  // written of an audit
       break;
   }
-  report::Audit audit;
-  audit.cases = {report::Case{"", {}, {run}, ""}};
-  audit.generated = run.generated;
-  audit.tool_version = run.tool_version;
+  report::Audit audit = {.cases = {report::Case{"", {}, {run}, ""}}, .generated = run.generated, .tool_version = run.tool_version};
   return WriteAudit(audit, output);
 }
 

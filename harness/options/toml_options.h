@@ -5,6 +5,8 @@
 //   Threads   one thread.
 #pragma once
 
+#include <CLI/CLI.hpp>
+#include <istream>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,5 +35,17 @@ Status WrongValue(const std::string& file, const TomlEntry& entry, const std::st
 
 // The value of an option as the words that a command line would have: one, or any number for a list.
 Result<std::vector<std::string>> WordsOf(const OptionRow& row, const std::string& file, const TomlEntry& entry);
+
+// The file of --config, a TOML table for each command, as CLI11 takes it. Keys are flags without their dashes.
+class ConfigFile : public CLI::Config {
+ public:
+  // Reads a file. Empty: each of its keys is an option, with a value for it; else what is wrong with the first that is not.
+  std::string Read(const std::string& path);
+
+  // What Read has read, whatever the stream.
+  std::vector<CLI::ConfigItem> from_config(std::istream&) const override { return items; }
+  // Nothing writes such a file.
+  std::string to_config(const CLI::App*, bool, bool, std::string) const override { return {}; }
+};
 
 }  // namespace cuaudit::harness

@@ -17,8 +17,7 @@ std::uint64_t NowUs() noexcept {
 }  // namespace
 
 HostChange Change(const HostReading& before, const HostReading& after) noexcept {
-  HostChange change;
-  change.read = before.read.And(after.read);
+  HostChange change = {.read = before.read.And(after.read)};
   for (std::size_t i = 0; i < kHostMeterCount; ++i) {
     if (change.read.Has(static_cast<HostMeter>(i))) {
       change.value[i] = static_cast<std::int64_t>(after.value[i]) - static_cast<std::int64_t>(before.value[i]);

@@ -85,8 +85,7 @@ struct ChildPlan {
 }
 
 Ending FromWaitStatus(int status, bool timed_out) {
-  Ending ending;
-  ending.timed_out = timed_out;
+  Ending ending = {.timed_out = timed_out};
   if (WIFSIGNALED(status)) {
     ending.signal = WTERMSIG(status);
   } else {

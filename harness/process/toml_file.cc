@@ -85,24 +85,8 @@ TomlValue Convert(const toml::node& node) {
 }  // namespace
 
 std::string Describe(TomlValue::Sort sort) {
-  switch (sort) {
-    case TomlValue::Sort::Boolean:
-      return "true or false";
-    case TomlValue::Sort::Integer:
-    case TomlValue::Sort::Real:
-      return "a number";
-    case TomlValue::Sort::Text:
-      return "a text";
-    case TomlValue::Sort::Day:
-      return "a date";
-    case TomlValue::Sort::List:
-      return "a list";
-    case TomlValue::Sort::Table:
-      return "a table";
-    case TomlValue::Sort::Other:
-      break;
-  }
-  return "a date or a time";
+  constexpr const char* kSorts[] = {"true or false", "a number", "a number", "a text", "a date", "a list", "a table", "a date or a time"};
+  return kSorts[static_cast<std::size_t>(sort)];
 }
 
 std::string Describe(const TomlValue& value) {

@@ -15,7 +15,6 @@
 #include <fstream>
 #include <numeric>
 #include <set>
-#include <string_view>
 #include <system_error>
 #include <unordered_set>
 #include <utility>

@@ -210,9 +210,7 @@ Status ShardWriter::Append(std::string_view text) {
 }
 
 Status ShardWriter::Add(const Piece& piece, const std::vector<TrialResult>& trials, std::uint64_t run, std::uint64_t microseconds) {
-  WrittenPiece one;
-  one.piece = piece;
-  one.at = at_;
+  WrittenPiece one = {.piece = piece, .at = at_};
   LogRows rows;
   for (const TrialResult& trial : trials) {
     Status written = Append(rows.Write(trial));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The reading half of LogRows.
-#include <algorithm>
 #include <exception>
 #include <stdexcept>
 #include <utility>

@@ -120,11 +120,7 @@ PlannedTrial SweepEngine::FirstTrial(std::string fault, std::uint64_t site) {
 }
 
 Status SweepEngine::LoadOrWritePlan(PlannedFaults first, std::uint64_t subject, Settings settings) {
-  PlanFile plan;
-  plan.subject = subject;
-  plan.settings = std::move(settings);
-  plan.faults = std::move(first.faults);
-  plan.sites = std::move(first.sites);
+  PlanFile plan = {.subject = subject, .settings = std::move(settings), .faults = std::move(first.faults), .sites = std::move(first.sites)};
   if (dir_ != nullptr) {
     const std::string path = dir_->File("plan.txt");
     Status same = CheckSettings(*dir_, plan.settings);
@@ -228,10 +224,7 @@ int SweepEngine::AttemptOf(std::size_t index) const {
 TrialResult SweepEngine::Judged(const TrialSeen& one) {
   const PlannedTrial& planned = plan_[one.index];
   if (!one.settled) return JudgeBesideAll(one.index, planned.faults, planned.sites, rehearsed_, one.seen, options_.judge, sites_);
-  TrialResult trial;
-  trial.index = one.index;
-  trial.faults = planned.faults;
-  trial.missed = one.settled->missed;
+  TrialResult trial = {.index = one.index, .faults = planned.faults, .missed = one.settled->missed};
   trial.fired = trial.missed == Missed::Nothing;
   trial.ending = one.seen.ending;
   trial.verdict = one.settled->verdict;
@@ -302,8 +295,7 @@ report::Acquired SweepEngine::SiteInWords(std::uint64_t site) {
 void SweepEngine::ReportDrift(Groups* groups, report::Run* run) {
   TrialFindingText text;
   text.rule = Rule::Drifting;
-  report::Finding note;
-  note.rule = text.rule;
+  report::Finding note = {.rule = text.rule};
   note.title =
       Words(Details{{rehearsal_->same_work ? Detail::TurnsVary : Detail::RunsDiffer}, {by_site_ ? Detail::ByStack : Detail::ByCount}});
   note.where = Words(rehearsal_->drift);

@@ -245,10 +245,7 @@ void Append(const HostRow& row, const Rehearsal& rehearsal, const PlanOptions& o
   if (foreign != 0) plan->skipped[row.foreign] += foreign;
   for (const Turn& turn : own) {
     ++plan->possible;
-    faults::Fault fault;
-    fault.base = row.base;
-    fault.occurrence = turn.occurrence;
-    fault.how = faults::HostFaultOf(row.base)->how;
+    faults::Fault fault = {.base = row.base, .occurrence = turn.occurrence, .how = faults::HostFaultOf(row.base)->how};
     PlannedWay& way = plan->ways.emplace_back();
     way.way = {TextOf(fault), turn.site};
     if (options.limit != 0 && plan->faults.size() >= options.limit) {

@@ -58,9 +58,7 @@ std::string_view NameOf(std::string_view path) { return path.substr(path.rfind('
 
 report::Frame PythonFrame(const faults::JournalView& journal, std::uint64_t raw) {
   const auto text = [](const char* field, std::size_t room) { return std::string(field, strnlen(field, room)); };
-  report::Frame frame;
-  frame.module = kPythonModule;
-  frame.line = static_cast<int>(faults::FramePythonLine(raw));
+  report::Frame frame = {.module = kPythonModule, .line = static_cast<int>(faults::FramePythonLine(raw))};
   const faults::PythonRow* const row = journal.PythonFunction(raw);
   if (row == nullptr) return frame;
   frame.function = text(row->name, sizeof(row->name));
@@ -115,8 +113,7 @@ struct Symbolizer::Impl {
       }
       const std::string_view path = PathOf(journal, raw);
       if (path.empty()) {
-        report::Frame unknown;
-        unknown.offset = faults::FrameOffset(raw);
+        report::Frame unknown = {.offset = faults::FrameOffset(raw)};
         frames.push_back(unknown);
         continue;
       }
@@ -136,8 +133,7 @@ struct Symbolizer::Impl {
   // Whether Trim drops the frame at the outer end. The C library is not opened for that: its debug information is large.
   bool IsStart(const faults::JournalView& journal, const std::uint64_t& raw) {
     if (faults::FrameModule(raw) == faults::kPython) return false;
-    report::Frame whole;
-    whole.module = NameOf(PathOf(journal, raw));
+    const report::Frame whole = {.module = std::string(NameOf(PathOf(journal, raw)))};
     if (IsStartCode(whole)) return true;
     const std::vector<report::Frame> frames = Resolve(journal, {&raw, 1});
     return std::all_of(frames.begin(), frames.end(), IsStartCode);

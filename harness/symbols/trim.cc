@@ -176,9 +176,7 @@ std::vector<report::Frame> Trim(std::vector<report::Frame> frames) {
     if (inlined) *step = *std::move(inlined);
   }
   if (first == last && runtime != nullptr) {  // the runtime made the call by itself, for example at exit
-    report::Frame whole;
-    whole.module = runtime->module;
-    whole.function = "cuaudit's CUDA runtime";
+    report::Frame whole = {.module = runtime->module, .function = "cuaudit's CUDA runtime"};
     return {whole};
   }
   if (first == last) return frames;

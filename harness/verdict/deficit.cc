@@ -15,21 +15,13 @@
 
 namespace cuaudit::harness {
 namespace {
-
-using driver::BaseId;
 using driver::Effect;
 using driver::Kind;
 using faults::Record;
 using faults::RecordKind;
 
 TrialFinding At(Rule rule, Kind kind, const Site& where, std::uint64_t key) {
-  TrialFinding finding;
-  finding.rule = rule;
-  finding.kind = kind;
-  finding.count = 1;
-  finding.where = where;
-  finding.where_key = key;
-  return finding;
+  return {.rule = rule, .kind = kind, .count = 1, .where = where, .where_key = key};
 }
 
 // One finding for each rule, kind and place.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "harness/verdict/rehearsed.h"
 
-#include <algorithm>
-
 #include "faults/driver/effects.h"
 #include "harness/ledger/arguments.h"
 #include "harness/ledger/rules.h"

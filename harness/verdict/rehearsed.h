@@ -7,7 +7,6 @@
 // A place is a call with its call stack (SiteKey). It is the same in every run of the program.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>

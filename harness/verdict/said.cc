@@ -115,10 +115,7 @@ void JudgeReports(const std::vector<const Record*>& cycle, const Record& fault, 
 }  // namespace
 
 TrialFinding FindingAt(Rule rule, const faults::JournalView& journal, const Record* call, Details detail) {
-  TrialFinding finding;
-  finding.rule = rule;
-  finding.count = 1;
-  finding.detail = std::move(detail);
+  TrialFinding finding = {.rule = rule, .count = 1, .detail = std::move(detail)};
   if (call != nullptr) {
     finding.where = SiteOf(*call);
     finding.where_key = SiteKey(journal, finding.where);

@@ -134,10 +134,7 @@ std::vector<TrialFinding> SpuriousFailure(const CycleSteps& steps) {
   Details failure = steps.FirstFailure();
   if (failure.empty()) return {};
   failure.push_back({Detail::NoFaultFired});
-  TrialFinding finding;
-  finding.rule = Rule::Spurious;
-  finding.count = 1;
-  finding.detail = std::move(failure);
+  TrialFinding finding = {.rule = Rule::Spurious, .count = 1, .detail = std::move(failure)};
   return {finding};
 }
 

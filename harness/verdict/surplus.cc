@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -9,11 +8,10 @@
 
 #include "faults/driver/effects.h"
 #include "harness/ledger/kept_contexts.h"
-#include "harness/ledger/kept_foundations.h"
 #include "harness/ledger/rules.h"
 #include "harness/verdict/context/restored_entries.h"
+#include "harness/verdict/evidence/finding.h"
 #include "harness/verdict/evidence/site_keys.h"
-#include "harness/verdict/groups.h"
 #include "harness/verdict/host/driver_owned.h"
 #include "harness/verdict/parts.h"
 #include "harness/verdict/rehearsed.h"
@@ -248,10 +246,7 @@ class LeftObjects {
                         TellUnder(context, &left->process_lifetime, own);
       for (const auto& [kind, count] : holder.own) {
         if (told || count == 0) continue;
-        TrialFinding alone;
-        alone.rule = Rule::KeptByLibrary;
-        alone.kind = kind;
-        alone.count = count;
+        TrialFinding alone = {.rule = Rule::KeptByLibrary, .kind = kind, .count = count};
         left->process_lifetime.push_back(std::move(alone));
       }
     }

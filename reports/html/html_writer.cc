@@ -55,9 +55,7 @@ bool WriteHtml(const Audit& audit, const SourceRoot& root, std::ostream& out) {
 }
 
 bool WriteHtml(const Run& run, const SourceRoot& root, std::ostream& out) {
-  Audit audit;
-  audit.generated = run.generated;
-  audit.tool_version = run.tool_version;
+  Audit audit = {.generated = run.generated, .tool_version = run.tool_version};
   audit.cases.emplace_back().runs.push_back(run);
   return WriteHtml(audit, root, out);
 }

@@ -22,9 +22,7 @@ namespace {
 class Stage {
  public:
   explicit Stage(const Options& options = {}, int streams = 16, std::uint64_t bytes = std::uint64_t{32} << 30) {
-    sim::WorldOptions world_options;
-    world_options.device_bytes = bytes;
-    world_options.schedule = sim::Schedule::Fifo;
+    sim::WorldOptions world_options = {.device_bytes = bytes, .schedule = sim::Schedule::Fifo};
     world = sim::CreateWorld(world_options);
     d = sim::Driver(world);
     CUcontext context = nullptr;
@@ -152,9 +150,7 @@ void FreeElsewhere(benchmark::State& state) {
 BENCHMARK(FreeElsewhere)->Name("pair/freed_on_another_thread")->UseRealTime();
 
 void WithUses(benchmark::State& state) {
-  Options options;
-  options.reuse = state.range(1) == 0 ? Reuse::Poll : Reuse::Wait;
-  Stage stage(options);
+  Stage stage({.reuse = state.range(1) == 0 ? Reuse::Poll : Reuse::Wait});
   Allocator& allocator = *stage.allocator;
   for (auto _ : state) {
     CUdeviceptr address = 0;
@@ -252,9 +248,7 @@ BENCHMARK(NullCalls)->Name("null_driver/calls");
 
 // Nobody looks whether the uses are over, as while one block is used and used: blocks in turn, recording streams in turn.
 void NullRecordUse(benchmark::State& state) {
-  Options options;
-  options.max_stamps_per_stream = static_cast<std::uint32_t>(state.range(2));
-  NullStage stage(options, false);
+  NullStage stage({.max_stamps_per_stream = static_cast<std::uint32_t>(state.range(2))}, false);
   std::vector<CUdeviceptr> blocks(static_cast<std::size_t>(state.range(0)));
   for (CUdeviceptr& block : blocks) {
     if (stage.allocator->Allocate(64 << 10, stage.refs[0], &block) != CUDA_SUCCESS) std::abort();
@@ -275,9 +269,7 @@ BENCHMARK(NullRecordUse)->Name("null_driver/record_use/blocks/streams/max_stamps
 
 // A block's life with uses: is looked at when it is wanted again.
 void NullWithUses(benchmark::State& state) {
-  Options options;
-  options.reuse = state.range(1) == 0 ? Reuse::Poll : Reuse::Wait;
-  NullStage stage(options, state.range(2) != 0);
+  NullStage stage({.reuse = state.range(1) == 0 ? Reuse::Poll : Reuse::Wait}, state.range(2) != 0);
   for (auto _ : state) {
     CUdeviceptr address = 0;
     if (stage.allocator->Allocate(64 << 10, stage.refs[0], &address) != CUDA_SUCCESS) state.SkipWithError("failed");
@@ -291,9 +283,7 @@ BENCHMARK(NullWithUses)->Name("null_driver/pair/uses/wait/over")->ArgsProduct({{
 
 // Splits and merges with uses all day: what is kept of them must not grow.
 void Bounded(benchmark::State& state) {
-  Options options;
-  options.reuse = Reuse::Wait;
-  Stage stage(options);
+  Stage stage({.reuse = Reuse::Wait});
   Allocator& allocator = *stage.allocator;
   std::array<CUdeviceptr, 8> part{};
   std::size_t turn = 0;

@@ -66,9 +66,7 @@ struct Pipeline {
 
 void SweepTwentyCalls(benchmark::State& state) {
   const auto pipeline = Lifecycle::Of<Pipeline>("pipeline", static_cast<std::size_t>(state.range(2))).WithCurrentContext();
-  SweepOptions options;
-  options.depth = static_cast<int>(state.range(0));
-  options.host = state.range(1) != 0;
+  SweepOptions options = {.depth = static_cast<int>(state.range(0)), .host = state.range(1) != 0};
   double trials = 0;
   for (auto _ : state) {
     const Audit audit = Sweep(pipeline, options);

@@ -46,8 +46,7 @@ class Watched {
  public:
   Watched() : calls_(FindHostWatch(driver::TableDigest())) {
     static auto* const journal = new faults::MemoryJournal;
-    faults::JournalOptions options;
-    options.stack_depth = faults::kMaxFrames;
+    faults::JournalOptions options = {.stack_depth = faults::kMaxFrames};
     static const char* const wrong = journal->Open(options, false);
     HostBlind blind;
     if (calls_ == nullptr || wrong != nullptr || !calls_->begin(&journal->journal()->header(), &blind) || blind.heap != HostUnseen::No)

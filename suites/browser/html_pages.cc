@@ -24,9 +24,7 @@ using report::Run;
 using report::Verdict;
 
 Audit AuditOf(Run run) {
-  Audit audit;
-  audit.generated = run.generated;
-  audit.tool_version = run.tool_version;
+  Audit audit = {.generated = run.generated, .tool_version = run.tool_version};
   audit.cases.emplace_back().runs.push_back(std::move(run));
   return audit;
 }
@@ -110,9 +108,7 @@ Audit Story() {
       report::Unwinding{{"cuMemAlloc#1=OUT_OF_MEMORY,refuse"}, {{2, "OUT_OF_MEMORY"}, {7, ""}, {6, ""}}, 4, {5, 6}, {5}};
   sweep.defects[1].change = Change::Changed;
   sweep.defects[1].was = "1 device_memory in 1 trial";
-  Audit audit;
-  audit.generated = "2026-01-02T03:04:05Z";
-  audit.tool_version = "0.1.0";
+  Audit audit = {.generated = "2026-01-02T03:04:05Z", .tool_version = "0.1.0"};
   audit.cases.push_back({"picture", {"nightly"}, {std::move(sweep), CyclesWithGrowth()}, ""});
   Run old = SecondFaults();
   for (report::Defect& defect : old.defects) defect.change = Change::Unchanged;

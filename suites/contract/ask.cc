@@ -38,8 +38,7 @@ class GateJournal {
     char directory[] = "/tmp/cuaudit-contract-XXXXXX";
     if (mkdtemp(directory) == nullptr) return;
     const std::string path = std::string(directory) + "/journal";
-    faults::JournalOptions options;
-    options.record_capacity = std::size_t{1} << 20;
+    faults::JournalOptions options = {.record_capacity = std::size_t{1} << 20};
     if (faults::CreateJournal(path.c_str(), options) == nullptr) {
       open_ = journal.Open(path.c_str()) == nullptr;
       unlink(path.c_str());

@@ -5,7 +5,6 @@
 #include <sys/types.h>
 
 #include <cstddef>
-#include <cstdlib>
 #include <string>
 #include <vector>
 

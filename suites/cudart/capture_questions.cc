@@ -30,8 +30,7 @@ void While(Asker& a, cudaStreamCaptureMode mode, Call call) {
   a(call(stream));
   a(cudaGetLastError());
   Status(a, stream);
-  cudaGraph_t graph = nullptr;
-  a(cudaStreamEndCapture(stream, &graph));
+  const cudaGraph_t graph = Captured(a, stream);
   a.Value(Nodes(graph));
 }
 
@@ -51,12 +50,10 @@ constexpr Question kQuestions[] = {
        Status(a, stream);
        a(cudaMemsetAsync(block, 7, 16, stream));
        a(cudaMemcpyAsync(block + 64, block, 16, cudaMemcpyDeviceToDevice, stream));
-       cudaGraph_t graph = nullptr;
-       a(cudaStreamEndCapture(stream, &graph));
+       const cudaGraph_t graph = Captured(a, stream);
        a.Value(Nodes(graph));
        Status(a, stream);
-       cudaGraphExec_t exec = nullptr;
-       a(cudaGraphInstantiate(&exec, graph, 0));
+       const cudaGraphExec_t exec = Instantiated(a, graph);
        a(cudaGraphLaunch(exec, stream));
        a(cudaStreamSynchronize(stream));
        char seen = 0;
@@ -66,8 +63,7 @@ constexpr Question kQuestions[] = {
     {"capture.empty",
      [](Asker& a) {
        const cudaStream_t stream = Capturing(a);
-       cudaGraph_t graph = nullptr;
-       a(cudaStreamEndCapture(stream, &graph));
+       const cudaGraph_t graph = Captured(a, stream);
        a.Value(Nodes(graph));
      }},
     {"capture.begin_bad",
@@ -241,8 +237,7 @@ constexpr Question kQuestions[] = {
        a(cudaMallocAsync(&block, 1024, stream));
        a(cudaMemsetAsync(block, 0, 1024, stream));
        a(cudaFreeAsync(block, stream));
-       cudaGraph_t graph = nullptr;
-       a(cudaStreamEndCapture(stream, &graph));
+       const cudaGraph_t graph = Captured(a, stream);
        a.Value(Nodes(graph));
      }},
     {"capture.fork_and_join",
@@ -258,8 +253,7 @@ constexpr Question kQuestions[] = {
        a(cudaMemsetAsync(block, 0, 16, side));
        a(cudaEventRecord(join, side));
        a(cudaStreamWaitEvent(stream, join, 0));
-       cudaGraph_t graph = nullptr;
-       a(cudaStreamEndCapture(stream, &graph));
+       const cudaGraph_t graph = Captured(a, stream);
        a.Value(Nodes(graph));
        Status(a, side);
      }},
@@ -359,8 +353,7 @@ constexpr Question kQuestions[] = {
            a(cudaMalloc(&block, 16));
          }).join();
          Status(a, stream);
-         cudaGraph_t graph = nullptr;
-         a(cudaStreamEndCapture(stream, &graph));
+         const cudaGraph_t graph = Captured(a, stream);
        }
      }},
     {"capture.host_function",
@@ -369,8 +362,7 @@ constexpr Question kQuestions[] = {
        a(cudaLaunchHostFunc(stream, Nothing, nullptr));
        a(cudaStreamAddCallback(
            stream, [](cudaStream_t, cudaError_t, void*) {}, nullptr, 0));
-       cudaGraph_t graph = nullptr;
-       a(cudaStreamEndCapture(stream, &graph));
+       const cudaGraph_t graph = Captured(a, stream);
      }},
     {"capture.status_null",
      [](Asker& a) {

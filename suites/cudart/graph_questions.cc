@@ -63,8 +63,7 @@ constexpr Question kQuestions[] = {
        cudaGraphNode_t two = nullptr;
        a(cudaGraphAddEmptyNode(&two, graph, &one, 1));
        a(cudaGraphAddDependencies(graph, &two, &one, nullptr, 1));
-       cudaGraphExec_t exec = nullptr;
-       a(cudaGraphInstantiate(&exec, graph, 0));
+       const cudaGraphExec_t exec = Instantiated(a, graph);
      }},
     {"graph.add_bad",
      [](Asker& a) {
@@ -161,8 +160,7 @@ constexpr Question kQuestions[] = {
        const cudaHostNodeParams host{Count, &calls};
        cudaGraphNode_t node = nullptr;
        a(cudaGraphAddHostNode(&node, graph, nullptr, 0, &host));
-       cudaGraphExec_t exec = nullptr;
-       a(cudaGraphInstantiate(&exec, graph, 0));
+       const cudaGraphExec_t exec = Instantiated(a, graph);
        const cudaStream_t stream = NewStream(a);
        a(cudaGraphUpload(exec, stream));
        a(cudaGraphLaunch(exec, stream));

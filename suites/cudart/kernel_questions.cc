@@ -186,8 +186,7 @@ constexpr Question kQuestions[] = {
        a.Value(seen.gridDim.x);
        a.Value(seen.blockDim.x);
        a.Value(seen.kernelParams != nullptr && *static_cast<unsigned*>(seen.kernelParams[1]) == 7);
-       cudaGraphExec_t exec = nullptr;
-       a(cudaGraphInstantiate(&exec, graph, 0));
+       const cudaGraphExec_t exec = Instantiated(a, graph);
        wanted.blockDim = dim3(16);
        a(cudaGraphExecKernelNodeSetParams(exec, node, &wanted));
        a(cudaGraphLaunch(exec, nullptr));

@@ -67,8 +67,8 @@ void* Invented() {
 std::vector<Question> AllQuestions() {
   std::vector<Question> all;
   for (const auto& part : {ErrorQuestions(), DeviceQuestions(), PropertyQuestions(), ResetQuestions(), StreamQuestions(), MemoryQuestions(),
-                           CopyQuestions(), ShapedCopyQuestions(), ArrayQuestions(), PoolQuestions(), GraphQuestions(), NodeQuestions(),
-                           CaptureQuestions(), KernelQuestions(), RegisteredQuestions(), SharingQuestions()}) {
+                           CopyQuestions(), ArrayQuestions(), PoolQuestions(), GraphQuestions(), NodeQuestions(), CaptureQuestions(),
+                           KernelQuestions(), RegisteredQuestions(), SharingQuestions()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;

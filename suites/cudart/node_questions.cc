@@ -224,8 +224,7 @@ constexpr Question kQuestions[] = {
        wanted.bytesize = 1000;
        cudaGraphNode_t node = nullptr;
        a.Prepare(cudaGraphAddMemAllocNode(&node, graph, nullptr, 0, &wanted));
-       cudaGraphExec_t exec = nullptr;
-       a(cudaGraphInstantiate(&exec, graph, 0));
+       const cudaGraphExec_t exec = Instantiated(a, graph);
        const cudaStream_t stream = NewStream(a);
        a(cudaGraphLaunch(exec, stream));
        a(cudaGraphLaunch(exec, stream));
@@ -262,8 +261,7 @@ constexpr Question kQuestions[] = {
        parameters.type = cudaGraphNodeTypeMemcpy;
        parameters.memcpy.copyParams = Copy(block, block + 64, 8, cudaMemcpyDeviceToDevice);
        a(cudaGraphAddNode(&node, graph, nullptr, nullptr, 0, &parameters));
-       cudaGraphExec_t exec = nullptr;
-       a(cudaGraphInstantiate(&exec, graph, 0));
+       const cudaGraphExec_t exec = Instantiated(a, graph);
        a(cudaGraphExecNodeSetParams(exec, node, &parameters));
        parameters.type = Beyond<cudaGraphNodeType>(77);
        a(cudaGraphAddNode(&node, graph, nullptr, nullptr, 0, &parameters));

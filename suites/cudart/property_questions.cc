@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Of properties and attributes only what every H200 answers alike: nothing of the host, the slot or the settings.
-#include <cstring>
 
 #include "suites/cudart/question.h"
 

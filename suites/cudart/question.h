@@ -6,7 +6,6 @@
 
 #include <bit>
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -50,7 +49,6 @@ std::span<const Question> ResetQuestions();
 std::span<const Question> StreamQuestions();
 std::span<const Question> MemoryQuestions();
 std::span<const Question> CopyQuestions();
-std::span<const Question> ShapedCopyQuestions();
 std::span<const Question> ArrayQuestions();
 std::span<const Question> PoolQuestions();
 std::span<const Question> GraphQuestions();
@@ -92,6 +90,19 @@ inline cudaGraph_t NewGraph(Asker& a) {
   cudaGraph_t graph = nullptr;
   a.Prepare(cudaGraphCreate(&graph, 0));
   return graph;
+}
+
+// Asked, as what a() is given.
+inline cudaGraph_t Captured(Asker& a, cudaStream_t stream) {
+  cudaGraph_t graph = nullptr;
+  a(cudaStreamEndCapture(stream, &graph));
+  return graph;
+}
+
+inline cudaGraphExec_t Instantiated(Asker& a, cudaGraph_t graph) {
+  cudaGraphExec_t exec = nullptr;
+  a(cudaGraphInstantiate(&exec, graph, 0));
+  return exec;
 }
 
 inline void Nothing(void*) {}

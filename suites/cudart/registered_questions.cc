@@ -180,8 +180,7 @@ constexpr Question kQuestions[] = {
        const cudaStream_t stream = NewStream(a);
        a(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
        a(Launch(CuauditPlain, dim3(1), dim3(32), 0, stream));
-       cudaGraph_t graph = nullptr;
-       a(cudaStreamEndCapture(stream, &graph));
+       const cudaGraph_t graph = Captured(a, stream);
        cudaGraphNode_t node = nullptr;
        std::size_t count = 1;
        a(cudaGraphGetNodes(graph, &node, &count));
@@ -196,8 +195,7 @@ constexpr Question kQuestions[] = {
        const cudaStream_t stream = NewStream(a);
        a(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
        a(Launch(CuauditPlain, dim3(1), dim3(4096), 0, stream));
-       cudaGraph_t graph = nullptr;
-       a(cudaStreamEndCapture(stream, &graph));
+       const cudaGraph_t graph = Captured(a, stream);
        a.Value(graph != nullptr);
      }},
     {"launch.after_reset",
@@ -348,8 +346,7 @@ constexpr Question kQuestions[] = {
        cudaGraphNode_t out = nullptr;
        a(cudaGraphAddMemcpyNodeToSymbol(&in, graph, nullptr, 0, cuaudit_table, from, 10, 0, cudaMemcpyHostToDevice));
        a(cudaGraphAddMemcpyNodeFromSymbol(&out, graph, &in, 1, to, cuaudit_table, 10, 0, cudaMemcpyDeviceToHost));
-       cudaGraphExec_t exec = nullptr;
-       a(cudaGraphInstantiate(&exec, graph, 0));
+       const cudaGraphExec_t exec = Instantiated(a, graph);
        a(cudaGraphLaunch(exec, nullptr));
        a(cudaDeviceSynchronize());
        a.Text(to);

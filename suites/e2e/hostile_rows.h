@@ -6,8 +6,6 @@
 // lost, and the lost stream where it is.
 #pragma once
 
-#include <ostream>
-
 namespace cuaudit::e2e::adversaries {
 
 struct Said {

@@ -39,8 +39,7 @@ std::vector<std::string> Ffmpeg(const std::string& filters, const std::vector<st
 
 // The defects of a sweep of first faults, without the commands that reproduce them.
 nlohmann::json Defects(const std::vector<std::string>& program, const std::vector<std::string>& options = {}) {
-  How how;
-  how.deadline_ms = 240000;
+  How how = {.deadline_ms = 240000};
   how.environment = {"HOME=" + TemporaryDirectory()};  // hashcat keeps files there
   std::vector<std::string> arguments = {"sweep", "--depth", "1"};
   arguments.insert(arguments.end(), options.begin(), options.end());

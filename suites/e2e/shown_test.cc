@@ -137,8 +137,7 @@ TEST(Shown, EveryCommandThatMayTakeLong) {
 
 // Who starts the tool with a pipe and waits for its end before reading. The bars would fill the pipe.
 TEST(Shown, AReaderThatTakesNothingHoldsNothingUp) {
-  How how;
-  how.stderr_room = 8192;
+  How how = {.stderr_room = 8192};
   const CommandResult outcome = RunCommand(
       {Tool(), "sweep", "--driver=sim", "--progress=bar", "--codes=all", "--depth=2", "--no-prune", "--", Program("defective")}, how);
   EXPECT_FALSE(outcome.timed_out);

@@ -25,18 +25,11 @@ using ::testing::StartsWith;
 
 // What a test prints of an audit: each fault of a finding, and places that a reader finds.
 
-report::Finding LeakOf(const std::string& kind) {
-  report::Finding finding;
-  finding.rule = words::Rule::Leak;
-  finding.kind = kind;
-  finding.count = 1;
-  return finding;
-}
+report::Finding LeakOf(const std::string& kind) { return {.rule = words::Rule::Leak, .kind = kind, .count = 1}; }
 
 // Each list of numbers is a defect.
 Audit AuditOf(std::vector<report::Finding> findings, const std::vector<std::vector<std::size_t>>& defects) {
-  report::Run run;
-  run.findings = std::move(findings);
+  report::Run run = {.findings = std::move(findings)};
   for (const std::vector<std::size_t>& of : defects) {
     report::Defect& defect = run.defects.emplace_back();
     for (const std::size_t finding : of) defect.members.push_back({{finding}, 1, 0});
@@ -90,8 +83,7 @@ TEST(AuditText, OfASourceFileItsNameIsShownWithoutItsDirectories) {
                       {{"player", "make_stream", "/home/someone/src/picture.cc", 61, 0x10},
                        {"player", "run", "player.cc", 7, 0x20},
                        {"player", "", "", 0, 0x30}}};
-  report::Run run;
-  run.findings = {finding};
+  report::Run run = {.findings = {finding}};
   Audit audit;
   harness::AddReport(run, &audit);
   ASSERT_EQ(audit.findings.size(), 1U);

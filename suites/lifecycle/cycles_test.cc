@@ -166,8 +166,7 @@ TEST(Sweep, BadOptionsAreOneClearLine) {
     const CUresult code = driver.EventCreate(&event, 0);
     return code == CUDA_SUCCESS ? driver.EventDestroy(event) : code;
   });
-  SweepOptions options;
-  options.hows = {"refused"};
+  SweepOptions options = {.hows = {"refused"}};
   EXPECT_EQ(Sweep(lifecycle, options).message.find("--how: 'refused': expected one of"), 0U);
   EXPECT_EQ(Sweep(Lifecycle(lifecycle).Benign("cuEventMake")).message,
             "Lifecycle::Benign: 'cuEventMake': expected a driver entry point without version suffix, such as cuMemPoolCreate or "

@@ -59,8 +59,7 @@ TEST(GiveBack, DoesNotTouchWhatWentWithItsContextAfterARefusedRelease) {
 
 // Peer access ends in the context that has it, which is not the one that is current.
 TEST(GiveBack, DisablesPeerAccessInItsContext) {
-  GatedWorld world({"cuCtxDisablePeerAccess#1=INVALID_CONTEXT,refuse"}, faults::Scope::Pinned, 2);
-  world.Start();
+  faults::StartedWorld world({"cuCtxDisablePeerAccess#1=INVALID_CONTEXT,refuse"}, faults::Scope::Pinned, 2);
   CUcontext primary[2] = {};
   ASSERT_EQ(world.driver().CtxGetCurrent(&primary[0]), CUDA_SUCCESS);
   ASSERT_EQ(world.driver().DevicePrimaryCtxRetain(&primary[1], 1), CUDA_SUCCESS);

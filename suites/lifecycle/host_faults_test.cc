@@ -12,9 +12,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <functional>
-#include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 

@@ -31,7 +31,6 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::UnorderedElementsAre;
 
 constexpr char kLibrary[] = "libm.so.6";
 pthread_mutex_t in_one_place;

@@ -14,8 +14,6 @@
 
 namespace cuaudit::testing::one_driver_test {
 namespace {
-
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 

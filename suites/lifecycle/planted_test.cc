@@ -4,9 +4,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
-#include <memory>
 #include <string>
 #include <vector>
 

@@ -4,7 +4,6 @@
 #include <cuaudit/gtest.h>
 #include <gmock/gmock.h>
 
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -17,7 +16,6 @@ namespace cuaudit::testing::positive_test {
 namespace {
 
 using ::testing::Contains;
-using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Key;
 using ::testing::Not;
@@ -63,8 +61,7 @@ struct Careful {
 class EveryHow : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EveryHow, UnwindsCleanly) {
-  SweepOptions options;
-  options.hows = {GetParam()};
+  SweepOptions options = {.hows = {GetParam()}};
   const Audit audit = Sweep(Lifecycle::Of<Careful>("careful").WithCurrentContext(), options);
   EXPECT_EQ(audit.outcome, AuditOutcome::Clean) << audit.Text();
   EXPECT_EQ(audit.fired, audit.trials);
@@ -78,10 +75,7 @@ INSTANTIATE_TEST_SUITE_P(Hows, EveryHow, ::testing::ValuesIn(kAllHows), [](const
 });
 
 TEST(Positive, NothingIsPrunedAwayThatFires) {
-  SweepOptions options;
-  options.hows = kAllHows;
-  options.all_codes = true;
-  options.prune = cuaudit::Prune::None;
+  SweepOptions options = {.hows = kAllHows, .all_codes = true, .prune = cuaudit::Prune::None};
   const Audit audit = Sweep(Lifecycle::Of<Careful>("careful").WithCurrentContext(), options);
   EXPECT_EQ(audit.outcome, AuditOutcome::Clean) << audit.Text();
   EXPECT_GT(audit.trials, 300U);

@@ -3,7 +3,6 @@
 // suites/positive/borrowed_test.cc.
 #include "suites/support/cases/borrowed.h"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 

@@ -41,11 +41,7 @@ Trace OwnContext(bool faulted) {
   return t;
 }
 
-harness::Judgement JudgeOwnContext(const harness::JudgeOptions& options) {
-  const JournalImage before(OwnContext(false));
-  const JournalImage after(OwnContext(true));
-  return Judge(before.Evidence(), after.Evidence(1), true, options);
-}
+harness::Judgement JudgeOwnContext(const harness::JudgeOptions& options) { return Judge(OwnContext(false), OwnContext(true), 1, options); }
 
 CUAUDIT_CASE(ReliedOnContext, TheWayBackOnlyDestroysTheContext) {
   const harness::Judgement judgement = JudgeOwnContext({});
@@ -78,9 +74,7 @@ Trace CannotDestroy(Whose whose, bool faulted, bool goes_on = false) {
 }
 
 harness::Judgement JudgeCannotDestroy(Whose whose, const harness::JudgeOptions& options = {}, bool goes_on = false) {
-  const JournalImage before(CannotDestroy(whose, false));
-  const JournalImage after(CannotDestroy(whose, true, goes_on));
-  return Judge(before.Evidence(), after.Evidence(1), true, options);
+  return Judge(CannotDestroy(whose, false), CannotDestroy(whose, true, goes_on), 1, options);
 }
 
 CUAUDIT_CASE(ReleaseRefused, WhatWouldHaveGoneWithItsOwnContext) {
@@ -106,8 +100,7 @@ CUAUDIT_CASE(Leak, InAContextOfOthersThatCouldNotBeReleased) {
   for (const Whose whose : {Whose::Primary, Whose::Attached}) ExpectLost(JudgeCannotDestroy(whose), driver::Kind::Stream);
 }
 CUAUDIT_CASE(Leak, InItsOwnContextThatCouldNotBeDestroyedWhenSomebodyAsks) {
-  harness::JudgeOptions options;
-  options.own_orphans_count = true;
+  harness::JudgeOptions options = {.own_orphans_count = true};
   ExpectLost(JudgeCannotDestroy(Whose::Own, options), driver::Kind::Stream);
 }
 CUAUDIT_CASE(Leak, AcquiredAfterTheDestructionWasRefused) {
@@ -128,9 +121,7 @@ CUAUDIT_CASE(Leak, InItsOwnContextThatTheDriverDidNotDestroy) {
     if (faulted) end.Fails(CUDA_ERROR_INVALID_VALUE);
     return t;
   };
-  const JournalImage before(program(false));
-  const JournalImage after(program(true));
-  const harness::Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  const harness::Judgement judgement = Judge(program(false), program(true));
   ASSERT_EQ(judgement.findings.size(), 2U) << "the context, and what it was to take along";
   EXPECT_EQ(judgement.findings[1].kind, driver::Kind::Stream);
 }
@@ -150,15 +141,11 @@ CUAUDIT_CASE(Leak, InAContextMadeBeforeTheCycleThatCouldNotBeDestroyed) {
     t.Free(0x1000).Context(0xb).Stack(8);  // it did not just give up
     return t;
   };
-  const JournalImage before(program(false));
-  const JournalImage after(program(true));
-  ExpectLost(Judge(before.Evidence(), after.Evidence(1), true, {}), driver::Kind::Stream);
+  ExpectLost(Judge(program(false), program(true)), driver::Kind::Stream);
 }
 
 CUAUDIT_CASE(Orphaned, InItsOwnContextWhenSomebodyAsks) {
-  harness::JudgeOptions options;
-  options.own_orphans_count = true;
-  const harness::Judgement judgement = JudgeOwnContext(options);
+  const harness::Judgement judgement = JudgeOwnContext({.own_orphans_count = true});
   EXPECT_EQ(judgement.verdict, Verdict::Leak);
   ASSERT_EQ(judgement.findings.size(), 1U);
   EXPECT_EQ(judgement.findings[0].rule, Rule::Orphaned);
@@ -220,9 +207,7 @@ CUAUDIT_CASE(Orphaned, OnlyTheFaultedRunLosesThem) {
   trial.CreateStream(0x20);
   trial.Call(CallId::EventCreate).Refused();
   trial.ReleasePrimary();
-  const JournalImage before(rehearsal);
-  const JournalImage after(trial);
-  const harness::Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  const harness::Judgement judgement = Judge(rehearsal, trial);
   EXPECT_EQ(judgement.verdict, Verdict::Leak);
   ASSERT_EQ(judgement.findings.size(), 1U);
   EXPECT_EQ(judgement.findings[0].rule, Rule::Orphaned);

@@ -78,9 +78,7 @@ CUAUDIT_CASE(DestroyedUnderUser, OnlyWhereAFaultTakesThePath) {
     if (!fails) t.Call(CallId::EventDestroy_v2).In(0, 0x11);
     return t;
   };
-  const JournalImage before(run(false));
-  const JournalImage after(run(true));
-  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  const Judgement judgement = Judge(run(false), run(true));
   EXPECT_EQ(judgement.verdict, Verdict::Misuse) << Name(judgement.verdict);
   ASSERT_THAT(judgement.findings, SizeIs(1));
   EXPECT_EQ(judgement.findings[0].where.call, static_cast<std::uint16_t>(CallId::LaunchKernel));

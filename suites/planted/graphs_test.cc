@@ -3,7 +3,6 @@
 // longer takes over.
 #define __CUDA_API_VERSION_INTERNAL
 #include <functional>
-#include <string>
 #include <thread>
 
 #include "suites/support/cases/capturing.h"

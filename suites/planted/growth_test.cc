@@ -17,10 +17,8 @@ CUAUDIT_CASE(Growth, OneObjectOfEveryKindACycle) {
   for (const KindCase& c : KindCases()) {
     if (!IsLeakKind(c.kind)) continue;
     const CaseRow row(c.kind);
-    const report::Run run = Grown([&](std::uint64_t cycles) {
-      Trace t;
+    const report::Run run = Grown([&](Trace& t, std::uint64_t cycles) {
       for (std::uint64_t i = 0; i < cycles; ++i) AcquireAnother(t, c, i);
-      return t;
     });
     ASSERT_THAT(run.findings, SizeIs(1));
     EXPECT_EQ(run.findings[0].rule, harness::Rule::Growth);
@@ -30,60 +28,49 @@ CUAUDIT_CASE(Growth, OneObjectOfEveryKindACycle) {
 
 // The whole object is lost, not its first reference only.
 CUAUDIT_CASE(Growth, ReferencesOfOneObject) {
-  const report::Run run = Grown([](std::uint64_t cycles) {
-    Trace t;
-    t.Call(driver::CallId::UserObjectCreate).Out(0, 0x9).In(3, 2 * cycles);
-    return t;
-  });
+  const report::Run run =
+      Grown([](Trace& t, std::uint64_t cycles) { t.Call(driver::CallId::UserObjectCreate).Out(0, 0x9).In(3, 2 * cycles); });
   ASSERT_THAT(run.findings, SizeIs(1));
   EXPECT_EQ(run.findings[0].count, 2U);
 }
 
 CUAUDIT_CASE(Growth, WhatARefusedReleaseLeavesInEveryCycle) {
-  const report::Run run = Grown([](std::uint64_t cycles) {
-    Trace t;
+  const report::Run run = Grown([](Trace& t, std::uint64_t cycles) {
     for (std::uint64_t i = 1; i <= cycles; ++i) {
       t.CreateStream(i);
       t.DestroyStream(i).Refused(CUDA_ERROR_INVALID_CONTEXT);
     }
-    return t;
   });
   EXPECT_THAT(run.findings, SizeIs(1));
 }
 
 CUAUDIT_CASE(Growth, WhatDiesWithTheContextOfEveryCycle) {
-  const report::Run run = Grown([](std::uint64_t cycles) {
-    Trace t;
+  const report::Run run = Grown([](Trace& t, std::uint64_t cycles) {
     for (std::uint64_t i = 1; i <= cycles; ++i) {
       t.Retain();
       t.CreateStream(i);
       t.ReleasePrimary();
     }
-    return t;
   });
   EXPECT_THAT(run.findings, SizeIs(1));
 }
 
 CUAUDIT_CASE(Growth, AMutexWhoseMemoryWentInEveryCycle) {
   Also(harness::Rule::MutexFreed, driver::Kind::Mutex);
-  const report::Run run = Grown([](std::uint64_t cycles) {
-    Trace t;
+  const report::Run run = Grown([](Trace& t, std::uint64_t cycles) {
     for (std::uint64_t i = 1; i <= cycles; ++i) {
       t.Host(faults::HostCall::MutexInit, i);
       t.Host(faults::HostCall::MutexFreed, i);
     }
-    return t;
   });
   EXPECT_THAT(run.findings, SizeIs(2)) << "the mutexes, and that their memory was freed";
 }
 
 // A library's own cache may be larger now and then; one more in each cycle is lost.
 CUAUDIT_CASE(Growth, ACacheOfTheCLibraryInEveryCycle) {
-  const report::Run run = Grown([](std::uint64_t cycles) {
-    Trace t;
+  const report::Run run = Grown([](Trace& t, std::uint64_t cycles) {
     for (std::uint64_t i = 1; i <= cycles; ++i)
       t.Host(faults::HostCall::Allocate, i << 12U, 64).Flags(faults::kForwarded | faults::kKeptByLibrary);
-    return t;
   });
   EXPECT_THAT(run.findings, SizeIs(1));
 }

@@ -5,8 +5,8 @@
 
 #include "harness/ledger/arguments.h"
 #include "suites/support/cases/case.h"
-#include "suites/support/cases/kept_ground.h"
 #include "suites/support/cases/kind_cases.h"
+#include "suites/support/cases/traces.h"
 #include "suites/support/journal_image.h"
 
 namespace cuaudit::testing::leak_test {
@@ -68,9 +68,7 @@ CUAUDIT_CASE(Leak, AnEarlyReturnAfterTheFaultLosesEveryKind) {
     trial.CreateStream(0).Refused();
     trial.CreateStream(0x52);
     trial.DestroyStream(0x52);
-    const JournalImage before(rehearsal);
-    const JournalImage after(trial);
-    const harness::Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+    const harness::Judgement judgement = Judge(rehearsal, trial);
     EXPECT_EQ(judgement.verdict, Verdict::Leak) << driver::Name(c.kind);
     ASSERT_EQ(judgement.findings.size(), 1U) << driver::Name(c.kind);
     EXPECT_EQ(judgement.findings[0].rule, Rule::Leak);
@@ -211,9 +209,7 @@ Judgement JudgeRelease(const KindCase& c, bool retried) {
   if (retried) c.release(trial);
   trial.CreateStream(0x51);  // it went on
   trial.DestroyStream(0x51);
-  const JournalImage before(rehearsal);
-  const JournalImage after(trial);
-  return Judge(before.Evidence(), after.Evidence(1), true, {});
+  return Judge(rehearsal, trial);
 }
 
 // One of two pages cannot be uncovered. What is under it stays in use, and only that.
@@ -244,9 +240,7 @@ Judgement JudgeForgotten(Ground ground, Forgets forgets) {
   }
   trial.CreateStream(0x51);  // it went on
   trial.DestroyStream(0x51);
-  const JournalImage before(rehearsal);
-  const JournalImage after(trial);
-  return Judge(before.Evidence(), after.Evidence(1), true, {});
+  return Judge(rehearsal, trial);
 }
 
 CUAUDIT_CASE(Leak, GroundThatNothingHolds) {
@@ -299,9 +293,7 @@ CUAUDIT_CASE(ProcessLifetime, EveryKindThatTheRehearsalLeavesToo) {
     trial.CreateStream(0).Stack(7).Refused();
     trial.CreateStream(0x52).Stack(8);
     trial.DestroyStream(0x52);
-    const JournalImage before(rehearsal);
-    const JournalImage after(trial);
-    const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+    const Judgement judgement = Judge(rehearsal, trial);
     EXPECT_EQ(judgement.verdict, Verdict::Pass) << Name(judgement.verdict);
     EXPECT_THAT(judgement.findings, IsEmpty());
     ASSERT_EQ(judgement.notes.size(), 1U);
@@ -323,9 +315,7 @@ CUAUDIT_CASE(AbandonedAtExit, EveryKindHeldWhenItLeft) {
     c.acquire(trial);
     trial.CreateStream(0).Refused();
     trial.Event(faults::ProcessEvent::Exit);
-    const JournalImage before(rehearsal);
-    const JournalImage after(trial);
-    const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+    const Judgement judgement = Judge(rehearsal, trial);
     EXPECT_EQ(judgement.verdict, Verdict::AbandonedAtExit) << Name(judgement.verdict);
     EXPECT_THAT(judgement.findings, IsEmpty());
     ASSERT_EQ(judgement.notes.size(), 1U);
@@ -339,8 +329,7 @@ using faults::ProcessEvent;
 
 // A run without faults, judged as `cuaudit run` judges it.
 Judgement JudgeRun(const Trace& run) {
-  harness::JudgeOptions options;
-  options.nothing_may_stay = true;
+  harness::JudgeOptions options = {.nothing_may_stay = true};
   const JournalImage image(run);
   return Judge({}, image.Evidence(), false, options);
 }
@@ -352,8 +341,7 @@ CUAUDIT_CASE(LeftAtExit, GoneWithAContextOfItsOwnWhenSomebodyAsks) {
   t.Call(CallId::CtxDestroy_v2).In(0, 0xa).Context(0xa).Stack(3);
   harness::JudgeOptions options;
   options.nothing_may_stay = options.own_orphans_count = true;
-  const JournalImage image(t);
-  const Judgement judgement = Judge({}, image.Evidence(), false, options);
+  const Judgement judgement = Judge(t, options);
   ASSERT_EQ(judgement.findings.size(), 1U);
   EXPECT_EQ(judgement.findings[0].rule, Rule::LeftAtExit);
 }

@@ -13,7 +13,6 @@ using driver::MisuseRule;
 using harness::Judgement;
 using harness::Rule;
 using harness::Verdict;
-using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -27,8 +26,7 @@ struct Collision {
 };
 
 void ExpectFinding(const Trace& trace, Rule rule, Kind kind, CallId where, CallId other) {
-  const JournalImage run(trace);
-  const Judgement judgement = Judge({}, run.Evidence(), false, {});
+  const Judgement judgement = Judge(trace);
   EXPECT_EQ(judgement.verdict, Verdict::Misuse);
   ASSERT_THAT(judgement.findings, SizeIs(1));
   const harness::TrialFinding& finding = judgement.findings[0];
@@ -46,8 +44,7 @@ CUAUDIT_CASE(FreedInUse, NamesTheFreeAndTheQueuedOperation) {
   const Step free = c.t.Free(kMemory).Stack(3);
   c.t.Misuse(MisuseRule::FreedInUse, Kind::DeviceMemory, kMemory, 0x1000, free.begin(), c.queued.begin());
   ExpectFinding(c.t, Rule::FreedInUse, Kind::DeviceMemory, CallId::MemFree_v2, CallId::MemsetD8Async);
-  const JournalImage run(c.t);
-  const Judgement judgement = Judge({}, run.Evidence(), false, {});
+  const Judgement judgement = Judge(c.t);
   EXPECT_EQ(judgement.findings[0].acquired.stack, 1U);  // where the memory came from, although it is gone
   EXPECT_EQ(judgement.findings[0].bytes, 0x1000U);
 }
@@ -57,8 +54,7 @@ CUAUDIT_CASE(UnorderedAccess, NamesBothOperations) {
   const Step read = c.t.Call(CallId::MemcpyDtoHAsync_v2).In(1, kMemory).Stack(4);
   c.t.Misuse(MisuseRule::UnorderedAccess, Kind::DeviceMemory, kMemory + 0x100, 16, read.begin(), c.queued.begin());
   ExpectFinding(c.t, Rule::UnorderedAccess, Kind::DeviceMemory, CallId::MemcpyDtoHAsync_v2, CallId::MemsetD8Async);
-  const JournalImage run(c.t);
-  EXPECT_EQ(Judge({}, run.Evidence(), false, {}).findings[0].bytes, 16U) << "those in question, not the whole allocation";
+  EXPECT_EQ(Judge(c.t).findings[0].bytes, 16U) << "those in question, not the whole allocation";
 }
 
 // The recipe for memory that a second stream reads, with its event recorded before the last read: the wait is there, and waits for too
@@ -98,8 +94,7 @@ CUAUDIT_CASE(UnorderedAccess, OtherPartnersAreOtherFindings) {
   const Step read = c.t.Call(CallId::MemcpyDtoHAsync_v2).In(1, kMemory).Stack(4);
   c.t.Misuse(MisuseRule::UnorderedAccess, Kind::DeviceMemory, kMemory, 16, read.begin(), c.queued.begin());
   c.t.Misuse(MisuseRule::UnorderedAccess, Kind::DeviceMemory, kMemory, 16, read.begin(), fill.begin());
-  const JournalImage run(c.t);
-  EXPECT_THAT(Judge({}, run.Evidence(), false, {}).findings, SizeIs(2));
+  EXPECT_THAT(Judge(c.t).findings, SizeIs(2));
 }
 
 CUAUDIT_CASE(UnorderedAccess, ATrialIsBlamedForWhatItsRehearsalDoesNotDo) {
@@ -114,9 +109,7 @@ CUAUDIT_CASE(UnorderedAccess, ATrialIsBlamedForWhatItsRehearsalDoesNotDo) {
     t.Free(kMemory).Stack(5);
     return t;
   };
-  const JournalImage rehearsal(program(false));
-  const JournalImage trial(program(true));
-  const Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(), true, {});
+  const Judgement judgement = Judge(program(false), program(true), 0);
   EXPECT_EQ(judgement.verdict, Verdict::Misuse);
   ASSERT_THAT(judgement.findings, SizeIs(1));
   EXPECT_EQ(judgement.findings[0].rule, Rule::UnorderedAccess);
@@ -172,9 +165,7 @@ CUAUDIT_CASE(HostFreedInUse, OnTheWayOutOfAnotherFailure) {
   };
   // The event was to be recorded in a stream that has nothing to do with the copy: the world marks no refused wait.
   for (const CallId refused : {CallId::MemsetD8Async, CallId::EventRecord}) {
-    const JournalImage rehearsal(program(refused, false));
-    const JournalImage trial(program(refused, true));
-    const Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(1), true, {});
+    const Judgement judgement = Judge(program(refused, false), program(refused, true));
     EXPECT_EQ(judgement.verdict, Verdict::Misuse);
     ASSERT_THAT(judgement.findings, SizeIs(1));
     EXPECT_EQ(judgement.findings[0].rule, Rule::HostFreedInUse);
@@ -300,8 +291,7 @@ CUAUDIT_CASE(CrossContext, NamesTheOneCallThatIsWrong) {
   const Step record = t.Call(CallId::EventRecord).In(0, 0x11).In(1, 0x10).Stack(2);
   t.Misuse(MisuseRule::CrossContext, Kind::Stream, 0x10, 0, record.begin());
   t.DestroyStream(0x10).Stack(3);
-  const JournalImage run(t);
-  const Judgement judgement = Judge({}, run.Evidence(), false, {});
+  const Judgement judgement = Judge(t);
   ASSERT_THAT(judgement.findings, SizeIs(1));
   EXPECT_EQ(judgement.findings[0].rule, Rule::CrossContext);
   EXPECT_EQ(judgement.findings[0].where.call, static_cast<std::uint16_t>(CallId::EventRecord));

@@ -98,9 +98,7 @@ CUAUDIT_CASE(NotRecovered, PeerAccessEnabledTwiceAfterItWasDisabled) {
     }
     return all.trace;
   };
-  const JournalImage before(cycles(false));
-  const JournalImage after(cycles(true));
-  const harness::Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  const harness::Judgement judgement = Judge(cycles(false), cycles(true));
   ASSERT_EQ(judgement.findings.size(), 1U);
   EXPECT_EQ(judgement.findings[0].rule, Rule::NotRecovered);
   EXPECT_EQ(judgement.findings[0].where.stack, 3U);

@@ -98,9 +98,7 @@ Judgement JudgeRetries(const KindCase& c, bool too_often) {
   trial.Last().After(CUDA_ERROR_LAUNCH_FAILED);
   c.acquire(trial);
   for (int released = 0; released < (too_often ? 3 : 2); ++released) c.release(trial);
-  const JournalImage before(rehearsal);
-  const JournalImage after(trial);
-  return Judge(before.Evidence(), after.Evidence(1), true, {});
+  return Judge(rehearsal, trial);
 }
 
 void ExpectOneTooMany(const KindCase& c, harness::Rule rule) {
@@ -138,9 +136,7 @@ CUAUDIT_CASE(DoubleRelease, BesideOneThatIsSaidToHaveFailed) {
     t->Free(0x2000);
   }
   trial.Free(0x2000).Fails(CUDA_ERROR_INVALID_VALUE);
-  const JournalImage before(rehearsal);
-  const JournalImage after(trial);
-  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  const Judgement judgement = Judge(rehearsal, trial);
   ASSERT_EQ(judgement.findings.size(), 1U);
   EXPECT_EQ(judgement.findings[0].rule, harness::Rule::DoubleRelease);
 }
@@ -312,11 +308,7 @@ Trace FreesARange(bool faulted, bool unmaps) {
   return t;
 }
 
-Judgement JudgeFreedRange(bool unmaps) {
-  const JournalImage before(FreesARange(false, unmaps));
-  const JournalImage after(FreesARange(true, unmaps));
-  return Judge(before.Evidence(), after.Evidence(1), true, {});
-}
+Judgement JudgeFreedRange(bool unmaps) { return Judge(FreesARange(false, unmaps), FreesARange(true, unmaps)); }
 
 CUAUDIT_CASE(Leak, ItsReleaseWasDeclined) {
   const Judgement judgement = JudgeFreedRange(false);

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "suites/support/cases/families.h"
-#include "suites/support/cases/setting_lifecycles.h"
+#include "suites/support/cases/own_context.h"
 
 namespace cuaudit::testing::settings_test {
 namespace {

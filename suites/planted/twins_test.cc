@@ -5,7 +5,6 @@
 
 #include "suites/support/cases/case.h"
 #include "suites/support/cases/deficits.h"
-#include "suites/support/cases/ended_early.h"
 #include "suites/support/cases/families.h"
 #include "suites/support/cases/own_context.h"
 #include "suites/support/cases/traces.h"

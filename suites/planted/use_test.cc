@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "suites/support/cases/case.h"
-#include "suites/support/cases/kept_ground.h"
+#include "suites/support/cases/traces.h"
 
 namespace cuaudit::testing::use_test {
 namespace {
@@ -368,9 +368,7 @@ CUAUDIT_CASE(UseAfterRelease, ARegistrationOfMemoryThatIsThenLeft) {
     if (fails) Uncover(t, Ground::Heap, 0x10000).Fails(CUDA_ERROR_INVALID_CONTEXT);
     return t;
   };
-  const JournalImage before(program(false));
-  const JournalImage after(program(true));
-  const harness::Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  const harness::Judgement judgement = Judge(program(false), program(true));
   ASSERT_EQ(judgement.findings.size(), 2U);
   for (const harness::TrialFinding& one : judgement.findings) {
     EXPECT_TRUE(one.kind == Kind::HostHeap ? one.rule == harness::Rule::Leak : one.rule == harness::Rule::UseAfterRelease);

@@ -70,9 +70,7 @@ CUAUDIT_CASE(ReleaseRefused, BlamesThePlanNotTheProgram) {
   t.Call(CallId::EventCreate).Out(0, 0x11).Stack(2);
   t.Call(CallId::EventDestroy_v2).In(0, 0x11).Stack(3).Refused(CUDA_ERROR_INVALID_HANDLE);
   t.DestroyStream(0x10).Stack(4);
-  const JournalImage rehearsal(Clean());
-  const JournalImage trial(t);
-  const Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(1), true, {});
+  const Judgement judgement = Judge(Clean(), t);
   EXPECT_EQ(judgement.verdict, Verdict::ReleaseRefused);
   EXPECT_THAT(judgement.findings, IsEmpty());
   ASSERT_EQ(judgement.notes.size(), 1U);
@@ -87,9 +85,7 @@ CUAUDIT_CASE(ReleaseRefused, WhatWasNotEvenTriedIsALeak) {
   t.Call(CallId::EventCreate).Out(0, 0x11).Stack(2);
   t.Call(CallId::EventDestroy_v2).In(0, 0x11).Stack(3).Refused(CUDA_ERROR_INVALID_HANDLE);
   t.Call(CallId::EventDestroy_v2).In(0, 0x11).Stack(3).Refused(CUDA_ERROR_INVALID_HANDLE);
-  const JournalImage rehearsal(Clean());
-  const JournalImage trial(t);
-  const Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(1), true, {});
+  const Judgement judgement = Judge(Clean(), t);
   EXPECT_EQ(judgement.verdict, Verdict::Leak);
   ASSERT_EQ(judgement.findings.size(), 1U);
   EXPECT_EQ(judgement.findings[0].kind, Kind::Stream);
@@ -109,8 +105,7 @@ CUAUDIT_CASE(AbandonedAtExit, LeftWithoutUnwinding) {
   ASSERT_EQ(judgement.notes.size(), 1U);
   EXPECT_EQ(judgement.notes[0].rule, Rule::AbandonedAtExit);
 
-  harness::JudgeOptions strict;
-  strict.abandoned_is_leak = true;
+  harness::JudgeOptions strict = {.abandoned_is_leak = true};
   EXPECT_EQ(Judge(rehearsal.Evidence(), trial.Evidence(1), true, strict).verdict, Verdict::Leak);
 }
 
@@ -124,9 +119,7 @@ Trace CutIn(faults::Phase phase) {
 }
 
 CUAUDIT_CASE(AbandonedInInit, LeftWhenInitFailed) {
-  const JournalImage rehearsal(Clean());
-  const JournalImage trial(CutIn(faults::Phase::Init));
-  const Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(1), true, {});
+  const Judgement judgement = Judge(Clean(), CutIn(faults::Phase::Init));
   EXPECT_EQ(judgement.verdict, Verdict::AbandonedAtExit);
   EXPECT_THAT(judgement.findings, IsEmpty());
   ASSERT_EQ(judgement.notes.size(), 1U);
@@ -136,9 +129,7 @@ CUAUDIT_CASE(AbandonedInInit, LeftWhenInitFailed) {
 
 CUAUDIT_CASE(Leak, WhoExitsOutOfALaterPhaseSkippedTheTearDown) {
   for (const faults::Phase phase : {faults::Phase::Work, faults::Phase::Teardown, faults::Phase::Unwind}) {
-    const JournalImage rehearsal(Clean());
-    const JournalImage trial(CutIn(phase));
-    const Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(1), true, {});
+    const Judgement judgement = Judge(Clean(), CutIn(phase));
     EXPECT_EQ(judgement.verdict, Verdict::Leak);
     ASSERT_EQ(judgement.findings.size(), 1U);
     EXPECT_EQ(judgement.findings[0].kind, Kind::Stream);
@@ -148,9 +139,7 @@ CUAUDIT_CASE(Leak, WhoExitsOutOfALaterPhaseSkippedTheTearDown) {
 CUAUDIT_CASE(Leak, WhoEndsWithSuccessAbandonedNothing) {
   Trace t = Cut();
   t.Event(ProcessEvent::Exit);
-  const JournalImage rehearsal(Clean());
-  const JournalImage trial(t);
-  const Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(0), true, {});
+  const Judgement judgement = Judge(Clean(), t, 0);
   EXPECT_EQ(judgement.verdict, Verdict::Leak);
   ASSERT_EQ(judgement.findings.size(), 1U);
   EXPECT_EQ(judgement.findings[0].kind, Kind::Stream);
@@ -161,9 +150,7 @@ CUAUDIT_CASE(AbandonedAtExit, ALeftContextStackIsNoMisuseThen) {
   t.Push(0xa);
   t.Call(CallId::EventCreate).Refused();
   t.Event(ProcessEvent::Exit);
-  const JournalImage rehearsal(Clean());
-  const JournalImage trial(t);
-  const Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(1), true, {});
+  const Judgement judgement = Judge(Clean(), t);
   EXPECT_EQ(judgement.verdict, Verdict::AbandonedAtExit);
   EXPECT_EQ(judgement.notes.size(), 1U);
 }
@@ -187,9 +174,7 @@ Trace InAChild(bool refused, bool says) {
 }
 
 CUAUDIT_CASE(Unjudged, AChildThatVanishedWithAStreamMakesNoPass) {
-  const JournalImage before(InAChild(false, false));
-  const JournalImage after(InAChild(true, false));
-  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  const Judgement judgement = Judge(InAChild(false, false), InAChild(true, false));
   EXPECT_EQ(judgement.verdict, Verdict::NotExercised);
   EXPECT_TRUE(judgement.unjudged);
   EXPECT_THAT(judgement.findings, IsEmpty());
@@ -199,9 +184,7 @@ CUAUDIT_CASE(Unjudged, AChildThatVanishedWithAStreamMakesNoPass) {
 }
 
 CUAUDIT_CASE(Leak, AChildThatSaysItsEndIsJudgedLikeAnyProcess) {
-  const JournalImage before(InAChild(false, true));
-  const JournalImage after(InAChild(true, true));
-  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  const Judgement judgement = Judge(InAChild(false, true), InAChild(true, true));
   EXPECT_EQ(judgement.verdict, Verdict::Leak);
   ASSERT_EQ(judgement.findings.size(), 1U);
   EXPECT_EQ(judgement.findings[0].kind, Kind::Stream);
@@ -238,9 +221,7 @@ CUAUDIT_CASE(ProcessLifetime, TheRehearsalLeavesItToo) {
   trial.Call(CallId::EventCreate).Refused().Stack(2);
   trial.Call(CallId::EventCreate).Out(0, 0x12).Stack(5);
   trial.Call(CallId::EventDestroy_v2).In(0, 0x12).Stack(3);
-  const JournalImage before(rehearsal);
-  const JournalImage after(trial);
-  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  const Judgement judgement = Judge(rehearsal, trial);
   EXPECT_EQ(judgement.verdict, Verdict::Pass);
   ASSERT_EQ(judgement.notes.size(), 1U);
   EXPECT_EQ(judgement.notes[0].rule, Rule::ProcessLifetime);
@@ -255,9 +236,7 @@ CUAUDIT_CASE(ProcessLifetime, TwoWhereTheRehearsalLeavesOneIsALeakOfOne) {
   trial.CreateStream(0x11);
   trial.Call(CallId::EventCreate).Refused();
   trial.Free(0);
-  const JournalImage before(rehearsal);
-  const JournalImage after(trial);
-  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  const Judgement judgement = Judge(rehearsal, trial);
   EXPECT_EQ(judgement.verdict, Verdict::Leak);
   ASSERT_EQ(judgement.findings.size(), 1U);
   EXPECT_EQ(judgement.findings[0].count, 1U);

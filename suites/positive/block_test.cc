@@ -10,19 +10,12 @@ namespace {
 
 using driver::CallId;
 using faults::MarkKind;
-using ::testing::IsEmpty;
 
 constexpr std::uint64_t kSegment = 0x7f00'0000'0000;
 
 void Out(Trace& t, std::uint64_t address, std::uint64_t bytes = 0x200) { t.Mark(MarkKind::BlockOut).In(0, address).In(1, bytes); }
 void Back(Trace& t, std::uint64_t address) { t.Mark(MarkKind::BlockBack).In(0, address); }
 void Fill(Trace& t, std::uint64_t address) { t.Call(CallId::MemsetD8_v2).In(0, address).In(2, 1); }
-
-void ExpectSilent(const Trace& t) {
-  const harness::Ledger ledger = t.Fold();
-  EXPECT_THAT(Wrong(ledger), IsEmpty());
-  EXPECT_THAT(Left(ledger), IsEmpty());
-}
 
 CUAUDIT_CASE(HandedOutTwice, AgainAfterItWasGivenBack) {
   Trace t;

@@ -3,9 +3,6 @@
 // The wrong twins are in suites/planted/borrowed_test.cc.
 #include "suites/support/cases/borrowed.h"
 
-#include <string>
-#include <vector>
-
 #include "suites/support/cases/borrowed_lifecycles.h"
 #include "suites/support/cases/families.h"
 
@@ -13,7 +10,6 @@ namespace cuaudit::testing::borrowed_test {
 namespace {
 
 using driver::CallId;
-using harness::Rule;
 using ::testing::IsEmpty;
 
 template <typename Program>
@@ -75,8 +71,7 @@ CUAUDIT_CASE(CaptureLeftActive, NobodyUsesTheStream) {
 }
 
 void ExpectClean(const Lifecycle& lifecycle) {
-  SweepOptions options;
-  options.hows = {"refuse", "after", "persist", "burst:2"};
+  SweepOptions options = {.hows = {"refuse", "after", "persist", "burst:2"}};
   const Audit swept = Noted(Sweep(lifecycle, options));
   EXPECT_EQ(swept.outcome, AuditOutcome::Clean) << swept.Text();
   EXPECT_GT(swept.fired, 0U);

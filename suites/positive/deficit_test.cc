@@ -2,7 +2,6 @@
 // Trials that end with less than the fault-free run, or seem to, but gave back only what was theirs. The wrong twins are in
 // suites/planted/twins_test.cc.
 #include "suites/support/cases/deficits.h"
-#include "suites/support/cases/ended_early.h"
 #include "suites/support/cases/traces.h"
 
 namespace cuaudit::testing::deficit_test {

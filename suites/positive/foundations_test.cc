@@ -18,12 +18,6 @@ using driver::Kind;
 using faults::HostCall;
 using ::testing::IsEmpty;
 
-void ExpectSilent(const Trace& t) {
-  const harness::Ledger ledger = t.Fold();
-  EXPECT_THAT(Wrong(ledger), IsEmpty());
-  EXPECT_THAT(Left(ledger), IsEmpty());
-}
-
 // A driver accepts it (contract question texture.of_destroyed_array), and nothing reads the texture any more.
 CUAUDIT_CASE(DestroyedUnderUser, ATearDownThatTakesTheArrayBeforeItsTexture) {
   for (const TextureGround& ground : kTextureGrounds) {

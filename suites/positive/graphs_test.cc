@@ -65,9 +65,7 @@ CUAUDIT_CASE(UnknownHandle, GraphMemoryFreedByTheProgram) {
     p.Fill(p.graph, &node, memory.dptr);
     p.Launch();
     EXPECT_EQ(in_order ? p.d.MemFreeAsync(memory.dptr, p.stream) : p.d.MemFree(memory.dptr), CUDA_SUCCESS);
-    const harness::Ledger ledger = p.End();
-    EXPECT_THAT(Wrong(ledger), IsEmpty());
-    EXPECT_THAT(Left(ledger), IsEmpty());
+    ExpectSilent(p.End());
   }
 }
 
@@ -90,9 +88,7 @@ CUAUDIT_CASE(Leak, GraphMemoryThatTheGraphFrees) {
       std::swap(p.graph, other);
     }
     EXPECT_EQ(p.d.GraphDestroy(other), CUDA_SUCCESS);
-    const harness::Ledger ledger = p.End();
-    EXPECT_THAT(Wrong(ledger), IsEmpty());
-    EXPECT_THAT(Left(ledger), IsEmpty());
+    ExpectSilent(p.End());
   }
 }
 
@@ -109,9 +105,7 @@ CUAUDIT_CASE(UseAfterRelease, GraphMemoryFreedAndLaunchedAgain) {
     EXPECT_EQ(p.d.MemFreeAsync(memory.dptr, p.stream), CUDA_SUCCESS);
   }
   EXPECT_EQ(p.d.GraphExecDestroy(executable), CUDA_SUCCESS);
-  const harness::Ledger ledger = p.End();
-  EXPECT_THAT(Wrong(ledger), IsEmpty());
-  EXPECT_THAT(Left(ledger), IsEmpty());
+  ExpectSilent(p.End());
 }
 
 CUAUDIT_CASE(Leak, GraphMemoryThatTheNextLaunchFrees) {
@@ -125,9 +119,7 @@ CUAUDIT_CASE(Leak, GraphMemoryThatTheNextLaunchFrees) {
   for (int i = 0; i < 3; ++i) ASSERT_EQ(p.d.GraphLaunch(executable, p.stream), CUDA_SUCCESS);
   EXPECT_EQ(p.d.MemFreeAsync(memory.dptr, p.stream), CUDA_SUCCESS);
   EXPECT_EQ(p.d.GraphExecDestroy(executable), CUDA_SUCCESS);
-  const harness::Ledger ledger = p.End();
-  EXPECT_THAT(Wrong(ledger), IsEmpty());
-  EXPECT_THAT(Left(ledger), IsEmpty());
+  ExpectSilent(p.End());
 }
 
 // A launch that the plan refused made nothing; one that it denied made what nobody owes.
@@ -234,9 +226,7 @@ CUAUDIT_CASE(Leak, AChildGraphThatWasMoved) {
   EXPECT_EQ(p.d.MemFree(memory[0]), CUDA_SUCCESS);
   p.Launch();
   EXPECT_EQ(p.d.MemFree(memory[1]), CUDA_SUCCESS);
-  const harness::Ledger ledger = p.End();
-  EXPECT_THAT(Wrong(ledger), IsEmpty());
-  EXPECT_THAT(Left(ledger), IsEmpty());
+  ExpectSilent(p.End());
 }
 
 // The node of a copy holds what the child held, and touches what it touched.
@@ -257,9 +247,7 @@ CUAUDIT_CASE(UseAfterRelease, AUserObjectThatACopiedChildGraphHolds) {
   EXPECT_EQ(p.d.GraphDestroy(child), CUDA_SUCCESS);
   EXPECT_EQ(p.d.UserObjectRetain(object, 1), CUDA_SUCCESS);
   EXPECT_EQ(p.d.UserObjectRelease(object, 1), CUDA_SUCCESS);
-  const harness::Ledger ledger = p.End();
-  EXPECT_THAT(Wrong(ledger), IsEmpty());
-  EXPECT_THAT(Left(ledger), IsEmpty());
+  ExpectSilent(p.End());
 }
 #endif
 

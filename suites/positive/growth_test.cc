@@ -17,47 +17,39 @@ using ::testing::IsEmpty;
 CUAUDIT_CASE(Growth, OneObjectOfEveryKindForTheProcess) {
   for (const KindCase& c : KindCases()) {
     const CaseRow row(c.kind);
-    const report::Run run = Grown([&](std::uint64_t cycles) {
-      Trace t;
+    const report::Run run = Grown([&](Trace& t, std::uint64_t cycles) {
       if (IsLeakKind(c.kind)) AcquireAnother(t, c, 1);  // filled once, given back never
       for (std::uint64_t i = 0; i < cycles; ++i) {
         c.acquire(t);
         c.release(t);
       }
-      return t;
     });
     EXPECT_THAT(run.findings, IsEmpty());
   }
 }
 
 CUAUDIT_CASE(Growth, WhatDiesWithItsOwnContextInEveryCycle) {
-  const report::Run run = Grown([](std::uint64_t cycles) {
-    Trace t;
+  const report::Run run = Grown([](Trace& t, std::uint64_t cycles) {
     for (std::uint64_t i = 1; i <= cycles; ++i) {
       t.Call(driver::CallId::CtxCreate_v2).Out(0, 0xa).Context(0);
       t.CreateStream(i).Context(0xa);
       t.Call(driver::CallId::CtxDestroy_v2).In(0, 0xa).Context(0xa);
     }
-    return t;
   });
   EXPECT_THAT(run.findings, IsEmpty());
 }
 
 CUAUDIT_CASE(Growth, OneMorePoolInTenCycles) {
-  const report::Run run = Grown([](std::uint64_t cycles) {
-    Trace t;
+  const report::Run run = Grown([](Trace& t, std::uint64_t cycles) {
     for (std::uint64_t i = 0; i <= cycles / 10; ++i) t.Host(faults::HostCall::Map, (i + 1) << 24U, 1U << 20U);
-    return t;
   });
   EXPECT_THAT(run.findings, IsEmpty());
 }
 
 CUAUDIT_CASE(Growth, OneLargerTableOfTheCLibrary) {
-  const report::Run run = Grown([](std::uint64_t cycles) {
-    Trace t;
+  const report::Run run = Grown([](Trace& t, std::uint64_t cycles) {
     for (std::uint64_t i = 0; i <= cycles / 10; ++i)
       t.Host(faults::HostCall::Allocate, (i + 1) << 12U, 64).Flags(faults::kForwarded | faults::kKeptByLibrary);
-    return t;
   });
   EXPECT_THAT(run.findings, IsEmpty());
 }
@@ -65,15 +57,13 @@ CUAUDIT_CASE(Growth, OneLargerTableOfTheCLibrary) {
 // Whether a thread has come to detaching itself when the program ends is chance, and so is a descriptor of another's that was seen by
 // chance.
 CUAUDIT_CASE(Growth, WhatGoesByItself) {
-  const report::Run run = Grown([](std::uint64_t cycles) {
-    Trace t;
+  const report::Run run = Grown([](Trace& t, std::uint64_t cycles) {
     for (std::uint64_t i = 1; i <= cycles; ++i) {
       t.Host(faults::HostCall::ThreadCreate, i);
       t.Host(faults::HostCall::DescriptorFound, i);
       t.Host(faults::HostCall::ThreadDetachSelf, i);
       t.Host(faults::HostCall::DescriptorGone, i);
     }
-    return t;
   });
   EXPECT_THAT(run.findings, IsEmpty());
 }

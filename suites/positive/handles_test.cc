@@ -10,13 +10,6 @@ using driver::CallId;
 using driver::Kind;
 using faults::HostCall;
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-
-void ExpectSilent(const Trace& t) {
-  const harness::Ledger ledger = t.Fold();
-  EXPECT_THAT(Wrong(ledger), IsEmpty());
-  EXPECT_THAT(Left(ledger), IsEmpty());
-}
 
 CUAUDIT_CASE(Leak, EveryKindReleasedByItsOwnCall) {
   for (const KindCase& c : KindCases()) {

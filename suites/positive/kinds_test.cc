@@ -11,12 +11,6 @@ using harness::Judgement;
 using harness::Verdict;
 using ::testing::IsEmpty;
 
-void ExpectSilent(const Trace& t) {
-  const harness::Ledger ledger = t.Fold();
-  EXPECT_THAT(Wrong(ledger), IsEmpty());
-  EXPECT_THAT(Left(ledger), IsEmpty());
-}
-
 CUAUDIT_CASE(Orphaned, EveryKindReleasedBeforeItsContext) {
   for (const KindCase& c : KindCases()) {
     if (driver::DiesWithOf(c.kind) != driver::DiesWith::Context) continue;
@@ -69,9 +63,7 @@ CUAUDIT_CASE(Leak, EveryKindUnwoundAfterARefusal) {
     c.acquire(trial);
     trial.CreateStream(0).Refused();
     c.release(trial);
-    const JournalImage before(rehearsal);
-    const JournalImage after(trial);
-    const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+    const Judgement judgement = Judge(rehearsal, trial);
     EXPECT_EQ(judgement.verdict, Verdict::Pass) << Name(judgement.verdict);
     EXPECT_THAT(judgement.findings, IsEmpty());
     EXPECT_THAT(judgement.notes, IsEmpty());
@@ -99,9 +91,7 @@ void ExpectCouldNotKnow(const KindCase& c, const Trace& trial) {
   Trace rehearsal;
   c.acquire(rehearsal);
   c.release(rehearsal);
-  const JournalImage before(rehearsal);
-  const JournalImage after(trial);
-  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  const Judgement judgement = Judge(rehearsal, trial);
   EXPECT_EQ(judgement.verdict, Verdict::Pass) << Name(judgement.verdict);
   EXPECT_THAT(judgement.findings, IsEmpty());
   ASSERT_EQ(judgement.notes.size(), 1U);

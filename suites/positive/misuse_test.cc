@@ -65,9 +65,7 @@ CUAUDIT_CASE(HostFreedInUse, BehindAWaitThatWasRefused) {
     return t;
   };
   for (const CallId wait : {CallId::StreamSynchronize, CallId::CtxSynchronize, CallId::EventSynchronize}) {
-    const JournalImage rehearsal(program(wait, false));
-    const JournalImage trial(program(wait, true));
-    EXPECT_THAT(Judge(rehearsal.Evidence(), trial.Evidence(1), true, {}).findings, IsEmpty());
+    EXPECT_THAT(Judge(program(wait, false), program(wait, true)).findings, IsEmpty());
   }
 }
 
@@ -84,9 +82,7 @@ CUAUDIT_CASE(FreedInUse, AWaitThatSaysThatTheContextIsLost) {
       if (faulted) t.Misuse(MisuseRule::FreedInUse, Kind::Mapping, kMemory, 4096, unmap.begin(), use.begin());
       return t;
     };
-    const JournalImage rehearsal(program(false));
-    const JournalImage trial(program(true));
-    EXPECT_THAT(Judge(rehearsal.Evidence(), trial.Evidence(1), true, {}).findings, IsEmpty());
+    EXPECT_THAT(Judge(program(false), program(true)).findings, IsEmpty());
   }
 }
 
@@ -102,9 +98,7 @@ CUAUDIT_CASE(CouldNotKnow, AWaitThatWasCarriedOut) {
     t.Free(kMemory).Stack(5);
     return t;
   };
-  const JournalImage rehearsal(program(false));
-  const JournalImage trial(program(true));
-  const Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(1), true, {});
+  const Judgement judgement = Judge(program(false), program(true));
   EXPECT_THAT(judgement.findings, IsEmpty());
   EXPECT_THAT(judgement.notes, IsEmpty());
 }
@@ -118,8 +112,7 @@ CUAUDIT_CASE(UnorderedAccess, AnEventRecordedBehindTheLastRead) {
   t.Call(CallId::StreamWaitEvent).In(0, 0x21).In(1, 0x11).Stack(4);
   t.Call(CallId::MemsetD8Async).In(0, kMemory).Stack(5);
   t.Free(kMemory).Stack(6);
-  const JournalImage run(t);
-  EXPECT_THAT(Judge({}, run.Evidence(), false, {}).findings, IsEmpty());
+  EXPECT_THAT(Judge(t).findings, IsEmpty());
 }
 
 CUAUDIT_CASE(UnorderedAccess, ARuleOrKindThatNobodyKnowsProvesNothing) {

@@ -9,7 +9,6 @@ namespace {
 using driver::CallId;
 using driver::Kind;
 using harness::Rule;
-using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 template <typename Program>
@@ -204,9 +203,7 @@ CUAUDIT_CASE(NotRecovered, WhatWasSaidNotToBeThereIsThereAlready) {
       }
       return all.trace;
     };
-    const JournalImage before(cycles(false));
-    const JournalImage after(cycles(true));
-    const harness::Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+    const harness::Judgement judgement = Judge(cycles(false), cycles(true));
     EXPECT_THAT(judgement.findings, IsEmpty());
     EXPECT_EQ(judgement.recovery, harness::Recovery::Refused);
   }

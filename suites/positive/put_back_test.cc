@@ -11,7 +11,6 @@ namespace {
 
 using driver::CallId;
 using harness::Judgement;
-using harness::Rule;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 

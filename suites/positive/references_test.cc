@@ -10,12 +10,6 @@ using faults::HostCall;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-void ExpectSilent(const Trace& t) {
-  const harness::Ledger ledger = t.Fold();
-  EXPECT_THAT(Wrong(ledger), IsEmpty());
-  EXPECT_THAT(Left(ledger), IsEmpty());
-}
-
 CUAUDIT_CASE(OverReleasedPrimary, EveryRetainIsReleasedByWhomever) {
   Trace t;
   t.Retain().Thread(1);

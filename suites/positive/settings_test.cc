@@ -3,7 +3,7 @@
 #include "suites/support/cases/settings.h"
 
 #include "suites/support/cases/families.h"
-#include "suites/support/cases/setting_lifecycles.h"
+#include "suites/support/cases/own_context.h"
 
 namespace cuaudit::testing::settings_test {
 namespace {
@@ -103,8 +103,7 @@ CUAUDIT_CASE(SettingNotRestored, WhatHasItIsLost) {
 
 template <typename Program>
 void ExpectClean() {
-  SweepOptions options;
-  options.hows = {"refuse", "after", "persist", "burst:2"};
+  SweepOptions options = {.hows = {"refuse", "after", "persist", "burst:2"}};
   const Audit swept = Noted(Sweep(Lifecycle::Of<Program>("right").WithCurrentContext(), options));
   EXPECT_EQ(swept.outcome, AuditOutcome::Clean) << swept.Text();
   EXPECT_GT(swept.fired, 0U);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "suites/support/cases/case.h"
-#include "suites/support/cases/kept_ground.h"
+#include "suites/support/cases/traces.h"
 #include "suites/support/journal_image.h"
 
 namespace cuaudit::testing::verdict_test {
@@ -44,10 +44,7 @@ void ExpectQuiet(const Judgement& judgement, Verdict verdict) {
 CUAUDIT_CASE(Crash, AnErrorExitIsNoCrash) { ExpectQuiet(JudgeTrial(Lifecycle(true, false), 1), Verdict::Pass); }
 CUAUDIT_CASE(Abort, ARetryThatSucceedsIsAbsorbed) { ExpectQuiet(JudgeTrial(Lifecycle(true, true), 0), Verdict::Absorbed); }
 
-CUAUDIT_CASE(Hang, AnUnfaultedRunThatEndsIsClean) {
-  const JournalImage run(Lifecycle(false, false));
-  ExpectQuiet(Judge({}, run.Evidence(), false, {}), Verdict::Pass);
-}
+CUAUDIT_CASE(Hang, AnUnfaultedRunThatEndsIsClean) { ExpectQuiet(Judge(Lifecycle(false, false)), Verdict::Pass); }
 
 CUAUDIT_CASE(AbandonedAtExit, UnwindingBeforeExitIsNotAbandoned) { ExpectQuiet(JudgeTrial(Lifecycle(true, false), 2), Verdict::Pass); }
 
@@ -89,12 +86,7 @@ CUAUDIT_CASE(ReleaseRefused, ASecondTryGivesItBack) {
   EXPECT_THAT(judgement.findings, IsEmpty());
 }
 
-Judgement JudgeRun(const Trace& run) {
-  harness::JudgeOptions options;
-  options.nothing_may_stay = true;
-  const JournalImage image(run);
-  return Judge({}, image.Evidence(), false, options);
-}
+Judgement JudgeRun(const Trace& run) { return Judge(run, {.nothing_may_stay = true}); }
 
 CUAUDIT_CASE(LeftAtExit, NothingIsLeft) { ExpectQuiet(JudgeRun(Lifecycle(false, false)), Verdict::Pass); }
 
@@ -129,9 +121,7 @@ Trace WithOwnContext(bool faulted) {
 }
 
 CUAUDIT_CASE(Orphaned, InAContextOfItsOwn) {
-  const JournalImage before(WithOwnContext(false));
-  const JournalImage after(WithOwnContext(true));
-  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  const Judgement judgement = Judge(WithOwnContext(false), WithOwnContext(true));
   EXPECT_EQ(judgement.verdict, Verdict::Pass);
   EXPECT_THAT(judgement.findings, IsEmpty());
 }
@@ -140,18 +130,14 @@ CUAUDIT_CASE(Orphaned, InAContextOfItsOwn) {
 CUAUDIT_CASE(Leak, InAContextOfItsOwnThatCouldNotBeDestroyed) {
   Trace trial = WithOwnContext(true);
   trial.Last().Refused(CUDA_ERROR_INVALID_CONTEXT);
-  const JournalImage before(WithOwnContext(false));
-  const JournalImage after(trial);
-  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  const Judgement judgement = Judge(WithOwnContext(false), trial);
   EXPECT_EQ(judgement.verdict, Verdict::ReleaseRefused);
   EXPECT_THAT(judgement.findings, IsEmpty());
 }
 
 CUAUDIT_CASE(ReliedOnContext, NothingIsThereWhenTheContextGoes) {
-  harness::JudgeOptions options;
-  options.own_orphans_count = true;
-  const JournalImage run(WithOwnContext(false));
-  ExpectQuiet(Judge({}, run.Evidence(), false, options), Verdict::Pass);
+  harness::JudgeOptions options = {.own_orphans_count = true};
+  ExpectQuiet(Judge(WithOwnContext(false), options), Verdict::Pass);
 }
 
 CUAUDIT_CASE(LeftAtExit, GoneWithAContextOfItsOwn) {
@@ -177,9 +163,7 @@ CUAUDIT_CASE(RetainedForRetry, AnEntryThatVanishedWithItsContext) {
     t.Call(CallId::CtxDestroy_v2).In(0, 0xa).Context(faulted ? 0xa : 0).Stack(5);
     return t;
   };
-  const JournalImage before(program(false));
-  const JournalImage after(program(true));
-  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  const Judgement judgement = Judge(program(false), program(true));
   EXPECT_THAT(judgement.findings, IsEmpty());
   for (const harness::TrialFinding& note : judgement.notes) EXPECT_NE(note.rule, harness::Rule::RetainedForRetry);
 }
@@ -198,9 +182,7 @@ CUAUDIT_CASE(RetainedForRetry, AnEntryThatIsTakenOffWithoutAPop) {
       t.ReleasePrimary().Context(has_caller && faulted ? 0xa : 0).Stack(6);
       return t;
     };
-    const JournalImage before(program(false));
-    const JournalImage after(program(true));
-    const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+    const Judgement judgement = Judge(program(false), program(true));
     EXPECT_THAT(judgement.findings, IsEmpty());
     ASSERT_EQ(judgement.notes.size(), has_caller ? 1U : 0U);
     if (!has_caller) continue;
@@ -219,9 +201,7 @@ CUAUDIT_CASE(Orphaned, LeftWithTheContextInBothRuns) {
   trial.CreateStream(0x10).Stack(2);
   trial.ReleasePrimary().Stack(4).Refused(CUDA_ERROR_INVALID_CONTEXT);
   trial.Free(0);  // it went on: not abandoned
-  const JournalImage before(rehearsal);
-  const JournalImage after(trial);
-  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  const Judgement judgement = Judge(rehearsal, trial);
   EXPECT_EQ(judgement.verdict, Verdict::ReleaseRefused);
   EXPECT_THAT(judgement.findings, IsEmpty());
 }
@@ -242,9 +222,7 @@ CUAUDIT_CASE(Unjudged, AKilledWorkerHoldsWhatItHoldsWithoutFaults) {
     t.Event(ProcessEvent::Exit);
     return t;
   };
-  const JournalImage before(program(false));
-  const JournalImage after(program(true));
-  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  const Judgement judgement = Judge(program(false), program(true));
   EXPECT_EQ(judgement.verdict, Verdict::Pass);
   EXPECT_FALSE(judgement.unjudged);
   EXPECT_THAT(judgement.findings, IsEmpty());
@@ -254,9 +232,7 @@ CUAUDIT_CASE(Unjudged, AKilledWorkerHoldsWhatItHoldsWithoutFaults) {
 CUAUDIT_CASE(KeptByLibrary, BlocksOfALibraryOrAThreadAreNotSaidTwice) {
   Trace trial = Lifecycle(false, false);
   trial.Host(faults::HostCall::Allocate, 0x5000, 288).Flags(faults::kForwarded | faults::kPartOfOther);
-  const JournalImage before(Lifecycle(false, false));
-  const JournalImage after(trial);
-  const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
+  const Judgement judgement = Judge(Lifecycle(false, false), trial);
   EXPECT_THAT(judgement.findings, IsEmpty());
   EXPECT_THAT(judgement.notes, IsEmpty());
 }

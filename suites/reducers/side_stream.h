@@ -150,11 +150,7 @@ struct WithPool {
 struct WithAllocator {
   // A block of this size has a segment of its own, so the next one is that memory again, or has to wait for new.
   static constexpr std::size_t kLarge = std::size_t{12} << 20;
-  static alloc::Options Waiting() {
-    alloc::Options options;
-    options.reuse = alloc::Reuse::Wait;
-    return options;
-  }
+  static alloc::Options Waiting() { return {.reuse = alloc::Reuse::Wait}; }
   explicit WithAllocator(const alloc::Options& chosen = Waiting()) : options(chosen) {}
   alloc::Options options;
   DriverRef audited;

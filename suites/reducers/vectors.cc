@@ -30,10 +30,7 @@ std::string Lost(const Audit& audit) {
 void ExpectVectors(Lifecycle defective, const std::vector<Row>& rows) {
   defective.RetryTeardown();
   for (const Row& row : rows) EXPECT_EQ(Lost(Replay(defective, {row.fault})), row.lost) << defective.name() << " under " << row.fault;
-  SweepOptions options;
-  options.depth = 1;
-  options.prune = cuaudit::Prune::None;
-  const Audit audit = Sweep(defective, options);
+  const Audit audit = Sweep(defective, {.depth = 1, .prune = cuaudit::Prune::None});
   const auto call = [](const std::string& fault) { return fault.substr(0, fault.find('=')); };
   std::vector<std::string> expected;
   expected.reserve(rows.size());

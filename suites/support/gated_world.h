@@ -76,4 +76,13 @@ class GatedWorld {
   Gate gate_;
 };
 
+// With the primary context of device 0 current.
+class StartedWorld : public GatedWorld {
+ public:
+  explicit StartedWorld(std::initializer_list<std::string_view> faults = {}, Scope scope = Scope::Pinned, int devices = 1)
+      : GatedWorld(faults, scope, devices) {
+    Start();
+  }
+};
+
 }  // namespace cuaudit::faults

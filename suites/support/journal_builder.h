@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "faults/driver/call_id.h"
 #include "faults/journal/journal_file.h"
@@ -23,6 +25,8 @@ namespace cuaudit::harness {
 class JournalBuilder {
  public:
   explicit JournalBuilder(std::string path, std::size_t capacity = 1024);
+  // In a directory of its own.
+  explicit JournalBuilder(std::size_t capacity = 1024) : JournalBuilder(std::make_unique<TemporaryDir>(), capacity) {}
   JournalBuilder(const JournalBuilder&) = delete;
   JournalBuilder& operator=(const JournalBuilder&) = delete;
   ~JournalBuilder();
@@ -38,8 +42,12 @@ class JournalBuilder {
   Observation Read(const Ending& ending = Ending()) const;
 
  private:
+  JournalBuilder(std::unique_ptr<TemporaryDir> own, std::size_t capacity) : JournalBuilder(own->File("journal"), capacity) {
+    own_ = std::move(own);
+  }
   faults::Record& Next(faults::RecordKind kind, std::uint16_t call);
 
+  std::unique_ptr<TemporaryDir> own_;
   std::string path_;
   void* memory_ = nullptr;
   std::size_t bytes_ = 0;
@@ -47,8 +55,7 @@ class JournalBuilder {
 };
 
 inline JournalBuilder::JournalBuilder(std::string path, std::size_t capacity) : path_(std::move(path)) {
-  faults::JournalOptions options;
-  options.record_capacity = capacity;
+  faults::JournalOptions options = {.record_capacity = capacity};
   EXPECT_EQ(faults::CreateJournal(path_.c_str(), options), nullptr);
   const int file = open(path_.c_str(), O_RDWR | O_CLOEXEC);
   struct stat facts = {};

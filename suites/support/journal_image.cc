@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <string>
 
 #include "harness/ledger/rules.h"
 #include "suites/support/trace.h"
@@ -101,6 +100,14 @@ harness::Judgement Judge(const NotedEvidence& rehearsal, const NotedEvidence& tr
   }
   SawDefects(CountDefects(judgement.findings));
   return judgement;
+}
+
+harness::Judgement Judge(const Trace& rehearsal, const Trace& trial, int exit_status, const harness::JudgeOptions& options) {
+  return Judge(JournalImage(rehearsal).Evidence(), JournalImage(trial).Evidence(exit_status), true, options);
+}
+
+harness::Judgement Judge(const Trace& alone, const harness::JudgeOptions& options) {
+  return Judge({}, JournalImage(alone).Evidence(), false, options);
 }
 
 }  // namespace cuaudit::testing

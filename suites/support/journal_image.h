@@ -2,7 +2,6 @@
 // journal_image.h: a journal in memory, and into how many defects it falls.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -60,5 +59,11 @@ class JournalImage {
   std::uint32_t modules_ = 0;
   std::uint32_t python_ = 0;
 };
+
+// What the judge says of a run under a fault, beside the fault-free run.
+[[nodiscard]] harness::Judgement Judge(const Trace& rehearsal, const Trace& trial, int exit_status = 1,
+                                       const harness::JudgeOptions& options = {});
+// The same of a fault-free run.
+[[nodiscard]] harness::Judgement Judge(const Trace& alone, const harness::JudgeOptions& options = {});
 
 }  // namespace cuaudit::testing

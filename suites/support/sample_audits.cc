@@ -8,7 +8,6 @@ namespace cuaudit::suites {
 namespace {
 
 using report::Audit;
-using report::Case;
 using report::Change;
 using report::Finding;
 using report::Frame;
@@ -19,9 +18,7 @@ using report::Rule;
 using report::Run;
 
 Audit AuditOf(Run run) {
-  Audit audit;
-  audit.generated = run.generated;
-  audit.tool_version = run.tool_version;
+  Audit audit = {.generated = run.generated, .tool_version = run.tool_version};
   audit.cases.push_back({"", {}, {std::move(run)}, ""});
   return audit;
 }
@@ -33,9 +30,7 @@ report::Suppressed Accepted(std::string until, bool expired, std::string entry) 
 }  // namespace
 
 Audit ReleaseAudit() {
-  Audit audit;
-  audit.generated = "2026-01-02T03:04:05Z";
-  audit.tool_version = "0.1.0";
+  Audit audit = {.generated = "2026-01-02T03:04:05Z", .tool_version = "0.1.0"};
   Run sweep = SweepWithFindings();
   sweep.findings[0].acquired.stack[1].file = "/nowhere/player/src/../src/picture.c";  // as compilers write it
   sweep.findings[0].acquired.stack[3] = {"player", "main", "/usr/include/player/main.h", 12, 0x1100};
@@ -112,9 +107,7 @@ Audit AuditOfOneText(const std::string& text) {
   }
   run.defects.front().suppressed = report::Suppressed{text, text, text, true, text};
   run.defects.back().suppressed = report::Suppressed{text, text, text, false, text};
-  Run failed;
-  failed.mode = Mode::Cycles;
-  failed.outcome = Outcome::Interrupted;
+  Run failed = {.mode = Mode::Cycles, .outcome = Outcome::Interrupted};
   failed.message.told = text;
   failed.interrupted = report::Interrupted{text, 1, 2, false};
   Audit audit;

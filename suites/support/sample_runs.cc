@@ -43,11 +43,7 @@ Run Base(Mode mode, Outcome outcome) {
 }
 
 Finding LostStream() {
-  Finding finding;
-  finding.rule = Rule::Leak;
-  finding.title = "acquired and never released";
-  finding.kind = "stream";
-  finding.count = 1;
+  Finding finding = {.rule = Rule::Leak, .title = "acquired and never released", .kind = "stream", .count = 1};
   finding.fault = report::Fault{"cuEventCreate",
                                 2,
                                 "refuse",
@@ -294,9 +290,7 @@ Run SecondFaults() {
 }
 
 Run NotExercised() {
-  Run run;
-  run.mode = Mode::Sweep;
-  run.outcome = Outcome::NotExercised;
+  Run run = {.mode = Mode::Sweep, .outcome = Outcome::NotExercised};
   run.message.told = "the program made no driver call";
   run.command = {"true"};
   return WithDefects(std::move(run));

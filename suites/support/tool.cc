@@ -188,9 +188,7 @@ Audit RunAudit(std::vector<std::string> arguments, const std::vector<std::string
   arguments.push_back(file);
   arguments.emplace_back("--");
   arguments.insert(arguments.end(), program.begin(), program.end());
-  Audit audit;
-  audit.outcome = RunCommand(arguments, how);
-  audit.report = nlohmann::json::parse(ReadFile(file), nullptr, false);
+  Audit audit = {.outcome = RunCommand(arguments, how), .report = nlohmann::json::parse(ReadFile(file), nullptr, false)};
   if (audit.report.is_discarded()) audit.report = nullptr;
   return audit;
 }

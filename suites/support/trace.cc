@@ -5,7 +5,6 @@
 
 #include <map>
 #include <tuple>
-#include <utility>
 
 #include "faults/driver/effects.h"
 #include "harness/defect/defects.h"
@@ -250,9 +249,7 @@ std::size_t CountDefects(const std::vector<WrongThing>& things) {
   harness::DefectFinder finder;
   report::Run run;
   for (const WrongThing& thing : things) {
-    report::Finding finding;
-    finding.rule = thing.rule;
-    finding.kind = driver::Name(thing.kind);
+    report::Finding finding = {.rule = thing.rule, .kind = std::string(driver::Name(thing.kind))};
     run.findings.push_back(finding);
     harness::Shown shown{0, run.findings.size() - 1, thing.kind, thing.place ^ thing.other, {}, nullptr};
     // Without symbols the call stands for the function that made it.

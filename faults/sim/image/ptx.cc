@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <cstring>
 
 #include "faults/sim/image/image.h"
 

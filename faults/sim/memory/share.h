@@ -12,7 +12,6 @@
 //   Source    CUDA Driver API 13.0 for what may be shared and opened: external_calls.cc and pool_calls.cc.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "faults/sim/state/objects.h"

@@ -8,8 +8,6 @@
 #error "define __CUDA_API_VERSION_INTERNAL before every include of this translation unit"
 #endif
 
-#include <cstring>
-
 #include "faults/sim/state/world_state.h"
 
 namespace cuaudit::sim {

@@ -30,12 +30,7 @@ report::Finding ToFinding(const TrialFindingText& text) {
 }
 
 // A note about a trial and not about an object.
-report::Finding Told(const TrialFindingText& text) {
-  report::Finding note;
-  note.rule = text.rule;
-  note.title = Row(text.rule).title;
-  return note;
-}
+report::Finding Told(const TrialFindingText& text) { return {.rule = text.rule, .title = std::string(Row(text.rule).title)}; }
 
 // The reason why the clean cycle was not checked. The rows of the table have the order of the enumeration.
 constexpr Reason ReasonOf(Recovery recovery) {

@@ -127,10 +127,7 @@ report::Coverage CoverageTable::Result(const std::map<std::size_t, TrialResult>&
       ways.Add({row.call, row.code, row.how, row.unwinding, {}, 0}, row.unwinding ? std::vector<report::Frame>() : site(row.site).stack);
       continue;
     }
-    report::NotReached one;
-    one.call = row.call;
-    one.code = row.code;
-    one.how = row.how;
+    report::NotReached one = {.call = row.call, .code = row.code, .how = row.how};
     if (row.phase != faults::Phase::Any) one.phase = std::string(faults::Name(row.phase));
     one.unwinding = row.unwinding;
     const auto first = row.trials.empty() ? results.end() : results.find(row.trials.front());

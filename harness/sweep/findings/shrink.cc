@@ -2,7 +2,6 @@
 #include "harness/sweep/findings/shrink.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "harness/sweep/plan/make_plan.h"
 #include "harness/sweep/plan/plan_file.h"

@@ -2,11 +2,9 @@
 #include "harness/sweep/plan/call_state.h"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
-#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -162,9 +160,7 @@ VisitsBySite CountVisits(std::span<const CallStates> runs) {
 
 CallStates StatesOf(const Evidence& run, const std::vector<bool>& without, StatesAre are) {
   const Ledger& ledger = *run.ledger;
-  CallStates states;
-  states.calls = CallsInOrder(run);
-  states.threaded = run.facts().threaded;
+  CallStates states = {.calls = CallsInOrder(run), .threaded = run.facts().threaded};
   std::unordered_map<std::uint64_t, std::uint32_t> turns_at;
   InterpretedStacks interpreted(*run.journal);
   for (CallState& call : states.calls) {

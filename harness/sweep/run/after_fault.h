@@ -10,7 +10,6 @@
 // fault-free run (a host allocation, a call that only some runs make) has no such side.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>

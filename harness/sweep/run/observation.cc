@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "harness/sweep/run/observation.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>

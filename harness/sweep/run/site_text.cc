@@ -67,8 +67,7 @@ const PlaceText& SiteTexts::Text(const faults::JournalView& journal, const Site&
   if (site.record_kind == faults::RecordKind::Stop) stack = WithoutRuntime(std::move(stack));
   // The program gave a function of the driver to pthread_create or atexit. Which function of the C library called it says nothing.
   if (site.record_kind == faults::RecordKind::Call && !stack.empty() && std::all_of(stack.begin(), stack.end(), IsStartCode)) {
-    report::Frame library;
-    library.module = "libc.so.6";
+    report::Frame library = {.module = "libc.so.6"};
     library.function = "the C library";
     stack = {library};
   }

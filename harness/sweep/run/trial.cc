@@ -167,10 +167,7 @@ void NamePlaces(const Observation& trial, SiteTexts* texts, TrialResult* result)
 
 TrialResult JudgeTrial(std::size_t index, const std::vector<std::string>& faults, std::span<const std::uint64_t> sites,
                        const Rehearsed& rehearsal, const Observation& trial, const JudgeOptions& options, SiteTexts* texts) {
-  TrialResult result;
-  result.index = index;
-  result.faults = faults;
-  result.ending = trial.ending;
+  TrialResult result = {.index = index, .faults = faults, .ending = trial.ending};
   if ((trial.flags() & faults::kRecordsDropped) != 0 && !trial.ending.timed_out) {
     result.missed = (trial.flags() & faults::kNoSpace) != 0 ? Missed::NoSpace : Missed::Overflow;
     return result;

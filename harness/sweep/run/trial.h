@@ -10,7 +10,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "harness/sweep/run/after_fault.h"
@@ -28,29 +27,29 @@ struct TrialResult {
   std::size_t index = 0;  // in the plan
   int attempt = 1;
   bool stray = false;                       // an attempt that missed and was repeated; only its findings count
-  std::vector<std::string> faults;          // in the order in which they fire
+  std::vector<std::string> faults = {};     // in the order in which they fire
   Verdict verdict = Verdict::NotExercised;  // NotExercised when it missed, whatever it found
   bool fired = false;                       // every fault fired where it was planned
   Missed missed = Missed::Nothing;
   Isolation isolation = Isolation::Unknown;
-  Fallback fallback;                 // why the chosen isolation was not used
-  std::vector<std::size_t> unfired;  // indices in `faults` of those that never fired
-  Ending ending;
+  Fallback fallback = {};                 // why the chosen isolation was not used
+  std::vector<std::size_t> unfired = {};  // indices in `faults` of those that never fired
+  Ending ending = {};
   std::uint64_t fault_key = 0;
-  PlaceText fault_site;                // where the first fault hit
-  std::vector<PlaceText> later_sites;  // where the other faults hit, one each
-  std::vector<std::uint64_t> later_keys;
-  PlaceText planned_site;  // where the fault was planned; set when the report is made
-  std::vector<TrialFindingText> findings;
-  std::vector<TrialFindingText> notes;
+  PlaceText fault_site = {};                // where the first fault hit
+  std::vector<PlaceText> later_sites = {};  // where the other faults hit, one each
+  std::vector<std::uint64_t> later_keys = {};
+  PlaceText planned_site = {};  // where the fault was planned; set when the report is made
+  std::vector<TrialFindingText> findings = {};
+  std::vector<TrialFindingText> notes = {};
   Said said = Said::Nothing;
   Recovery recovery = Recovery::NoFault;
-  std::vector<std::size_t> benign;      // numbers of the declarations that cover its faults, one per covered fault
-  Reason host_left_out = Reason::None;  // why less of the host was watched than in the fault-free run
-  std::vector<Reason> skipped;          // checks that were not possible
-  Unwinding unwinding;                  // what the next round may try; emptied when that round is planned
+  std::vector<std::size_t> benign = {};  // numbers of the declarations that cover its faults, one per covered fault
+  Reason host_left_out = Reason::None;   // why less of the host was watched than in the fault-free run
+  std::vector<Reason> skipped = {};      // checks that were not possible
+  Unwinding unwinding = {};              // what the next round may try; emptied when that round is planned
   // How it went on after its last fault; null when it has no findings or no report will tell. Equal ones are shared.
-  std::shared_ptr<const AfterFault> after;
+  std::shared_ptr<const AfterFault> after = {};
 };
 
 // Judges `trial` beside the rehearsal. `sites` holds per fault the SiteKey of the planned call; 0, or an empty span, accepts any call. A

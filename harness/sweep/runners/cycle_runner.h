@@ -23,7 +23,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "harness/process/process.h"

@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <map>
 #include <tuple>
-#include <utility>
 
 #include "faults/driver/call_id.h"
 #include "faults/journal/layout.h"
@@ -126,9 +125,7 @@ std::vector<faults::Fault> ControlPoints(const Evidence& rehearsal) {
   std::size_t next = 0;
   for (std::size_t i = 0; i < kPoints && next < calls.size(); ++i) {
     const std::size_t at = std::max(next, i * (calls.size() - 1) / (kPoints - 1));
-    faults::Fault point;
-    point.base = BaseOf(rehearsal.record(calls[at]));
-    point.occurrence = rehearsal.record(calls[at]).occurrence;
+    faults::Fault point = {.base = BaseOf(rehearsal.record(calls[at])), .occurrence = rehearsal.record(calls[at]).occurrence};
     points.push_back(point);
     next = at + 1;
   }

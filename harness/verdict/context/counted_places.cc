@@ -2,12 +2,19 @@
 #include "harness/verdict/context/counted_places.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
+#include "faults/journal/journal_view.h"
+#include "faults/journal/record.h"
 #include "harness/ledger/arguments.h"
-#include "harness/verdict/context/popped_contexts.h"
+#include "harness/ledger/ledger.h"
 #include "harness/verdict/context/put_back_calls.h"
 #include "harness/verdict/evidence/site_keys.h"
 
@@ -25,6 +32,107 @@ bool IsPeerAccess(const Record& record) { return driver::EffectOf(BaseOf(record)
 bool Declined(const Record& record, Answer answer) {
   return answer == Answer::Failed &&
          record.result == (IsPeerAccess(record) ? CUDA_ERROR_PEER_ACCESS_NOT_ENABLED : CUDA_ERROR_INVALID_CONTEXT);
+}
+
+// Finds the pops by which a process takes off a context of its own, which it made and destroys later. Calls come in the order in which the
+// program made them.
+//
+// Such a pop takes nothing from a caller. A pop that undoes a push, which failed or was undone already, takes off the same context when the
+// maker of the context is its caller. Call stacks tell the two apart: the pop that undoes a push shares a caller with the push (the
+// function that pushes and pops) that it does not share with the creation and the destruction of the context.
+class PoppedContexts {
+ public:
+  struct Owned {
+    std::size_t step = 0;
+    Site created;
+  };
+
+  explicit PoppedContexts(const faults::JournalView& journal) : journal_(&journal) {}
+
+  // Notes a call. `step` names it in ended() and owned() if it is a pop.
+  void Take(const faults::Record& record, std::size_t step);
+
+  // Pops of a context that the thread's next call destroys.
+  const std::vector<std::size_t>& ended() const { return ended_; }
+  // Pops of a context that the process created and destroys later, where its creation left it. The thread did not lack it meanwhile.
+  const std::vector<Owned>& owned() const { return owned_; }
+
+ private:
+  struct Pop {
+    std::size_t step = 0;
+    std::uint64_t context = 0;
+    std::uint32_t tid = 0;
+    std::uint32_t stack = 0;
+    std::size_t to_push = 0;  // distance to the nearest push before it
+  };
+  struct Made {
+    Site created;
+    std::int64_t pushed = 0;  // pushes whose pop has not come yet
+    std::vector<Pop> pops;    // where the creation left it
+  };
+  struct Thread {
+    std::optional<Pop> last;         // the last call, when it was a pop
+    std::set<std::uint32_t> pushes;  // call stacks, also of pushes that failed
+  };
+
+  std::size_t ToPush(std::uint32_t stack, const Thread& thread) const;
+  void TakeDestroy(const faults::Record& record, const std::optional<Pop>& last, const Thread& thread);
+
+  const faults::JournalView* journal_;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, Made> made_;  // by process and handle
+  std::map<std::uint32_t, Thread> threads_;
+  std::vector<std::size_t> ended_;
+  std::vector<Owned> owned_;
+};
+
+std::size_t PoppedContexts::ToPush(std::uint32_t stack, const Thread& thread) const {
+  std::size_t nearest = journal_->Stack(stack).size();
+  for (const std::uint32_t push : thread.pushes) nearest = std::min(nearest, CallerDistance(*journal_, stack, push));
+  return nearest;
+}
+
+void PoppedContexts::TakeDestroy(const Record& record, const std::optional<Pop>& last, const Thread& thread) {
+  const auto made = made_.find({record.pid, record.argument[0]});
+  const auto to_maker = [&](std::uint32_t stack) {
+    const std::size_t distance = CallerDistance(*journal_, stack, record.stack);
+    return made == made_.end() ? distance : std::min(distance, CallerDistance(*journal_, stack, made->second.created.stack));
+  };
+  if (last.has_value() && last->context == record.argument[0] && to_maker(last->stack) <= ToPush(last->stack, thread))
+    ended_.push_back(last->step);
+  if (made == made_.end()) return;
+  for (const Pop& pop : made->second.pops) {
+    if (to_maker(pop.stack) <= pop.to_push) owned_.push_back({pop.step, made->second.created});
+  }
+  made_.erase(made);
+}
+
+void PoppedContexts::Take(const Record& record, std::size_t step) {
+  const Effect effect = driver::EffectOf(BaseOf(record)).effect;
+  const Answer answer = AnswerOf(record);
+  Thread& thread = threads_[record.tid];
+  const std::optional<Pop> last = std::exchange(thread.last, std::nullopt);
+  // The thread lacks what its earlier pops took, so those pops were not in order.
+  if (answer == Answer::Failed && record.result == CUDA_ERROR_INVALID_CONTEXT) {
+    for (auto& [context, made] : made_) std::erase_if(made.pops, [&](const Pop& pop) { return pop.tid == record.tid; });
+  }
+  if (effect == Effect::DestroysContext) TakeDestroy(record, last, thread);
+  if (effect == Effect::PushesContext) thread.pushes.insert(record.stack);
+  if (answer != Answer::Succeeded) return;
+  if (effect == Effect::CreatesContext) made_[{record.pid, record.argument[0]}] = {SiteOf(record), 0, {}};
+  if (effect == Effect::PushesContext) {
+    const auto made = made_.find({record.pid, record.argument[0]});
+    if (made != made_.end()) ++made->second.pushed;
+  }
+  if (effect != Effect::PopsContext) return;
+  thread.last = {step, record.context, record.tid, record.stack, 0};
+  const auto made = made_.find({record.pid, record.context});
+  if (made == made_.end()) return;
+  if (made->second.pushed > 0) {
+    --made->second.pushed;
+  } else {
+    made->second.pops.push_back(*thread.last);
+    made->second.pops.back().to_push = ToPush(record.stack, thread);
+  }
 }
 
 // Joins places that take and give back the same things. Each root is one group.

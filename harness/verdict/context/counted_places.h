@@ -69,8 +69,8 @@ class CountedPlaces {
     std::uint64_t of = 0;
     bool gives = false;
     bool declined = false;
-    bool ended = false;              // a pop of a context that the thread's next call destroys (popped_contexts.h)
-    bool owned = false;              // a pop of a context that the process made and destroys later (popped_contexts.h)
+    bool ended = false;              // a pop of a context that the thread's next call destroys
+    bool owned = false;              // a pop of a context that the process made and destroys later (PoppedContexts)
     bool instead = false;            // and which it made at a place where the fault-free run makes none
     bool strange = false;            // from a place that the fault-free run does not have
     std::size_t partner = kNowhere;  // the step that gives back what this one took, or took what this one gives back

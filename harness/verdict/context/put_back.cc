@@ -9,7 +9,6 @@
 
 #include "faults/journal/stack_key.h"
 #include "harness/ledger/arguments.h"
-#include "harness/verdict/context/away.h"
 #include "harness/verdict/context/put_back_calls.h"
 #include "harness/verdict/context/restored_entries.h"
 #include "harness/verdict/evidence/site_keys.h"
@@ -201,8 +200,7 @@ PutBack::PutBack(const Evidence& fault_free) {
 // A way back may go to another context to release something there. The innermost function around the change that makes calls in the
 // fault-free run, too, is to leave the context as it found it, unless it leaves another one in that run.
 PutBack::Undone PutBack::Expected(const Evidence& trial, const Change& change) const {
-  Undone expected;
-  expected.always = false;
+  Undone expected = {.always = false};
   if (change.kind != Kind::Context) return expected;
   const std::span<const std::uint64_t> frames = trial.journal->Stack(change.record->stack);
   for (std::size_t level = 1; level < frames.size(); ++level) {

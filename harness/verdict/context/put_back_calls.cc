@@ -54,6 +54,9 @@ Needs NeedsOf(driver::CallId call) {
   case driver::CallId::entry:            \
     return Needs::needs;
 #define CUAUDIT_SIM_REFUSES(entry, model, needs) CUAUDIT_SIM(entry, model, needs)
+#include <span>
+#include <vector>
+
 #include "faults/sim/entry/bindings.def"
 #undef CUAUDIT_SIM_REFUSES
 #undef CUAUDIT_SIM
@@ -134,11 +137,7 @@ bool IsGone(const Evidence& run, std::uint32_t pid, std::uint64_t context, std::
 
 TrialFinding* AddChange(const Evidence& trial, Rule rule, Kind kind, const Record& change, const Record* met,
                         std::vector<TrialFinding>* findings) {
-  TrialFinding finding;
-  finding.rule = rule;
-  finding.kind = kind;
-  finding.count = 1;
-  finding.where = SiteOf(change);
+  TrialFinding finding = {.rule = rule, .kind = kind, .count = 1, .where = SiteOf(change)};
   finding.where_key = SiteKey(*trial.journal, finding.where);
   if (met != nullptr) {
     finding.other = SiteOf(*met);
@@ -150,6 +149,28 @@ TrialFinding* AddChange(const Evidence& trial, Rule rule, Kind kind, const Recor
   if (same == findings->end()) return &findings->emplace_back(finding);
   ++same->count;
   return &*same;
+}
+
+void DropBefore(std::size_t call, std::vector<Away>* all) {
+  std::erase_if(*all, [call](const Away& one) { return one.until <= call; });
+}
+
+std::size_t InnermostAway(const Evidence& run, std::size_t call, std::vector<Away>* all, bool only_from_none) {
+  const auto stack = [&run](std::size_t of) { return run.journal->Stack(run.record(run.facts().calls[of]).stack); };
+  const std::span<const std::uint64_t> frames = stack(call);
+  std::size_t innermost = frames.size();
+  for (Away& away : *all) {
+    if (away.from == kNoCall || (only_from_none && !away.from_none)) return 0;
+    if (!away.frame) {
+      const std::size_t level = SharedLevel(run, away.from, away.until - 1);
+      away.frame = level == kNoLevel ? 0 : stack(away.from)[level];
+    }
+    // A function that calls itself is found where it runs last: what it changes then counts as its own.
+    const auto found = frames.empty() ? frames.end() : std::find(frames.begin() + 1, frames.end(), *away.frame);
+    if (*away.frame == 0 || found == frames.end()) return 0;
+    innermost = std::min(innermost, static_cast<std::size_t>(found - frames.begin()));
+  }
+  return innermost;
 }
 
 }  // namespace cuaudit::harness

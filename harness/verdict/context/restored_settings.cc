@@ -2,18 +2,143 @@
 #include "harness/verdict/context/restored_settings.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <map>
 #include <set>
 #include <span>
+#include <tuple>
+#include <utility>
 #include <vector>
 
+#include "faults/driver/effects.h"
+#include "faults/journal/record.h"
+#include "harness/ledger/arguments.h"
 #include "harness/verdict/context/put_back_calls.h"
-#include "harness/verdict/context/returns.h"
+#include "harness/verdict/context/setting_changes.h"
+#include "harness/verdict/evidence/evidence.h"
 #include "harness/verdict/evidence/site_keys.h"
 
 namespace cuaudit::harness {
 
+using driver::BaseId;
 using driver::Kind;
+using driver::SettingOf;
 using faults::Record;
+
+// When the functions of a run return, as far as its calls show it. Many changes at one place ask for the same, so it keeps what it has
+// found.
+class Returns {
+ public:
+  explicit Returns(const Evidence& run) : run_(run) {}
+
+  // The first call of the thread, from that one on, from outside of the function which the frame at `level` of the stack of `call` called;
+  // kNoCall: none.
+  std::size_t Outside(const faults::Record& call, std::size_t level, std::size_t from);
+  // What SharedLevel (evidence.h) answers.
+  std::size_t SharedBy(std::size_t first, std::size_t last);
+  // The first call of the run after the last one of a thread that has ended; kNoCall: it may still run, or made the process exit.
+  std::size_t AfterThread(const faults::Record& call);
+
+ private:
+  using Function = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>;  // process, thread, frame that called it
+
+  const Evidence& run_;
+  std::map<Function, std::map<std::size_t, std::size_t>> outside_;  // from a call on: the first one from outside
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> after_;
+};
+
+std::size_t Returns::Outside(const Record& call, std::size_t level, std::size_t from) {
+  const std::span<const std::uint64_t> frames = run_.journal->Stack(call.stack);
+  if (level >= frames.size()) return kNoCall;
+  std::map<std::size_t, std::size_t>& known = outside_[{call.pid, call.tid, frames[level]}];
+  const auto next = known.upper_bound(from);
+  if (next != known.begin() && std::prev(next)->second >= from) return std::prev(next)->second;
+  const std::vector<std::uint32_t>& calls = run_.facts().calls;
+  std::size_t found = kNoCall;
+  for (std::size_t step = from; found == kNoCall && step < calls.size(); ++step) {
+    const Record& record = run_.record(calls[step]);
+    if (record.pid != call.pid || record.tid != call.tid || record.stack == 0) continue;
+    if (!IsWithin(run_, record, frames[level])) found = step;
+  }
+  return known[from] = found;
+}
+
+std::size_t Returns::SharedBy(std::size_t first, std::size_t last) {
+  const Record& from = run_.record(run_.facts().calls[first]);
+  const Record& to = run_.record(run_.facts().calls[last]);
+  const std::size_t frames = run_.journal->Stack(from.stack).size();
+  if (to.pid != from.pid || to.tid != from.tid) return kNoLevel;
+  for (std::size_t level = 1; level < frames; ++level) {
+    const std::size_t outside = Outside(from, level, first + 1);
+    if (outside == kNoCall || outside > last) return level;
+  }
+  return kNoLevel;
+}
+
+std::size_t Returns::AfterThread(const Record& call) {
+  const auto [known, is_new] = after_.try_emplace({call.pid, call.tid}, kNoCall);
+  const ProcessFacts* const process = run_.facts().Process(call.pid);
+  if (!is_new || process == nullptr || process->exit == 0) return known->second;
+  if (std::count(process->running.begin(), process->running.end(), call.tid) != 0) return kNoCall;
+  const std::span<const Record> records = run_.journal->records();
+  if (std::any_of(records.begin(), records.end(), [&](const Record& one) { return one.begin == process->exit && one.tid == call.tid; }))
+    return kNoCall;
+  const std::vector<std::uint32_t>& calls = run_.facts().calls;
+  const auto is_its = [&](std::uint32_t index) { return run_.record(index).pid == call.pid && run_.record(index).tid == call.tid; };
+  return known->second = static_cast<std::size_t>(std::find_if(calls.rbegin(), calls.rend(), is_its).base() - calls.begin());
+}
+
+namespace {
+
+// True for what a tear-down begins with: it waits, and fetches the last result. No setting changes what becomes of that.
+bool WindsUp(const Record& record) {
+  switch (BaseOf(record)) {
+    case BaseId::CtxSynchronize:
+    case BaseId::StreamSynchronize:
+    case BaseId::StreamQuery:
+    case BaseId::StreamWaitEvent:
+    case BaseId::EventRecord:
+    case BaseId::EventSynchronize:
+    case BaseId::MemcpyDtoH:
+    case BaseId::MemcpyDtoHAsync:
+    case BaseId::MemPoolTrimTo:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+bool WorksWith(const Setting& setting, const Record& record, std::uint64_t current) {
+  const driver::EffectRow& row = driver::EffectOf(BaseOf(record));
+  if (record.pid != setting.pid || WindsUp(record) || SetterOf(record) != nullptr) return false;
+  const bool names_its_pool = BaseOf(record) == BaseId::MemAllocFromPoolAsync;
+  const bool takes_from_pool = driver::IsAcquire(row.effect) && row.kind == Kind::StreamOrderedMemory && !names_its_pool;
+  const auto names = [&] {
+    return std::find(std::begin(record.argument), std::end(record.argument), setting.object) != std::end(record.argument) &&
+           !driver::IsRelease(row.effect) && !OnlyLooks(record, row.effect);
+  };
+  switch (setting.row->of) {
+    case SettingOf::Context:
+      return current == setting.object && NeedsCurrent(record, row.effect);
+    case SettingOf::Thread:
+      return record.tid == setting.object && NeedsCurrent(record, row.effect);
+    case SettingOf::Device:
+      return takes_from_pool && setting.row->set == BaseId::DeviceSetMemPool;
+    case SettingOf::MemoryPool:
+      return takes_from_pool || names();
+    case SettingOf::Function:
+    case SettingOf::Kernel:
+    case SettingOf::Stream:
+    case SettingOf::Memory:
+    case SettingOf::Executable:
+      return names();
+  }
+  return false;
+}
 
 namespace {
 

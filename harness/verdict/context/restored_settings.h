@@ -49,6 +49,9 @@ class RestoredSettings {
   std::map<std::uint64_t, Undone> undone_;  // by SiteKey of the change
 };
 
+// True for a call that works with what has the setting: something becomes of it that another value might change.
+[[nodiscard]] bool WorksWith(const Setting& setting, const faults::Record& record, std::uint64_t current);
+
 // True when the run may leave a setting otherwise than it found it.
 [[nodiscard]] bool MayLeaveSettings(const Evidence& run);
 

@@ -11,7 +11,7 @@
 #include "faults/driver/settings.h"
 #include "faults/journal/record.h"
 #include "harness/ledger/rules.h"
-#include "harness/verdict/context/away.h"
+#include "harness/verdict/context/put_back_calls.h"
 #include "harness/verdict/evidence/evidence.h"
 
 namespace cuaudit::harness {
@@ -61,9 +61,6 @@ struct SettingChanges {
 [[nodiscard]] const driver::SettingRow* QuestionOf(const faults::Record& record);
 // What stands at an index of a row; 0 for kNo.
 [[nodiscard]] std::uint64_t SettingArgument(const faults::Record& record, std::int8_t index);
-
-// True for a call that works with what has the setting: something becomes of it that another value might change.
-[[nodiscard]] bool WorksWith(const Setting& setting, const faults::Record& record, std::uint64_t current);
 
 // How a report names a setting and its values: "CU_LIMIT_STACK_SIZE 1024 -> 8192". A handle is left out, since it differs from run to run.
 [[nodiscard]] Details WordsOf(const SettingChange& change, std::uint64_t left);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Entry points that only old programs call: texture references, first versions, old contexts; and details of contexts.
 #define __CUDA_API_VERSION_INTERNAL
-#include <cstring>
 
 #include "faults/driver/call_shape.h"
 #include "suites/contract/context/away.h"

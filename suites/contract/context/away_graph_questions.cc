@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // What calls about graphs, their nodes and their executables answer when no context is current, and when another one than the graph's is.
-#include <string>
 
 #include "suites/contract/context/away.h"
 #include "suites/contract/graph/graph_furniture.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // How contexts end: what outlives them, and what is left of one that an error has lost.
-#include <string>
 
 #include "suites/contract/question.h"
 #include "suites/contract/stream/stage.h"

@@ -128,6 +128,13 @@ class Aside {
   std::vector<std::size_t> defects_before_;
 };
 
+// No call is wrong, and nothing is left.
+inline void ExpectSilent(const harness::Ledger& ledger) {
+  EXPECT_THAT(Wrong(ledger), ::testing::IsEmpty());
+  EXPECT_THAT(Left(ledger), ::testing::IsEmpty());
+}
+inline void ExpectSilent(const Trace& t) { ExpectSilent(t.Fold()); }
+
 }  // namespace cuaudit::testing
 
 #define CUAUDIT_CASE(rule, name)                                                                                             \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // settings.h: traces of programs whose function changes a setting for a while and leaves it so when an allocation fails, and of their
-// repaired twins. setting_lifecycles.h has such programs for all of the harness.
+// repaired twins. own_context.h has such programs for all of the harness.
 //
 // Stacks are those of deficits.h: main has 101 to 120, the functions that it calls at instructions 1 and 2 have InHelper(1, ...) and
 // InHelper(2, ...).

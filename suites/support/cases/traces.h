@@ -14,6 +14,7 @@
 #include "harness/defect/defects.h"
 #include "harness/sweep/findings/benign.h"
 #include "suites/support/cases/case.h"
+#include "suites/support/cases/deficits.h"
 #include "suites/support/journal_image.h"
 #include "suites/support/trace.h"
 
@@ -127,9 +128,7 @@ inline harness::Judgement CleansUpAtExit(bool right) {
     if (whole) t.ReleasePrimary().Stack(9);
     return t;
   };
-  const JournalImage rehearsal(program(false, true));
-  const JournalImage trial(program(true, right));
-  return Judge(rehearsal.Evidence(), trial.Evidence(1), true, {});
+  return Judge(program(false, true), program(true, right));
 }
 
 // Two pool threads that are joined at the end, a thread that detaches itself, and a thread that is kept for the process.
@@ -148,9 +147,7 @@ inline harness::Judgement UsesAThreadPool(bool right) {
     t.Event(faults::ProcessEvent::Exit);
     return t;
   };
-  const JournalImage rehearsal(program(false, true));
-  const JournalImage trial(program(true, right));
-  return Judge(rehearsal.Evidence(), trial.Evidence(1), true, {});
+  return Judge(program(false, true), program(true, right));
 }
 
 // Trials of programs with an optional feature whose failure is declared benign (harness/sweep/findings/benign.h).
@@ -172,8 +169,7 @@ inline harness::TrialResult Declared(const std::string& declaration, harness::Sa
   trial.said = said;
   trial.faults = {"cuMemPoolCreate#1=OUT_OF_MEMORY,refuse"};
   trial.verdict = said == harness::Said::Success ? harness::Verdict::Absorbed : harness::Verdict::Pass;
-  report::Frame frame;
-  frame.function = "make_pool";
+  report::Frame frame = {.function = "make_pool"};
   trial.fault_site = {"cuMemPoolCreate", {frame}};
   harness::ApplyBenign(Declarations({declaration}), &trial);
   for (const harness::TrialFindingText& finding : trial.findings) Saw(Name(finding.rule), driver::Name(finding.kind));
@@ -186,8 +182,7 @@ inline std::vector<harness::TrialFindingText> NeverHit(const std::vector<std::st
                                                        bool fired = true) {
   std::map<std::size_t, harness::TrialResult> results;
   for (const std::string& text : hit) {
-    harness::TrialResult trial;
-    trial.fired = fired;
+    harness::TrialResult trial = {.fired = fired};
     const auto at = std::find(declared.begin(), declared.end(), text);
     if (at != declared.end()) trial.benign = {static_cast<std::size_t>(at - declared.begin())};
     results[results.size()] = trial;
@@ -202,12 +197,14 @@ inline std::vector<harness::TrialFindingText> NeverHit(const std::vector<std::st
 // (harness/cycle). While something grows, there are runs of twice as many cycles, as in `cuaudit cycles`.
 
 // Returns the result and notes its findings and notes (trace.h). `program` writes the trace of a run with that number of cycles.
-inline report::Run Grown(const std::function<Trace(std::uint64_t cycles)>& program, std::uint64_t few = 1, std::uint64_t many = 10,
+inline report::Run Grown(const std::function<void(Trace& t, std::uint64_t cycles)>& program, std::uint64_t few = 1, std::uint64_t many = 10,
                          std::uint64_t most = 80) {
   harness::SiteTexts sites;
   std::vector<harness::Snapshot> snapshots;
   for (std::uint64_t cycles = few; cycles != 0; cycles = cycles == few ? many : harness::NextCount(snapshots, most)) {
-    const JournalImage image(program(cycles));
+    Trace t;
+    program(t, cycles);
+    const JournalImage image(t);
     harness::Observation run;
     run.journal = image.view();
     run.ledger = image.ledger();
@@ -225,12 +222,124 @@ inline report::Run Grown(const std::function<Trace(std::uint64_t cycles)>& progr
 // The same for a program that leaves `alive` streams after each number of cycles.
 inline report::Run GrownTo(const std::function<std::uint64_t(std::uint64_t cycles)>& alive, std::uint64_t most = 80) {
   return Grown(
-      [&](std::uint64_t cycles) {
-        Trace t;
+      [&](Trace& t, std::uint64_t cycles) {
         for (std::uint64_t i = 1; i <= alive(cycles); ++i) t.CreateStream(i);
-        return t;
       },
       1, 10, most);
+}
+
+// A primary context that a helper releases once too often while its caller still works there.
+
+// The caller goes on with its stream or memory, in a context that was released once too often. The caller's calls are not told beside the
+// cause.
+enum class Goes { OnAndReleases, StraightToItsReleases, AstrayOnAnotherDevice };
+template <Goes goes>
+Trace GoesOnInAContextThatEnded(Run run) {
+  Trace t;
+  t.Retain().Stack(101);
+  t.CreateStream(0x10).Stack(110);
+  t.Alloc(0x2000).Stack(111);
+  t.Retain().Stack(102);
+  Step event = t.Call(driver::CallId::EventCreate).Out(0, 0x30).Stack(104);
+  if (run != Run::FaultFree) event.Refused();
+  if (run == Run::FaultFree) t.Call(driver::CallId::EventDestroy_v2).In(0, 0x30).Stack(105);
+  if (run != Run::FaultFree) t.ReleasePrimary().Stack(106);
+  if (run != Run::Right) t.ReleasePrimary().Stack(103);
+  const auto late = [&](Step step, CUresult answer) {
+    if (run == Run::Wrong) step.Fails(answer);
+  };
+  if (goes != Goes::StraightToItsReleases)
+    late(t.Call(driver::CallId::StreamSynchronize).In(0, 0x10).Stack(112), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  late(t.Free(0x2000).Stack(113), CUDA_ERROR_INVALID_CONTEXT);
+  late(t.DestroyStream(0x10).Stack(114), CUDA_ERROR_INVALID_CONTEXT);
+  late(t.ReleasePrimary().Stack(109), CUDA_ERROR_INVALID_CONTEXT);
+  if (goes == Goes::AstrayOnAnotherDevice) {
+    t.Retain(0xc1, 1).Stack(120);
+    t.CreateStream(0x11).Context(0xc1).Stack(121);
+    if (run != Run::Wrong) t.DestroyStream(0x11).Context(0xc1).Stack(122);
+    t.ReleasePrimary(1).Stack(123);
+    if (run == Run::Wrong) late(t.DestroyStream(0x11).Context(0xc1).Stack(122), CUDA_ERROR_INVALID_CONTEXT);
+  }
+  return t;
+}
+
+// A fallback works in a context of its own reference, and sets memory after it has given that back. Before it the failing path has released
+// the primary context once too often: with nothing left to take, or under its caller, who works there still.
+enum class Before { NothingWasLeft, TheCallerWasInIt };
+template <Before before>
+Trace AFallbackUsesWhatItReleased(Run run) {
+  Trace t;
+  const bool called = before == Before::TheCallerWasInIt;
+  if (called) t.Retain().Stack(101);
+  if (called) t.Alloc(0x2000).Stack(111);
+  t.Retain().Stack(102);
+  Step event = t.Call(driver::CallId::EventCreate).Out(0, 0x30).Stack(104);
+  if (run != Run::FaultFree) event.Refused();
+  if (run == Run::FaultFree) t.Call(driver::CallId::EventDestroy_v2).In(0, 0x30).Stack(105);
+  t.ReleasePrimary().Stack(103);
+  if (run != Run::FaultFree) {
+    Step too_many = t.ReleasePrimary().Stack(106);
+    if (!called) too_many.Fails(CUDA_ERROR_INVALID_CONTEXT);
+  }
+  if (called) {
+    Step late = t.Free(0x2000).Stack(113);
+    if (run != Run::FaultFree) late.Fails(CUDA_ERROR_INVALID_CONTEXT);
+  }
+  if (run != Run::FaultFree) {
+    t.Retain().Stack(115);
+    t.Alloc(0x5000).Stack(116);
+    t.ReleasePrimary().Stack(118);
+    t.Call(driver::CallId::MemsetD8_v2).In(0, 0x5000).Stack(119).Fails(CUDA_ERROR_INVALID_VALUE);
+  }
+  if (called) {
+    Step last = t.ReleasePrimary().Stack(109);
+    if (run != Run::FaultFree) last.Fails(CUDA_ERROR_INVALID_CONTEXT);
+  }
+  return t;
+}
+
+// Ranges and host memory under what is mapped or registered there.
+
+enum class Ground { Range, Heap, Pages };
+inline constexpr Ground kGrounds[] = {Ground::Range, Ground::Heap, Ground::Pages};
+
+inline void TakeGround(Trace& t, Ground ground, std::uint64_t at) {
+  if (ground == Ground::Range) {
+    t.Call(driver::CallId::MemAddressReserve).Out(0, at).In(1, 0x4000).Stack(1);
+  } else {
+    t.Host(ground == Ground::Heap ? faults::HostCall::Allocate : faults::HostCall::Map, at, 0x4000).Stack(1);
+  }
+}
+
+inline void GiveGround(Trace& t, Ground ground, std::uint64_t at) {
+  if (ground == Ground::Range) {
+    t.Call(driver::CallId::MemAddressFree).In(0, at).In(1, 0x4000).Stack(4);
+  } else {
+    t.Host(ground == Ground::Heap ? faults::HostCall::Deallocate : faults::HostCall::Unmap, at, ground == Ground::Heap ? 0 : 0x4000)
+        .Stack(4);
+  }
+}
+
+inline void Cover(Trace& t, Ground ground, std::uint64_t at) {
+  const auto call = ground == Ground::Range ? driver::CallId::MemMap : driver::CallId::MemHostRegister_v2;
+  t.Call(call).In(0, at).In(1, 0x1000).Stack(2);
+}
+
+inline Step Uncover(Trace& t, Ground ground, std::uint64_t at) {
+  const auto call = ground == Ground::Range ? driver::CallId::MemUnmap : driver::CallId::MemHostUnregister;
+  Step step = t.Call(call).In(0, at).Stack(3);
+  if (ground == Ground::Range) step.In(1, 0x1000);
+  return step;
+}
+
+// What the fault-free run does: two pages are covered, and all is given back.
+inline Trace CoversTwoPages(Ground ground) {
+  Trace t;
+  TakeGround(t, ground, 0x10000);
+  for (const std::uint64_t at : {0x10000U, 0x12000U}) Cover(t, ground, at);
+  for (const std::uint64_t at : {0x10000U, 0x12000U}) Uncover(t, ground, at);
+  GiveGround(t, ground, 0x10000);
+  return t;
 }
 
 }  // namespace cuaudit::testing

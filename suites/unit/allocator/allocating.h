@@ -98,6 +98,11 @@ class Allocating {
     EXPECT_OK(allocator->Identify(device, stream, &ref)) << LastText();
     return ref;
   }
+  PoolId Pool(const PoolOptions& options = {}) const {
+    PoolId pool;
+    EXPECT_OK(allocator->CreatePool(options, &pool)) << LastText();
+    return pool;
+  }
   CUdeviceptr Get(std::size_t bytes, CUstream stream, int device = 0) const {
     CUdeviceptr address = 0;
     EXPECT_OK(allocator->Allocate(device, bytes, stream, &address)) << LastText();

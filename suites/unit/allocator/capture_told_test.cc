@@ -93,8 +93,7 @@ TEST_P(Told, ByIdentifyInIt) {
 TEST_P(Told, ByARoute) {
   for (const bool trusting : {false, true}) {
     Allocating a(With(1000, trusting), On());
-    PoolId pool;
-    ASSERT_OK(a->CreatePool({}, &pool));
+    const PoolId pool = a.Pool();
     ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));  // before the eager work, which so comes from the pool as well
     Begin(&a);
     const CUdeviceptr q = trusting ? a.Get(bytes_, s_) : Get(&a, outside_);
@@ -114,8 +113,7 @@ TEST_P(Told, ByARoute) {
 // A route of other streams is enough: while there is one, each allocation asks.
 TEST_P(Told, ByARouteOfOthers) {
   Allocating a(With(1000), On());
-  PoolId pool;
-  ASSERT_OK(a->CreatePool({}, &pool));
+  const PoolId pool = a.Pool();
   ASSERT_OK(a->BeginAllocateToPool(0, pool, {.applies = [](void*, StreamRef) noexcept { return false; }}));
   Begin(&a);
   const CUdeviceptr q = Get(&a, outside_);
@@ -275,9 +273,7 @@ INSTANTIATE_TEST_SUITE_P(All, Told, testing::ValuesIn(kCases), NameOfCase);
 
 // Only the whole context tells when a lent block's stream is through, and waiting for that would end the capture.
 TEST(Told, AndNothingThatIsEmptiedMeanwhileEndsIt) {
-  Options options;
-  options.cross_stream = CrossStream::Ready;
-  Allocating a(options);
+  Allocating a({.cross_stream = CrossStream::Ready});
   CUstream s = a.Stream();
   CUstream t = a.Stream();
   CUstream u = a.Stream();
@@ -311,8 +307,7 @@ TEST(Captures, ManyOfThemLeaveNothingBehind) {
   Allocating a;
   const CUstream s = a.Stream();
   const CUstream t = a.Stream();
-  PoolId pool;
-  ASSERT_OK(a->CreatePool({}, &pool));
+  const PoolId pool = a.Pool();
   const CUdeviceptr x = a.Get(4 * kMiB, t);
   std::size_t early = 0;
   constexpr int kCaptures = 100'000;
@@ -336,8 +331,7 @@ TEST(Captures, ManyOfThemLeaveNothingBehind) {
 
 // Between two segments of a pool that goes back another thread announces a capture, and begins it: what then takes the whole context stays.
 TEST(Told, WhileAPoolGoesBackKeepsItsNextSegment) {
-  Options without_cache;
-  without_cache.thread_cache = false;
+  Options without_cache = {.thread_cache = false};
   struct User {
     explicit User(const Options& chosen) : a(chosen) {}
     Allocating a;
@@ -348,8 +342,7 @@ TEST(Told, WhileAPoolGoesBackKeepsItsNextSegment) {
   Allocating& a = user.a;
   CUstream const s = a.Stream();
   CUstream const t = a.Stream();
-  PoolOptions options;
-  options.user = &user;
+  PoolOptions options = {.user = &user};
   options.acquire = [](void* self, int, std::size_t bytes, CUstream, CUdeviceptr* out) noexcept {
     return static_cast<User*>(self)->a.d.MemAlloc(out, bytes);
   };

@@ -60,9 +60,7 @@ TEST(Captures, GrowingAndReusingDoesNotDisturbThem) {
 
 TEST(Captures, AUseInOneIsDeferredUntilItsEnd) {
   for (const Reuse reuse : {Reuse::Poll, Reuse::Wait}) {
-    Options options;
-    options.reuse = reuse;
-    Capturing a(options);
+    Capturing a({.reuse = reuse});
     const CUdeviceptr x = a.Get(12 * kMiB, a.s);
     a.Write(x, 12 * kMiB, a.s);
     a.Fork();
@@ -83,9 +81,7 @@ TEST(Captures, AUseInOneIsDeferredUntilItsEnd) {
 
 TEST(Captures, TheGraphMayOrderAUseBefore) {
   for (const bool by_topology : {true, false}) {
-    Options options;
-    options.capture_reuse_by_topology = by_topology;
-    Capturing a(options);
+    Capturing a({.capture_reuse_by_topology = by_topology});
     const CUdeviceptr x = a.Get(12 * kMiB, a.s);
     a.Write(x, 12 * kMiB, a.s);
     a.Fork();
@@ -208,9 +204,7 @@ TEST(Captures, WithoutAPoolKeepWhatTheyUsedUntilAllIsSynchronised) {
 TEST(Captures, WithoutAPoolGiveBackWhatTheyUsedOnceAKnownStreamIsSeenOutside) {
   for (const Reuse reuse : {Reuse::Poll, Reuse::Wait}) {
     for (const bool by_handle : {true, false}) {
-      Options options;
-      options.reuse = reuse;
-      Allocating a(options);
+      Allocating a({.reuse = reuse});
       CUstream s = a.Stream();
       CUstream t = a.Stream();
       const StreamRef known = a.Ref(s);
@@ -256,8 +250,7 @@ TEST(Captures, OnAnotherDeviceKeepWhatOnlyItsContextCouldSettle) {
   const StreamRef user = a.Ref(s);
   for (const bool captured : {true, false}) {
     const CUdeviceptr x = a.Get(12 * kMiB, far, 1);
-    PoolId pool;
-    ASSERT_OK(a->CreatePool({}, &pool));
+    const PoolId pool = a.Pool();
     ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));
     ASSERT_OK(a.d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
     EXPECT_OK(a->RecordUse(x, user)) << a.LastText();
@@ -336,9 +329,7 @@ TEST(Captures, ARecycledHandleIsNotTheStreamThatHadIt) {
 }
 
 TEST(Captures, ATrustedHandleKeepsItsIdentity) {
-  Options options;
-  options.trust_stream_handles = true;
-  Allocating a(options);
+  Allocating a({.trust_stream_handles = true});
   CUstream s = a.Stream();
   const StreamRef outside = a.Ref(s);
   ASSERT_OK(a.d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
@@ -367,9 +358,7 @@ TEST(Captures, AnInvalidatedOneIsRefused) {
 }
 
 TEST(Captures, NoStreamIsMadeToWaitInsideForWhatIsOutside) {
-  Options options;
-  options.reuse = Reuse::Wait;
-  Allocating a(options);
+  Allocating a({.reuse = Reuse::Wait});
   CUstream s = a.Stream();
   CUstream t = a.Stream();
   const CUdeviceptr x = a.Get(12 * kMiB, s);

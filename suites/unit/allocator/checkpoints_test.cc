@@ -10,8 +10,7 @@ namespace {
 TEST(Checkpoints, RestoreHowAPoolWasCutUp) {
   Allocating a;
   CUstream s = a.Stream();
-  PoolId pool;
-  ASSERT_OK(a->CreatePool({}, &pool));
+  const PoolId pool = a.Pool();
   ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));
   const CUdeviceptr x = a.Get(4 * kMiB, s);
   const CUdeviceptr y = a.Get(2 * kMiB, s);
@@ -42,8 +41,7 @@ TEST(Checkpoints, RestoreHowAPoolWasCutUp) {
 
 // What is allocated from now on comes from a pool that cuts nothing up.
 PoolId IntoWholeBlocks(Allocating& a) {
-  PoolOptions whole;
-  whole.no_split = true;
+  PoolOptions whole = {.no_split = true};
   PoolId pool;
   EXPECT_OK(a->CreatePool(whole, &pool));
   EXPECT_OK(a->BeginAllocateToPool(0, pool, {}));
@@ -119,8 +117,7 @@ TEST(Checkpoints, AreNotTakenOfWhatIsStillUsed) {
   Allocating a;
   CUstream s = a.Stream();
   CUstream t = a.Stream();
-  PoolId pool;
-  ASSERT_OK(a->CreatePool({}, &pool));
+  const PoolId pool = a.Pool();
   ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));
   const CUdeviceptr x = a.Get(4 * kMiB, s);
   a.Use(x, 4 * kMiB, s, t);
@@ -136,8 +133,7 @@ TEST(Checkpoints, AreNotRestoredOverWhatIsStillUsed) {
   Allocating a;
   CUstream s = a.Stream();
   CUstream t = a.Stream();
-  PoolId pool;
-  ASSERT_OK(a->CreatePool({}, &pool));
+  const PoolId pool = a.Pool();
   ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));
   const CUdeviceptr x = a.Get(4 * kMiB, s);
   Checkpoint checkpoint;
@@ -169,8 +165,7 @@ TEST(Checkpoints, GiveNothingBackBeforeItsWorkIsOver) {
     Allocating a(options);
     CUstream s = a.Stream();
     CUstream t = a.Stream();
-    PoolId pool;
-    ASSERT_OK(a->CreatePool({}, &pool));
+    const PoolId pool = a.Pool();
     ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));
     Checkpoint empty;
     ASSERT_OK(a->TakeCheckpoint(0, pool, &empty));
@@ -200,12 +195,9 @@ TEST(Checkpoints, GiveNothingBackBeforeItsWorkIsOver) {
 // What has grown since, across the end of what there was.
 TEST(Checkpoints, RestoreAPoolThatHasGrown) {
   for (const bool is_expandable : {false, true}) {
-    Options options;
-    options.expandable_segments = is_expandable;
-    Allocating a(options);
+    Allocating a({.expandable_segments = is_expandable});
     CUstream s = a.Stream();
-    PoolId pool;
-    ASSERT_OK(a->CreatePool({}, &pool));
+    const PoolId pool = a.Pool();
     ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));
     const CUdeviceptr x = a.Get(8 * kMiB, s);
     Checkpoint taken;
@@ -228,8 +220,7 @@ TEST(Checkpoints, RestoreAPoolThatHasGrown) {
 TEST(Checkpoints, ThatNoPoolEverHadAreRefused) {
   Allocating a;
   CUstream s = a.Stream();
-  PoolId pool;
-  ASSERT_OK(a->CreatePool({}, &pool));
+  const PoolId pool = a.Pool();
   ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));
   const CUdeviceptr x = a.Get(4 * kMiB, s);
   const CUdeviceptr y = a.Get(512, s);

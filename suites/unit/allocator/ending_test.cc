@@ -74,8 +74,7 @@ TEST(Fork, TheChildOfAFreshThreadFindsNothingCached) {
 
 // Who takes turns between allocators finds what each keeps for this thread, and asks no driver: so it does not hear of the capture.
 TEST(ThreadOfTwoAllocators, TakesTurnsWithoutADetour) {
-  Options options;
-  options.capture_check_interval = 1000;
+  Options options = {.capture_check_interval = 1000};
   Allocating a(options);
   Allocating b(options);
   const std::pair<Allocating*, StreamRef> both[] = {{&a, a.Ref(a.Stream())}, {&b, b.Ref(b.Stream())}};
@@ -137,8 +136,7 @@ TEST(Fork, TheChildNeverWaitsForALockThatWasHeld) {
     StreamRef stream;
     pid_t child;
   } in{a.allocator.get(), ref, 0};
-  Tracer tracer;
-  tracer.self = &in;
+  Tracer tracer = {.self = &in};
   tracer.record = [](void* self, const TraceEvent& event) noexcept {
     auto* const me = static_cast<InChild*>(self);
     if (event.action != TraceAction::FreeCompleted || me->child != 0) return;  // told with the lock of the block's stream held
@@ -216,11 +214,8 @@ TEST(Trace, TellsOfEachStepInOrder) {
     std::vector<TraceEvent> events;
     int stacks = 0;
   } seen;
-  Options options;
-  options.reuse = Reuse::Wait;
-  Allocating a(options);
-  Tracer tracer;
-  tracer.self = &seen;
+  Allocating a({.reuse = Reuse::Wait});
+  Tracer tracer = {.self = &seen};
   tracer.capture = [](void* self) noexcept -> void* {
     ++static_cast<Seen*>(self)->stacks;
     return self;

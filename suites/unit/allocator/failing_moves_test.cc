@@ -208,8 +208,7 @@ class FailedUses : public testing::Test {
     genuine_ = reinterpret_cast<Record>(table_.entry[driver::Index(CallId::EventRecord)]);
     table_.entry[driver::Index(CallId::EventRecord)] = reinterpret_cast<driver::Entry>(&Through);
     const DeviceConfig config;
-    Options options;
-    options.reuse = Reuse::Poll;
+    Options options = {.reuse = Reuse::Poll};
     EXPECT_OK(Allocator::Create(driver::DriverRef{&table_, a.d.self}, &config, 1, options, &allocator));
     EXPECT_OK(allocator->Identify(0, a.Stream(), &own));
     EXPECT_OK(allocator->Identify(0, t, &user));

@@ -34,8 +34,7 @@ struct TrialSeen {
 class Trial {
  public:
   Trial(const Options& options, const std::vector<std::string>& faults, bool record) : options_(options) {
-    sim::WorldOptions world_options;
-    world_options.device_bytes = 128 * kMiB;
+    sim::WorldOptions world_options = {.device_bytes = 128 * kMiB};
     // Pages move when work is over.
     if (options.remap_budget > 0.0) world_options.schedule = sim::Schedule::Fifo;
     world_options.on_misuse = Tell;

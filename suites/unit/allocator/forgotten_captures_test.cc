@@ -18,8 +18,7 @@ namespace {
 class Forgotten : public testing::Test {
  protected:
   Forgotten() {
-    Options options;
-    options.cross_stream = CrossStream::Ready;
+    Options options = {.cross_stream = CrossStream::Ready};
     const DeviceConfig config;
     EXPECT_OK(Allocator::Create(recycled.ref(), &config, 1, options, &allocator));
     recycled.means = a.Stream();

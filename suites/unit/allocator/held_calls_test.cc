@@ -66,9 +66,7 @@ using driver::CallId;
 class HeldCalls : public testing::Test {
  protected:
   HeldCalls() {
-    Options options;
-    options.cross_stream = CrossStream::Ready;
-    options.max_stamps_per_stream = 4;
+    Options options = {.cross_stream = CrossStream::Ready, .max_stamps_per_stream = 4};
     const DeviceConfig config;
     EXPECT_OK(Allocator::Create(holding.ref(), &config, 1, options, &allocator));
     EXPECT_OK(a.d.EventCreate(&event, CU_EVENT_DISABLE_TIMING));

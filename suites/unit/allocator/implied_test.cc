@@ -7,12 +7,7 @@ namespace {
 
 class Implied : public testing::TestWithParam<sim::Schedule> {
  protected:
-  static Options Waiting() {
-    Options options;
-    options.reuse = Reuse::Wait;
-    options.thread_cache = false;
-    return options;
-  }
+  static Options Waiting() { return {.reuse = Reuse::Wait, .thread_cache = false}; }
   // A block of `owner` that `user` goes on using when it is free.
   CUdeviceptr Used(std::size_t bytes, CUstream owner, CUstream user) {
     const CUdeviceptr x = a.Get(bytes, owner);

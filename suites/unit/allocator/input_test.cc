@@ -128,9 +128,7 @@ TEST(Input, DestroyedStreams) {
 
 TEST(Input, EventsThatAreNone) {
   for (const Reuse reuse : {Reuse::Poll, Reuse::Wait}) {
-    Options options;
-    options.reuse = reuse;
-    Allocating a(options);
+    Allocating a({.reuse = reuse});
     CUstream s = a.Stream();
     const CUdeviceptr x = a.Get(4 * kMiB, s);
     CUevent event = nullptr;
@@ -153,14 +151,11 @@ TEST(Input, LimitsThatAreNone) {
   for (const double fraction : {0.0, -0.5, 1.5, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     EXPECT_EQ(a->SetMemoryFraction(0, fraction), CUDA_ERROR_INVALID_VALUE) << fraction;
     EXPECT_THAT(a.LastText(), HasSubstr("more than 0, at most 1"));
-    Options options;
-    options.memory_fraction = fraction;
+    Options options = {.memory_fraction = fraction};
     EXPECT_NE(Check(options), nullptr) << fraction;
   }
   for (const double threshold : {-0.1, 1.0, std::numeric_limits<double>::quiet_NaN()}) {
-    Options options;
-    options.memory_fraction = 0.5;
-    options.garbage_collection_threshold = threshold;
+    Options options = {.memory_fraction = 0.5, .garbage_collection_threshold = threshold};
     EXPECT_NE(Check(options), nullptr) << threshold;
   }
   a.Drop(a.Get(200 * kMiB, a.Stream()));

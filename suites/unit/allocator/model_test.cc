@@ -26,9 +26,7 @@ std::uint64_t FromEnvironment(const char* name, std::uint64_t otherwise) {
 }
 
 Conditions ConditionsOf(std::uint64_t seed) {
-  Conditions conditions;
-  conditions.schedule = kSchedules[seed % 4];
-  conditions.seed = seed;
+  Conditions conditions = {.schedule = kSchedules[seed % 4], .seed = seed};
   conditions.failing = seed % 4 < 2 ? seed % 8 < 4 : seed % 8 >= 4;  // every second one, under each schedule
   return conditions;
 }
@@ -207,9 +205,7 @@ TEST(Model, DeterministicAddressesAndPeaksAreTheSameHoweverTheDeviceRuns) {
     ASSERT_EQ(Check(program.options), nullptr);
     std::vector<std::uint64_t> expected;
     for (std::uint64_t i = 0; i < 6; ++i) {
-      Conditions conditions;
-      conditions.schedule = kSchedules[i % 4];
-      conditions.seed = i + 1;
+      Conditions conditions = {.schedule = kSchedules[i % 4], .seed = i + 1};
       const Executed outcome = Execute(program, conditions);
       ASSERT_EQ(outcome.failure, "") << outcome.listing;
       if (i == 0) expected = outcome.trace;
@@ -234,8 +230,7 @@ TEST(Model, WithoutTheOptionAddressesFollowTheDevice) {
     Program program = MakeProgram(seed, kSteps);
     program.options = {};
     Conditions late;
-    Conditions soon;
-    soon.schedule = sim::Schedule::Fifo;
+    Conditions soon = {.schedule = sim::Schedule::Fifo};
     different += Execute(program, late).trace != Execute(program, soon).trace;
   }
   EXPECT_GE(different, 3);

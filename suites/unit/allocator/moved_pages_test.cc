@@ -103,8 +103,7 @@ TEST_P(MovedPages, AreSparedWhereFreeMemoryNearlyDoes) {
 }
 
 TEST_P(MovedPages, StayInPoolsThatGraphsUse) {
-  PoolId pool;
-  ASSERT_OK(a->CreatePool({}, &pool));
+  const PoolId pool = a.Pool();
   ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));
   FreeOn(s);
   ASSERT_OK(a->EndAllocateToPool(0, pool));

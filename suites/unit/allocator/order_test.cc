@@ -65,9 +65,7 @@ class Order : public testing::Test {
 using Log = std::vector<std::string>;
 
 TEST_F(Order, CallbacksDriverOversizeBlocksAllUsesAllSegmentsObservers) {
-  Options options;
-  options.max_split_size = 32 * kMiB;
-  Make(options);
+  Make({.max_split_size = 32 * kMiB});
   Cache(64 * kMiB, s);         // of this stream, oversize
   Cache(20 * kMiB, t);         // another stream's
   CacheUsed(24 * kMiB, s, u);  // waits for a use
@@ -102,8 +100,7 @@ TEST_F(Order, WhatBecameFreeMeanwhileIsTakenBeforeAnythingIsReleased) {
 TEST_F(Order, PoolsLendOnlyWhenNothingIsLeftToRelease) {
   Make({});
   PoolId pool;
-  PoolOptions lends;
-  lends.use_on_oom = true;
+  PoolOptions lends = {.use_on_oom = true};
   ASSERT_OK(allocator->CreatePool(lends, &pool));
   ASSERT_OK(allocator->BeginAllocateToPool(0, pool, {}));
   const CUdeviceptr lent = Get(100 * kMiB, s);
@@ -142,10 +139,7 @@ TEST_F(Order, TrimThatNeedNotReleaseWaitsForNothing) {
 
 // Ready on the own stream, ready elsewhere, pending with the fewest streams to wait for, growing: each counted.
 TEST_F(Order, OfTheChoice) {
-  Options options;
-  options.reuse = Reuse::Wait;
-  options.thread_cache = false;
-  Make(options);
+  Make({.reuse = Reuse::Wait, .thread_cache = false});
   const std::size_t bytes = 12 * kMiB;
   const auto counts = [this] {
     Statistics now;
@@ -187,9 +181,7 @@ TEST_F(Order, OfTheChoice) {
 // cuEventRecord takes long under load: whoever allocates, frees or records meanwhile must not wait for it.
 TEST_F(Order, ARecordingHoldsNoLock) {
   for (const Reuse reuse : {Reuse::Poll, Reuse::Wait}) {
-    Options options;
-    options.reuse = reuse;
-    Make(options);
+    Make({.reuse = reuse});
     const CUdeviceptr x = Get(12 * kMiB, s);
     const CUdeviceptr y = Get(14 * kMiB, s);
     const CUdeviceptr z = Get(16 * kMiB, s);

@@ -16,8 +16,7 @@ TEST(Pools, RoutedAllocationsStayInThem) {
   Allocating a;
   CUstream s = a.Stream();
   CUstream t = a.Stream();
-  PoolId pool;
-  ASSERT_OK(a->CreatePool({}, &pool));
+  const PoolId pool = a.Pool();
   const CUdeviceptr outside = a.Get(4 * kMiB, s);
   struct Only {
     StreamRef stream;
@@ -92,8 +91,7 @@ TEST(Pools, EndingARouteWaitsForWhoeverAsksIt) {
     std::atomic<bool> ended{false};
     std::atomic<bool> was_late{false};
   } filter;
-  PoolId pool;
-  ASSERT_OK(a->CreatePool({}, &pool));
+  const PoolId pool = a.Pool();
   const StreamRef ref = a.Ref(a.Stream());
   ASSERT_OK(a->BeginAllocateToPool(0, pool,
                                    {[](void* self, StreamRef) noexcept {
@@ -131,8 +129,7 @@ TEST(Pools, AUsersOwnMemory) {
   Source source{a.d, 0, 0};
   CUstream s = a.Stream();
   CUstream t = a.Stream();
-  PoolOptions options;
-  options.user = &source;
+  PoolOptions options = {.user = &source};
   options.acquire = [](void* user, int, std::size_t bytes, CUstream, CUdeviceptr* out) noexcept {
     Source* const one = static_cast<Source*>(user);
     ++one->held;
@@ -143,8 +140,7 @@ TEST(Pools, AUsersOwnMemory) {
     --static_cast<Source*>(user)->held;
     return static_cast<Source*>(user)->d.MemFree(address);
   };
-  PoolId pool;
-  ASSERT_OK(a->CreatePool(options, &pool));
+  PoolId pool = a.Pool(options);
   ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));
   const CUdeviceptr x = a.Get(4 * kMiB, s);
   ASSERT_OK(a->EndAllocateToPool(0, pool));
@@ -161,10 +157,8 @@ TEST(Pools, AUsersOwnMemory) {
 TEST(Pools, LendWhenNothingElseIsLeft) {
   Allocating a;
   CUstream s = a.Stream();
-  PoolOptions options;
-  options.use_on_oom = true;
-  PoolId pool;
-  ASSERT_OK(a->CreatePool(options, &pool));
+  PoolOptions options = {.use_on_oom = true};
+  const PoolId pool = a.Pool(options);
   ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));
   const CUdeviceptr x = a.Get(200 * kMiB, s);
   ASSERT_OK(a->EndAllocateToPool(0, pool));
@@ -178,8 +172,7 @@ TEST(Pools, ThatAreGoneLeaveTheirRecordToTheNext) {
   CUstream s = a.Stream();
   std::uint64_t last = 0;
   for (int round = 0; round < 100; ++round) {
-    PoolId pool;
-    ASSERT_OK(a->CreatePool({}, &pool));
+    const PoolId pool = a.Pool();
     EXPECT_GT(pool.second, last);
     last = pool.second;
     ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));
@@ -210,9 +203,7 @@ TEST(Pools, ThatAreGoneKeepTheirRecordWhileMemoryIsInIt) {
 // Each device has books, limits and memory of its own; a stream's memory is its device's.
 TEST(Devices, AreApart) {
   for (const bool expandable : {false, true}) {
-    Options options;
-    options.expandable_segments = expandable;
-    Allocating a(options, {.devices = 2});
+    Allocating a({.expandable_segments = expandable}, {.devices = 2});
     CUstream s = a.Stream(0);
     CUstream far = a.Stream(1);
     const CUdeviceptr x = a.Get(20 * kMiB, s, 0);
@@ -245,11 +236,7 @@ TEST(Devices, AreApart) {
 
 class Expandable : public testing::TestWithParam<sim::Schedule> {
  protected:
-  static Options Chosen() {
-    Options options;
-    options.expandable_segments = true;
-    return options;
-  }
+  static Options Chosen() { return {.expandable_segments = true}; }
   Allocating a{Chosen(), {.schedule = GetParam()}};
   CUstream s = a.Stream();
   CUstream t = a.Stream();
@@ -316,8 +303,7 @@ TEST(ExpandableWithLittleAddressSpace, GoesOnWithPlainSegments) {
   FailingCalls refusing(a.d);
   refusing.code = CUDA_ERROR_OUT_OF_MEMORY;
   refusing.Fail(driver::CallId::MemAddressReserve, Failing::Refused, 4);
-  Options options;
-  options.expandable_segments = true;
+  Options options = {.expandable_segments = true};
   const DeviceConfig config;
   std::unique_ptr<Allocator> allocator;
   ASSERT_OK(Allocator::Create(refusing.ref(), &config, 1, options, &allocator));
@@ -349,9 +335,7 @@ TEST(ExpandableGrowing, MergesWhatIsFreedMeanwhile) {
   for (const bool fails : {false, true}) {
     Allocating a;
     FailingCalls hooked(a.d);
-    Options options;
-    options.expandable_segments = true;
-    options.thread_cache = false;
+    Options options = {.expandable_segments = true, .thread_cache = false};
     const DeviceConfig config;
     std::unique_ptr<Allocator> allocator;
     ASSERT_OK(Allocator::Create(hooked.ref(), &config, 1, options, &allocator));
@@ -387,9 +371,7 @@ TEST(ExpandableGrowing, MergesWhatIsFreedMeanwhile) {
 }
 
 TEST(ExpandableWithoutVirtualMemory, FallsBackVisibly) {
-  Options options;
-  options.expandable_segments = true;
-  Allocating a(options, {.profile = "small"});
+  Allocating a({.expandable_segments = true}, {.profile = "small"});
   CUstream s = a.Stream();
   (void)a.Get(30 * kMiB, s);
   EXPECT_EQ(a.Stats().fallbacks, 1U);

@@ -13,9 +13,7 @@ using driver::CallId;
 
 TEST_F(Releases, ARecordingThatFailedEndsNothing) {
   for (const Reuse reuse : {Reuse::Poll, Reuse::Wait}) {
-    Options options;
-    options.reuse = reuse;
-    Make(options);
+    Make({.reuse = reuse});
     StreamRef user;
     ASSERT_OK(allocator->Identify(0, t, &user));
     const CUdeviceptr x = Get(12 * kMiB, s);
@@ -182,8 +180,7 @@ class Watched {
 class RecordCalls : public testing::TestWithParam<Reuse> {
  protected:
   RecordCalls() {
-    Options options;
-    options.reuse = GetParam();
+    Options options = {.reuse = GetParam()};
     const DeviceConfig config;
     EXPECT_OK(Allocator::Create(watched_.ref(), &config, 1, options, &allocator_));
     EXPECT_OK(allocator_->Identify(0, s_, &own_));
@@ -301,10 +298,7 @@ INSTANTIATE_TEST_SUITE_P(All, RecordCalls, testing::Values(Reuse::Poll, Reuse::W
 
 // For other streams' sake: every 64th free, or every 64 MiB.
 TEST_F(Releases, AStreamRecordsOnceForManyFrees) {
-  Options options;
-  options.cross_stream = CrossStream::Ready;
-  options.thread_cache = false;
-  Make(options);
+  Make({.cross_stream = CrossStream::Ready, .thread_cache = false});
   for (std::size_t i = 1; i <= 200; ++i) EXPECT_OK(allocator->Free(Get(512 * i, s)));
   EXPECT_EQ(failing.calls(CallId::EventRecord), 3);
   EXPECT_OK(allocator->Close());
@@ -327,9 +321,7 @@ TEST_F(Releases, WhatAStreamOwesIsRecordedByItsNextRequest) {
 }
 
 TEST_F(Releases, CloseKeepsTheWordsUntilTheContextIsThrough) {
-  Options options;
-  options.completion = Completion::StreamWrites;
-  Make(options);
+  Make({.completion = Completion::StreamWrites});
   const CUdeviceptr x = Get(12 * kMiB, s);
   failing.Fail(CallId::StreamWriteValue64_v2, Failing::Done);
   EXPECT_EQ(allocator->RecordUse(x, t), CUDA_ERROR_INVALID_CONTEXT);

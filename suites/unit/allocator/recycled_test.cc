@@ -15,8 +15,7 @@ namespace {
 class Recycled : public testing::TestWithParam<Reuse> {
  protected:
   Recycled() {
-    Options options;
-    options.reuse = GetParam();
+    Options options = {.reuse = GetParam()};
     const DeviceConfig config;
     EXPECT_OK(Allocator::Create(recycled.ref(), &config, 1, options, &allocator));
     recycled.means = a.Stream();
@@ -181,9 +180,7 @@ class Believed : public Recycled {
  protected:
   Believed() {
     EXPECT_OK(allocator->Close());
-    Options options;
-    options.reuse = GetParam();
-    options.handle_check_interval = 1000;
+    Options options = {.reuse = GetParam(), .handle_check_interval = 1000};
     const DeviceConfig config;
     EXPECT_OK(Allocator::Create(recycled.ref(), &config, 1, options, &allocator));
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Releases that report an error: refused, so that they are tried again; or done all the same, so that nobody else's is released.
 #include <string>
-#include <utility>
 
 #include "allocator/driver_scope.h"
 #include "suites/unit/allocator/allocating.h"
@@ -147,8 +146,7 @@ TEST_F(Releases, HandlesAndReferencesAreReleasedOnce) {
 }
 
 TEST_F(Releases, MappingsAreReleasedAgainSinceTheAddressesAreOurs) {
-  Options options;
-  options.expandable_segments = true;
+  Options options = {.expandable_segments = true};
   for (const Failing how : {Failing::Refused, Failing::Done}) {
     for (const CallId call : {CallId::MemUnmap, CallId::MemRelease}) {
       Make(options);
@@ -173,9 +171,7 @@ TEST_F(Releases, MappingsAreReleasedAgainSinceTheAddressesAreOurs) {
 }
 
 TEST_F(Releases, APageThatMayBeMappedOrNotIsNoMemoryUntilThatIsSettled) {
-  Options options;
-  options.expandable_segments = true;
-  Make(options);
+  Make({.expandable_segments = true});
   const CUdeviceptr x = Get(12 * kMiB, s);
   EXPECT_OK(allocator->Free(x));
   failing.code = CUDA_ERROR_INVALID_VALUE;
@@ -193,8 +189,7 @@ TEST_F(Releases, APageThatMayBeMappedOrNotIsNoMemoryUntilThatIsSettled) {
 
 // Physical memory and mappings are no context's: of them a lost one may have taken nothing along.
 TEST_F(Releases, APageIsMappedAnewOnlyWhenItWasUnmappedThoughAContextIsSaidToBeLost) {
-  Options options;
-  options.expandable_segments = true;
+  Options options = {.expandable_segments = true};
   failing.code = CUDA_ERROR_LAUNCH_FAILED;
   for (const int times : {1, 2, 4}) {
     Make(options);
@@ -221,8 +216,7 @@ TEST_F(Releases, APageIsMappedAnewOnlyWhenItWasUnmappedThoughAContextIsSaidToBeL
 
 // The mapping keeps it: what is not released is memory as before, and what was is known by the second try.
 TEST_F(Releases, PhysicalMemoryStaysUntilItWasReleasedThoughAContextIsSaidToBeLost) {
-  Options options;
-  options.expandable_segments = true;
+  Options options = {.expandable_segments = true};
   failing.code = CUDA_ERROR_LAUNCH_FAILED;
   for (const Failing how : {Failing::Refused, Failing::Done}) {
     for (const int times : {1, 2}) {
@@ -253,9 +247,7 @@ TEST_F(Releases, PhysicalMemoryStaysUntilItWasReleasedThoughAContextIsSaidToBeLo
 
 // The reference to a lost context is what its program has to let go.
 TEST_F(Releases, CloseIsThroughWithPhysicalMemoryThatALostContextKeeps) {
-  Options options;
-  options.expandable_segments = true;
-  Make(options);
+  Make({.expandable_segments = true});
   EXPECT_OK(allocator->Free(Get(12 * kMiB, s)));
   failing.code = CUDA_ERROR_LAUNCH_FAILED;
   failing.Fail(CallId::MemRelease, Failing::Refused, 2);
@@ -273,9 +265,7 @@ TEST_F(Releases, CloseIsThroughWithPhysicalMemoryThatALostContextKeeps) {
 
 // As long as it is said so nothing can be unmapped, and Close does not wait for it.
 TEST_F(Releases, CloseIsThroughWithPagesThatALostContextKeeps) {
-  Options options;
-  options.expandable_segments = true;
-  Make(options);
+  Make({.expandable_segments = true});
   EXPECT_OK(allocator->Free(Get(12 * kMiB, s)));
   failing.code = CUDA_ERROR_LAUNCH_FAILED;
   failing.Fail(CallId::MemUnmap, Failing::Refused, 2);
@@ -289,9 +279,7 @@ TEST_F(Releases, CloseIsThroughWithPagesThatALostContextKeeps) {
 }
 
 TEST_F(Releases, ARangeOfAddressesIsFreedOnce) {
-  Options options;
-  options.expandable_segments = true;
-  Make(options);
+  Make({.expandable_segments = true});
   EXPECT_OK(allocator->Free(Get(12 * kMiB, s)));
   failing.code = CUDA_ERROR_INVALID_VALUE;
   failing.Fail(CallId::MemAddressFree, Failing::Done);
@@ -301,8 +289,7 @@ TEST_F(Releases, ARangeOfAddressesIsFreedOnce) {
 }
 
 TEST_F(Releases, WordsThatStreamsWriteToAreFreedAsMemoryIs) {
-  Options options;
-  options.completion = Completion::StreamWrites;
+  Options options = {.completion = Completion::StreamWrites};
   for (const Failing how : {Failing::Refused, Failing::Done}) {
     Make(options);
     const CUdeviceptr x = Get(12 * kMiB, s);
@@ -340,11 +327,8 @@ TEST_F(Releases, ALostContextTakesItsMemoryAlongWhoeverIsToldSoFirst) {
 // For ever; of EmptyCache, what it keeps is not lost.
 TEST_F(Releases, CloseGivesBackThoughTheDriverTellsNoContextAndSetsNoMode) {
   int closed = 0;
-  Options expandable;
-  expandable.expandable_segments = true;
-  expandable.page_size = 2 * kMiB;
-  Options writes;
-  writes.completion = Completion::StreamWrites;
+  Options expandable = {.expandable_segments = true, .page_size = 2 * kMiB};
+  Options writes = {.completion = Completion::StreamWrites};
   for (const Options& options : {Options(), expandable, writes}) {
     for (const CallId call : {CallId::CtxGetCurrent, CallId::ThreadExchangeStreamCaptureMode}) {
       SCOPED_TRACE(std::to_string(static_cast<int>(call)));

@@ -15,8 +15,6 @@
 namespace cuaudit::alloc::resource_test {
 namespace {
 
-using driver::Kind;
-
 #if CCCL_VERSION < 3001000
 static_assert(::cuda::mr::resource<MemoryResource>);
 static_assert(::cuda::mr::async_resource<MemoryResource>);

@@ -39,9 +39,7 @@ TEST(CrossStreams, ARetiredStreamsMemoryServesOthers) {
 }
 
 TEST(CrossStreams, ReadyTakesOnlyWhatIsOver) {
-  Options options;
-  options.cross_stream = CrossStream::Ready;
-  Allocating a(options);
+  Allocating a({.cross_stream = CrossStream::Ready});
   CUstream s = a.Stream();
   CUstream t = a.Stream();
   const CUdeviceptr x = a.Get(18 * kMiB, s);
@@ -63,10 +61,7 @@ TEST(CrossStreams, ReadyTakesOnlyWhatIsOver) {
 
 TEST(CrossStreams, WaitMakesTheRequesterWait) {
   for (const sim::Schedule schedule : kSchedules) {
-    Options options;
-    options.reuse = Reuse::Wait;
-    options.cross_stream = CrossStream::Wait;
-    Allocating a(options, {.schedule = schedule});
+    Allocating a({.reuse = Reuse::Wait, .cross_stream = CrossStream::Wait}, {.schedule = schedule});
     CUstream stream[3] = {a.Stream(), a.Stream(), a.Stream()};
     for (int turn = 0; turn < 300; ++turn) {
       CUstream s = stream[turn % 3];
@@ -112,9 +107,7 @@ std::vector<CUdeviceptr> Addresses(const Options& options, sim::Schedule schedul
 
 // A block's own stream did nothing with it while it was lent: what it owed before is all that it owes.
 TEST(CrossStreams, WhatWasLentComesBackWithoutANewDebt) {
-  Options options;
-  options.cross_stream = CrossStream::Ready;
-  Allocating a(options, {.device_bytes = 1024 * kMiB});
+  Allocating a({.cross_stream = CrossStream::Ready}, {.device_bytes = 1024 * kMiB});
   CUstream s = a.Stream();
   CUstream t = a.Stream();
   CUstream u = a.Stream();
@@ -135,10 +128,7 @@ TEST(CrossStreams, WhatWasLentComesBackWithoutANewDebt) {
 
 // A part of a block that another stream got because it had waited for the block's uses leaves the other part to who has waited, too.
 TEST(CrossStreams, ThePartThatIsLeftKeepsItsUses) {
-  Options options;
-  options.reuse = Reuse::Wait;
-  options.cross_stream = CrossStream::Wait;
-  Allocating a(options, {.device_bytes = 1024 * kMiB});
+  Allocating a({.reuse = Reuse::Wait, .cross_stream = CrossStream::Wait}, {.device_bytes = 1024 * kMiB});
   CUstream s = a.Stream();
   CUstream t = a.Stream();
   CUstream u = a.Stream();
@@ -166,9 +156,7 @@ TEST(CrossStreams, ThePartThatIsLeftKeepsItsUses) {
 
 // To have waited for all uses that were recorded is not enough for a block that captured work uses.
 TEST(CrossStreams, WhatACaptureUsesServesNobodyElse) {
-  Options options;
-  options.cross_stream = CrossStream::Ready;
-  Allocating a(options, {.device_bytes = 1024 * kMiB});
+  Allocating a({.cross_stream = CrossStream::Ready}, {.device_bytes = 1024 * kMiB});
   CUstream s = a.Stream();
   CUstream t = a.Stream();
   CUstream captured = a.Stream();
@@ -223,9 +211,7 @@ TEST(Deterministic, AddressesDoNotDependOnTheDevice) {
 }
 
 TEST(HostLoads, TellThatUsesAreOver) {
-  Options options;
-  options.completion = Completion::StreamWrites;
-  Allocating a(options, {.schedule = sim::Schedule::Fifo});
+  Allocating a({.completion = Completion::StreamWrites}, {.schedule = sim::Schedule::Fifo});
   CUstream s = a.Stream();
   CUstream t = a.Stream();
   const CUdeviceptr x = a.Get(4 * kMiB, s);
@@ -244,9 +230,7 @@ TEST(HostLoads, TellThatUsesAreOver) {
 }
 
 TEST(HostLoads, FallBackToEventsVisibly) {
-  Options options;
-  options.completion = Completion::StreamWrites;
-  Allocating a(options, {.profile = "small"});
+  Allocating a({.completion = Completion::StreamWrites}, {.profile = "small"});
   CUstream s = a.Stream();
   CUstream t = a.Stream();
   const CUdeviceptr x = a.Get(4 * kMiB, s);
@@ -259,9 +243,7 @@ TEST(HostLoads, FallBackToEventsVisibly) {
 }
 
 TEST(HostLoads, ReleasingSynchronisesWhatIsNotOver) {
-  Options options;
-  options.completion = Completion::StreamWrites;
-  Allocating a(options);
+  Allocating a({.completion = Completion::StreamWrites});
   CUstream s = a.Stream();
   CUstream t = a.Stream();
   const CUdeviceptr x = a.Get(12 * kMiB, s);
@@ -274,9 +256,7 @@ TEST(HostLoads, ReleasingSynchronisesWhatIsNotOver) {
 
 TEST(Bounded, SplitsAndMergesWithUsesLeaveNothingBehind) {
   for (const Reuse reuse : {Reuse::Poll, Reuse::Wait}) {
-    Options options;
-    options.reuse = reuse;
-    Allocating a(options, {.schedule = sim::Schedule::Fifo});
+    Allocating a({.reuse = reuse}, {.schedule = sim::Schedule::Fifo});
     StreamRef stream = a.Ref(a.Stream());
     std::vector<StreamRef> users;
     for (int i = 0; i < 7; ++i) users.push_back(a.Ref(a.Stream()));

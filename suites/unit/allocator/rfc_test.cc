@@ -7,7 +7,6 @@
 //   capture                                                            pools_test.cc
 //   threads                                                            threads_test.cc, and here: dropped by a thread that knows no stream
 //   timing independence, unmap, a pool's own release, null, the recipe that the proposal replaces      here
-#include <algorithm>
 #include <thread>
 
 #include "suites/unit/allocator/allocating.h"
@@ -56,11 +55,7 @@ TEST(Rfc, WithPollingItDoes) {
 using Case = std::tuple<Reuse, sim::Schedule>;
 class RfcUses : public testing::TestWithParam<Case> {
  protected:
-  Options Chosen() const {
-    Options options;
-    options.reuse = std::get<0>(GetParam());
-    return options;
-  }
+  Options Chosen() const { return {.reuse = std::get<0>(GetParam())}; }
   Setting On() const { return {.schedule = std::get<1>(GetParam())}; }
 };
 

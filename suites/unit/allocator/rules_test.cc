@@ -136,9 +136,7 @@ TEST(Rules, PowerOfTwoDivisions) {
 }
 
 TEST(Rules, BlocksAboveTheMaximalSplitSizeAreGivenOutWhole) {
-  Options options;
-  options.max_split_size = 32 * kMiB;
-  Allocating a(options);
+  Allocating a({.max_split_size = 32 * kMiB});
   CUstream s = a.Stream();
   const CUdeviceptr oversize = a.Get(64 * kMiB, s);
   a.Drop(oversize);
@@ -155,9 +153,7 @@ TEST(Rules, BlocksAboveTheMaximalSplitSizeAreGivenOutWhole) {
 }
 
 TEST(Rules, OversizeBlocksGoBackBeforeTheRest) {
-  Options options;
-  options.max_split_size = 32 * kMiB;
-  Allocating a(options);
+  Allocating a({.max_split_size = 32 * kMiB});
   CUstream s = a.Stream();
   a.Drop(a.Get(128 * kMiB, s));
   a.Drop(a.Get(30 * kMiB, s));
@@ -182,9 +178,7 @@ TEST(Rules, GarbageIsWhatHasBeenPassedOverForLongest) {
 }
 
 TEST(Rules, WhatWasFreedLatelyIsNoGarbage) {
-  Options options;
-  options.memory_fraction = 0.5;
-  options.garbage_collection_threshold = 0.5;
+  Options options = {.memory_fraction = 0.5, .garbage_collection_threshold = 0.5};
   Allocating a(options);  // more than 64 MiB are too much
   CUstream s = a.Stream();
   const CUdeviceptr x = a.Get(30 * kMiB, s);
@@ -212,9 +206,7 @@ TEST(Rules, GarbageIsLookedForOnAllStreams) {
 }
 
 TEST(Rules, TheFractionOfMemoryIsALimit) {
-  Options options;
-  options.memory_fraction = 0.25;
-  Allocating a(options);
+  Allocating a({.memory_fraction = 0.25});
   CUstream s = a.Stream();
   CUdeviceptr none = 1;
   EXPECT_EQ(a->Allocate(0, 65 * kMiB, s, &none), CUDA_ERROR_OUT_OF_MEMORY);

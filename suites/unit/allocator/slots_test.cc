@@ -14,12 +14,7 @@ constexpr std::size_t kUsers = 6;          // more than slots
 
 class Slots : public testing::TestWithParam<bool> {
  protected:
-  static Options Chosen() {
-    Options options;
-    options.reuse = Reuse::Poll;
-    options.thread_cache = GetParam();
-    return options;
-  }
+  static Options Chosen() { return {.reuse = Reuse::Poll, .thread_cache = GetParam()}; }
   Slots() {
     for (std::size_t i = 0; i < kUsers; ++i) {
       users.push_back(a.Stream());
@@ -204,8 +199,7 @@ TEST(SlotsAtTheEnd, AreWaitedForBeforeAnOwnersMemoryGoesBack) {
   Allocating a({}, {.devices = 2});
   Source source{a.d, a.Stream(1), false};
   const CUdeviceptr theirs = a.Get(kBytes, source.user, 1);
-  PoolOptions options;
-  options.user = &source;
+  PoolOptions options = {.user = &source};
   options.acquire = [](void* user, int, std::size_t bytes, CUstream, CUdeviceptr* out) noexcept {
     return static_cast<Source*>(user)->d.MemAlloc(out, bytes);
   };
@@ -214,8 +208,7 @@ TEST(SlotsAtTheEnd, AreWaitedForBeforeAnOwnersMemoryGoesBack) {
     one->was_over = one->d.StreamQuery(one->user) == CUDA_SUCCESS;
     return one->d.MemFree(address);
   };
-  PoolId pool;
-  ASSERT_OK(a->CreatePool(options, &pool));
+  const PoolId pool = a.Pool(options);
   ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));
   CUstream own = a.Stream();
   const CUdeviceptr x = a.Get(kBytes, own);
@@ -232,8 +225,7 @@ TEST(SlotsAtTheEnd, AreWaitedForBeforeAnOwnersMemoryGoesBack) {
 TEST(SlotsAtTheEnd, AreWaitedForBeforePagesAreUnmapped) {
   Allocating a({}, {.devices = 2});
   FailingCalls watched{a.d};
-  Options options;
-  options.expandable_segments = true;
+  Options options = {.expandable_segments = true};
   const DeviceConfig configs[] = {{0, nullptr}, {1, nullptr}};
   ASSERT_OK(Allocator::Create(watched.ref(), configs, 2, options, &a.allocator));
   CUstream own = a.Stream();
@@ -259,8 +251,7 @@ TEST(SlotsAtTheEnd, KeepABlockFromBeingRestoredAway) {
   Allocating a;
   CUstream own = a.Stream();
   CUstream user = a.Stream();
-  PoolId pool;
-  ASSERT_OK(a->CreatePool({}, &pool));
+  const PoolId pool = a.Pool();
   Checkpoint checkpoint;
   ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));
   const CUdeviceptr x = a.Get(kBytes, own);

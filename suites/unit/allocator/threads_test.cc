@@ -64,11 +64,7 @@ void Churn(Allocating& a, Ledger& ledger, StreamRef stream, StreamRef user, unsi
 
 class Threads : public testing::TestWithParam<Reuse> {
  protected:
-  static Options Chosen() {
-    Options options;
-    options.reuse = GetParam();
-    return options;
-  }
+  static Options Chosen() { return {.reuse = GetParam()}; }
   void ExpectNothingLive() {
     const Statistics stats = a.Stats();
     EXPECT_EQ(stats.allocation[0].current, 0);
@@ -302,8 +298,7 @@ TEST(ThreadsOnAFullDevice, WaitForWhatAnotherIsGivingBack) {
   for (const bool expandable : {false, true}) {
     Allocating a({}, {.schedule = sim::Schedule::Fifo, .device_bytes = 128 * kMiB});
     HookedReleases hooked(a.d);
-    Options options;
-    options.expandable_segments = expandable;
+    Options options = {.expandable_segments = expandable};
     const DeviceConfig config;
     std::unique_ptr<Allocator> allocator;
     ASSERT_OK(Allocator::Create(hooked.ref(), &config, 1, options, &allocator));

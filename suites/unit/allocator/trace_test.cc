@@ -41,8 +41,7 @@ Replayed Replay(const bench::Trace& trace, const Options& options, sim::Schedule
     }
   }
   EXPECT_EQ(wrong, 0);
-  Replayed replayed;
-  replayed.statistics = a.Stats();
+  Replayed replayed = {.statistics = a.Stats()};
   EXPECT_EQ(replayed.statistics.allocated_bytes[0].current, 0);
   replayed.ratio = static_cast<double>(replayed.statistics.reserved_bytes[0].peak) / static_cast<double>(trace.peak_bytes);
   return replayed;

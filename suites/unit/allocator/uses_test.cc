@@ -11,17 +11,8 @@ using Case = std::tuple<Reuse, sim::Schedule>;
 
 class Uses : public testing::TestWithParam<Case> {
  protected:
-  static Options Chosen() {
-    Options options;
-    options.reuse = std::get<0>(GetParam());
-    return options;
-  }
-  static Setting On() {
-    Setting setting;
-    setting.schedule = std::get<1>(GetParam());
-    setting.devices = 2;
-    return setting;
-  }
+  static Options Chosen() { return {.reuse = std::get<0>(GetParam())}; }
+  static Setting On() { return {.schedule = std::get<1>(GetParam()), .devices = 2}; }
   bool Waits() const { return std::get<0>(GetParam()) == Reuse::Wait; }
   Allocating a{Chosen(), On()};
   CUstream s = a.Stream();
@@ -285,8 +276,7 @@ TEST_P(Uses, BeforeARoutedCaptureDoNotKeepMemoryReserved) {
   a.Write(x, 12 * kMiB, s);
   a.Order(s, t);
   a.Write(x, 12 * kMiB, t);
-  PoolId pool;
-  ASSERT_OK(a->CreatePool({}, &pool));
+  const PoolId pool = a.Pool();
   ASSERT_OK(a->BeginAllocateToPool(0, pool, route));
   ASSERT_OK(a.d.StreamBeginCapture(t, CU_STREAM_CAPTURE_MODE_GLOBAL));
   EXPECT_OK(a->RecordUse(x, t)) << a.LastText();
@@ -303,12 +293,10 @@ TEST_P(Uses, BeforeARoutedCaptureDoNotKeepMemoryReserved) {
 
 // A pool that merely lent a block to captured work may end before the capture does.
 TEST_P(Uses, InACaptureDoNotEndWithAPoolThatLentABlock) {
-  PoolId lender;
-  ASSERT_OK(a->CreatePool({}, &lender));
+  const PoolId lender = a.Pool();
   ASSERT_OK(a->BeginAllocateToPool(0, lender, {}));
   const CUdeviceptr x = a.Get(12 * kMiB, u);
-  PoolId pool;
-  ASSERT_OK(a->CreatePool({}, &pool));
+  const PoolId pool = a.Pool();
   ASSERT_OK(a->BeginAllocateToPool(0, pool, {}));  // the later route wins
   ASSERT_OK(a.d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
   const CUdeviceptr y = a.Get(12 * kMiB, s);

@@ -206,8 +206,7 @@ TEST(Progress, RoundsTimesUp) {
 }
 
 TEST(FirstFound, NamesTheObjectItsPlaceAndTheFaults) {
-  TrialResult trial;
-  trial.faults = {"cuMemAlloc#3=OUT_OF_MEMORY,refuse", "cuMemFree#1=INVALID_VALUE,refuse"};
+  TrialResult trial = {.faults = {"cuMemAlloc#3=OUT_OF_MEMORY,refuse", "cuMemFree#1=INVALID_VALUE,refuse"}};
   TrialFindingText finding;
   finding.rule = Rule::Leak;
   finding.kind = driver::Kind::Stream;
@@ -259,8 +258,7 @@ TEST(SideBySide, ShowsHowManyAreDone) {
 TEST(SideBySide, AnswersAreTakenInOrderHoweverManyAtATime) {
   for (const std::size_t at_a_time : {std::size_t{1}, std::size_t{2}, std::size_t{7}}) {
     Kept kept;
-    SideBySide how;
-    how.at_a_time = at_a_time;
+    SideBySide how = {.at_a_time = at_a_time};
     // The first waits until the second is gone, when there is one beside it.
     int ends[2] = {-1, -1};
     ASSERT_EQ(pipe(ends), 0);
@@ -283,8 +281,7 @@ TEST(SideBySide, AnswersAreTakenInOrderHoweverManyAtATime) {
 
 TEST(SideBySide, EachHasAProcessOfItsOwn) {
   Kept kept;
-  SideBySide how;
-  how.at_a_time = 2;
+  SideBySide how = {.at_a_time = 2};
   int changed = 0;
   how.carry_out = [&](std::size_t) { return std::to_string(++changed); };
   ASSERT_TRUE(kept.Run(3, how).ok());
@@ -294,8 +291,7 @@ TEST(SideBySide, EachHasAProcessOfItsOwn) {
 
 TEST(SideBySide, AProcessMayStartProgramsAndWaitForThem) {
   Kept kept;
-  SideBySide how;
-  how.at_a_time = 2;
+  SideBySide how = {.at_a_time = 2};
   how.carry_out = [](std::size_t) {
     Launch launch;
     launch.path = "/bin/sh";
@@ -311,8 +307,7 @@ TEST(SideBySide, AProcessMayStartProgramsAndWaitForThem) {
 
 TEST(SideBySide, OneThatDiesIsAnError) {
   Kept kept;
-  SideBySide how;
-  how.at_a_time = 2;
+  SideBySide how = {.at_a_time = 2};
   how.carry_out = [](std::size_t number) {
     if (number == 1) raise(SIGKILL);
     return std::string("done");
@@ -363,8 +358,7 @@ TEST(SideBySide, MemoryLimitsHowManyRun) {
 
 TEST(SideBySide, ASignalEndsAll) {
   Kept kept;
-  SideBySide how;
-  how.at_a_time = 2;
+  SideBySide how = {.at_a_time = 2};
   const pid_t parent = getpid();
   how.carry_out = [parent](std::size_t number) {
     if (number == 0) kill(parent, SIGTERM);

@@ -19,10 +19,7 @@ struct Said {
 };
 
 inline Said SaidBy(const std::vector<std::string>& command, const std::vector<std::string>& environment, bool unread) {
-  e2e::How how;
-  how.environment = environment;
-  how.deadline_ms = 240000;
-  how.unread = unread;
+  e2e::How how = {.environment = environment, .deadline_ms = 240000, .unread = unread};
   const e2e::CommandResult outcome = e2e::RunCommand(command, how);
   return {outcome.exit < 0 ? 128 + outcome.signal : outcome.exit, outcome.out, outcome.err};
 }

@@ -230,9 +230,7 @@ TEST(Usage, AReaderThatHasReadEnoughOfAPageEndsTheCommandAsOthers) {
 
 TEST(Usage, AReaderThatHasReadEnoughLeavesTheFilesOfOtherFormats) {
   const TemporaryDir dir;
-  faults::JournalOptions recording;
-  recording.record_capacity = 64;
-  recording.recording = true;
+  faults::JournalOptions recording = {.record_capacity = 64, .recording = true};
   ASSERT_EQ(faults::CreateJournal(dir.File("journal").c_str(), recording), nullptr);
   const std::string result = dir.File("result.json");
   EXPECT_EQ(RunTool({"run", "--driver=sim", "--format=json", "--output", result, "--", CUAUDIT_SUBJECT}).status, 0);
@@ -277,8 +275,7 @@ TEST(Usage, ExplainSaysWhatIsNoJournal) {
 TEST(Usage, ExplainPrintsACutJournalAsFarAsItGoes) {
   const TemporaryDir dir;
   const std::string path = dir.File("journal");
-  faults::JournalOptions options;
-  options.record_capacity = 64;
+  faults::JournalOptions options = {.record_capacity = 64};
   ASSERT_EQ(faults::CreateJournal(path.c_str(), options), nullptr);
   EXPECT_EQ(RunTool({"explain", path}).status, 0);
   const std::uintmax_t whole = std::filesystem::file_size(path);

@@ -31,8 +31,7 @@ TEST(Compare, WhatTheBaseDoesNotHaveIsNew) {
 }
 
 TEST(Compare, MoreFailingCallsAreAChange) {
-  Leak more;
-  more.failing = {"cuEventCreate", "cuMemAlloc"};
+  Leak more = {.failing = {"cuEventCreate", "cuMemAlloc"}};
   for (const Base& base : {BaseOf(AuditOf({Sweep({Leak()})})), FileOf(AuditOf({Sweep({Leak()})}))}) {
     Audit head = AuditOf({Sweep({more})});
     CompareWith(base, &head);
@@ -45,8 +44,7 @@ TEST(Compare, MoreFailingCallsAreAChange) {
 }
 
 TEST(Compare, OneMorePlaceOfTheSameCallIsAChange) {
-  Leak twice;
-  twice.failing = {"cuEventCreate", "cuEventCreate"};
+  Leak twice = {.failing = {"cuEventCreate", "cuEventCreate"}};
   Audit head = AuditOf({Sweep({twice})});
   CompareWith(BaseOf(AuditOf({Sweep({Leak()})})), &head);
   EXPECT_EQ(ChangesOf(head), std::vector<Change>{Change::Changed});
@@ -80,9 +78,7 @@ TEST(Compare, WhatNobodyLookedForIsNeverFixed) {
   unexercised.message.told = "no driver call";
   report::Run old = clean;
   old.coverage.reset();
-  report::Run cycles;
-  cycles.mode = report::Mode::Cycles;
-  cycles.outcome = report::Outcome::Clean;
+  report::Run cycles = {.mode = report::Mode::Cycles, .outcome = report::Outcome::Clean};
   Audit left_out = AuditOf({});
   left_out.cases[0].not_run = "left out by --tag";
   for (const Base& base : {BaseOf(before), FileOf(before)}) {
@@ -111,15 +107,13 @@ TEST(Compare, AFunctionThatIsLeftOutIsNotRenamed) {
 }
 
 TEST(Compare, FewerPlacesOfAFunctionAreCoverageLost) {
-  Leak twice;
-  twice.failing = {"cuEventCreate", "cuEventCreate"};
+  Leak twice = {.failing = {"cuEventCreate", "cuEventCreate"}};
   EXPECT_EQ(Fate(BaseOf(AuditOf({Sweep({twice})})), AuditOf({Sweep({}, {Tried("open_device")})})),
             "cuEventCreate=OUT_OF_MEMORY,refuse in open_device was made to fail at fewer places");
 }
 
 TEST(Compare, ARenamedFunctionHasTheSameDefect) {
-  Leak renamed;
-  renamed.function = "device_open";
+  Leak renamed = {.function = "device_open"};
   for (const Base& base : {BaseOf(AuditOf({Sweep({Leak()})})), FileOf(AuditOf({Sweep({Leak()})}))}) {
     Audit head = AuditOf({Sweep({renamed})});
     ASSERT_NE(head.cases[0].runs[0].defects[0].fingerprint, base.defects[0].fingerprint);
@@ -139,8 +133,7 @@ TEST(Compare, ARenamedFunctionHasTheSameDefect) {
 
 // One function was repaired and its neighbour got the same mistake. Both functions are in both reports.
 TEST(Compare, ANeighbourWithTheSameMistakeIsNew) {
-  Leak neighbour;
-  neighbour.function = "open_other";
+  Leak neighbour = {.function = "open_other"};
   Audit head = AuditOf({Sweep({neighbour}, {Tried("open_device")})});
   CompareWith(BaseOf(AuditOf({Sweep({Leak()}, {Tried("open_other")})})), &head);
   EXPECT_EQ(ChangesOf(head), std::vector<Change>{Change::New});
@@ -150,8 +143,7 @@ TEST(Compare, ANeighbourWithTheSameMistakeIsNew) {
 
 // Another function is blamed for some of the failing calls, and nothing else is lost.
 TEST(Compare, ADefectThatBecomesTwoIsNeitherNewNorFixed) {
-  Leak whole;
-  whole.failing = {"cuEventCreate", "cuMemAlloc"};
+  Leak whole = {.failing = {"cuEventCreate", "cuMemAlloc"}};
   const Audit one = AuditOf({Sweep({whole})});
   report::Run run = Sweep({whole});
   run.defects.push_back(run.defects[0]);
@@ -175,9 +167,7 @@ TEST(Compare, OneReportIsComparedWithTheOnlyCase) {
 }
 
 TEST(Compare, ADefectWithoutAFaultIsFixedByTheRun) {
-  report::Run run;
-  run.mode = report::Mode::Run;
-  run.outcome = report::Outcome::Findings;
+  report::Run run = {.mode = report::Mode::Run, .outcome = report::Outcome::Findings};
   report::Finding finding;
   finding.rule = report::Rule::DoubleRelease;
   finding.kind = "stream";
@@ -185,9 +175,7 @@ TEST(Compare, ADefectWithoutAFaultIsFixedByTheRun) {
   finding.where_stack = {At("close", 9)};
   run.findings.push_back(finding);
   FindDefects(&run);
-  report::Run clean;
-  clean.mode = report::Mode::Run;
-  clean.outcome = report::Outcome::Clean;
+  report::Run clean = {.mode = report::Mode::Run, .outcome = report::Outcome::Clean};
   EXPECT_EQ(Fate(BaseOf(AuditOf({run})), AuditOf({clean})), "fixed");
   clean.outcome = report::Outcome::Error;
   clean.message.told = "the program exited with status 3";
@@ -250,8 +238,7 @@ TEST(Compare, ADefectOfThreeFaultsNeedsTrialsWithThree) {
 }
 
 TEST(Compare, WhatTheHeadDoesNotLookAtIsNotFixed) {
-  Leak leak;
-  leak.kind = "host_heap";
+  Leak leak = {.kind = "host_heap"};
   report::Run run = Sweep({leak});
   run.host.probes = {"host_fd", "host_heap"};
   run.driver.kind = report::DriverKind::Simulated;

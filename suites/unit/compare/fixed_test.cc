@@ -26,8 +26,7 @@ const std::string kWay = "cuEventCreate=OUT_OF_MEMORY,refuse in open_device";
 const std::string kNotTried = kWay + " was not made to fail";
 
 TEST(Fixed, AFunctionIsRenamedOnlyWhenAnotherOneMakesTheSameCalls) {
-  Leak twice;
-  twice.failing = {"cuEventCreate", "cuMemAlloc"};
+  Leak twice = {.failing = {"cuEventCreate", "cuMemAlloc"}};
   const Base base = BaseOf(AuditOf({Sweep({twice})}));
   const auto head = [](std::vector<report::Tried> tried) { return AuditOf({Sweep({}, tried)}); };
   EXPECT_EQ(Fate(base, head({Tried("device_open"), Tried("device_open", "cuMemAlloc")})), "fixed");
@@ -190,10 +189,7 @@ TEST(Fixed, AReportHasItsSettings) {
 }
 
 report::Run Cycles(std::vector<std::uint64_t> counts, std::vector<std::uint64_t> live) {
-  report::Run run;
-  run.mode = report::Mode::Cycles;
-  run.outcome = report::Outcome::Clean;
-  run.cycle_counts = std::move(counts);
+  report::Run run = {.mode = report::Mode::Cycles, .outcome = report::Outcome::Clean, .cycle_counts = std::move(counts)};
   report::CycleRow& row = run.cycle_rows.emplace_back();
   row.kind = "stream";
   row.acquired = {"cuStreamCreate", {At("open_device", 10)}};
@@ -202,11 +198,7 @@ report::Run Cycles(std::vector<std::uint64_t> counts, std::vector<std::uint64_t>
 }
 
 report::Finding Grows(report::Rule rule) {
-  report::Finding finding;
-  finding.rule = rule;
-  finding.kind = "stream";
-  finding.acquired = {"cuStreamCreate", {At("open_device", 10)}};
-  return finding;
+  return {.rule = rule, .kind = "stream", .acquired = {"cuStreamCreate", {At("open_device", 10)}}};
 }
 
 report::Run Growing(std::vector<std::uint64_t> counts, std::vector<std::uint64_t> live) {
@@ -243,9 +235,7 @@ TEST(Fixed, GrowthIsFixedByAsManyCyclesAsFirstShowedIt) {
 
 // The same program, compiled without function names, or audited without stacks.
 TEST(Fixed, DefectsWithoutFunctionNamesAreNotFixedByThoseWithNames) {
-  Leak nameless;
-  nameless.function = "";
-  nameless.caller = "";
+  Leak nameless = {.function = "", .caller = ""};
   for (const Base& base : {BaseOf(AuditOf({Sweep({nameless})})), FileOf(AuditOf({Sweep({nameless})}))}) {
     Audit head = AuditOf({Sweep({Leak()})});
     EXPECT_EQ(Fate(base, head), "the base has no function names");
@@ -286,9 +276,7 @@ TEST(Compare, ACleanCaseOfTheBaseThatVanishesIsNotRun) {
 }
 
 TEST(Compare, ACleanModeOfTheBaseThatVanishesIsNotRun) {
-  report::Run cycles;
-  cycles.mode = report::Mode::Cycles;
-  cycles.outcome = report::Outcome::Clean;
+  report::Run cycles = {.mode = report::Mode::Cycles, .outcome = report::Outcome::Clean};
   const Audit before = AuditOf({Sweep({Leak()}), cycles});
   Audit left_out = AuditOf({Sweep({Leak()})});
   left_out.cases[0].not_run = "the budget has no time for its cycles";
@@ -327,12 +315,9 @@ TEST(Compare, EachWayToTakeADefectForAnotherHasItsReason) {
     const std::vector<report::TakenFor>& taken = head.cases[0].runs[0].defects[0].taken_for;
     return taken.size() == 1 ? std::string(words::Name(taken[0].why)) + " " + taken[0].function : std::to_string(taken.size());
   };
-  Leak moved;
-  moved.function = "player::Device<int>::open_device";
+  Leak moved = {.function = "player::Device<int>::open_device"};
   EXPECT_EQ(why(Leak(), moved), "moved open_device");
-  Leak inlined;
-  inlined.function = "main";
-  inlined.caller = "_start";
+  Leak inlined = {.function = "main", .caller = "_start"};
   EXPECT_EQ(why({"open_device", "stream", {"cuEventCreate"}, "main", "cuStreamCreate"}, inlined), "inlined open_device");
 }
 

@@ -18,11 +18,7 @@ const std::string kWay = "cuEventCreate=OUT_OF_MEMORY,refuse in open_device";
 // Places are counted by function: one that was not tried may be that of the base.
 TEST(Fixed, APlaceThatWasNotTriedMayBeTheOne) {
   const auto missed = [](const std::string& function, report::Reason why, const std::string& call = "cuEventCreate") {
-    report::NotReached row;
-    row.call = call;
-    row.code = "OUT_OF_MEMORY";
-    row.how = "refuse";
-    row.why = why;
+    report::NotReached row = {.call = call, .code = "OUT_OF_MEMORY", .how = "refuse", .why = why};
     if (why == report::Reason::None) row.missed = report::Missed::Unfired;
     if (!function.empty()) row.stack = {{"libc.so.6", "call_it", "", 0, 1}, At(function, 77), At("main", 5)};
     return row;

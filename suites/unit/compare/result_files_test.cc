@@ -13,7 +13,6 @@
 #include <map>
 #include <sstream>
 #include <string>
-#include <vector>
 
 #include "harness/compare/baseline.h"
 #include "reports/writers.h"
@@ -169,8 +168,7 @@ TEST(Baseline, HasALineForEachRunAndDefectWhateverTheOrder) {
 }
 
 TEST(Baseline, LinesThatAMergeDoubledAreTakenTogether) {
-  Leak more;
-  more.failing = {"cuMemAlloc"};
+  Leak more = {.failing = {"cuMemAlloc"}};
   const std::string ours = BaselineText(BaselineOf(AuditOf({Sweep({Leak()})})));
   const std::string theirs = BaselineText(BaselineOf(AuditOf({Sweep({more})})));
   const std::string merged = ours + theirs.substr(theirs.find('\n') + 1) + ours.substr(ours.find('\n') + 1);
@@ -182,9 +180,7 @@ TEST(Baseline, LinesThatAMergeDoubledAreTakenTogether) {
 }
 
 TEST(Baseline, LinesOfRunsStandBeforeTheirDefectsAndMerge) {
-  report::Run cycles;
-  cycles.mode = report::Mode::Cycles;
-  cycles.outcome = report::Outcome::Clean;
+  report::Run cycles = {.mode = report::Mode::Cycles, .outcome = report::Outcome::Clean};
   report::Run interrupted = cycles;
   interrupted.outcome = report::Outcome::Interrupted;
   report::Audit audit = AuditOf({Sweep({Leak()}), cycles});
@@ -220,8 +216,7 @@ TEST(Baseline, NamesWhatAnEditorOrAMergeHasLeft) {
 }
 
 TEST(Baseline, HostileNamesStayOnTheirLine) {
-  Leak leak;
-  leak.function = std::string("a\nb\x01\xff\"</script>") + std::string(10000, 'x');
+  Leak leak = {.function = std::string("a\nb\x01\xff\"</script>") + std::string(10000, 'x')};
   const std::string text = BaselineText(BaselineOf(AuditOf({Sweep({leak})}, "p")));
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
   EXPECT_EQ(Expected(text), "");

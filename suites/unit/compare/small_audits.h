@@ -44,9 +44,7 @@ inline void AddLeak(const Leak& leak, report::Run* run) {
 }
 
 inline report::Run Sweep(const std::vector<Leak>& leaks, const std::vector<report::Tried>& tried = {}) {
-  report::Run run;
-  run.mode = report::Mode::Sweep;
-  run.coverage = report::Coverage();
+  report::Run run = {.mode = report::Mode::Sweep, .coverage = report::Coverage()};
   for (const Leak& leak : leaks) AddLeak(leak, &run);
   run.coverage->tried.insert(run.coverage->tried.end(), tried.begin(), tried.end());
   run.outcome = run.findings.empty() ? report::Outcome::Clean : report::Outcome::Findings;

@@ -303,9 +303,7 @@ TEST(Suppressions, HoldForTwoYearsAtMost) {
 }
 
 TEST(Suppressions, OfAReportExpireWhenItIsRead) {
-  report::Run run;
-  run.mode = report::Mode::Run;
-  run.outcome = report::Outcome::Clean;
+  report::Run run = {.mode = report::Mode::Run, .outcome = report::Outcome::Clean};
   run.defects.emplace_back().suppressed = {"r", "o", "2026-11-26", false, "s.toml:1"};
   ExpireSuppressed("2026-11-26", &run);
   EXPECT_FALSE(run.defects[0].suppressed->expired);

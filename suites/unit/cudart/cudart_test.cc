@@ -11,7 +11,6 @@
 #include <random>
 #include <set>
 #include <string>
-#include <string_view>
 
 #include "faults/cudart/arena.h"
 #include "faults/cudart/calls.h"

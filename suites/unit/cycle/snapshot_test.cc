@@ -97,8 +97,7 @@ TEST(Snapshot, DescriptorsThatTheDriverOpenedForAContextGrowWithItAndNotBesideIt
 }
 
 TEST(Snapshot, CountsWhatIsAliveBySite) {
-  const TemporaryDir dir;
-  JournalBuilder journal(dir.File("journal"));
+  JournalBuilder journal;
   for (const std::uint64_t handle : {0x51U, 0x52U, 0x53U}) journal.Call(CallId::StreamCreate).argument[0] = handle;
   journal.Call(CallId::StreamDestroy_v2).argument[0] = 0x52;
   SiteTexts sites;
@@ -111,8 +110,7 @@ TEST(Snapshot, CountsWhatIsAliveBySite) {
 }
 
 TEST(Snapshot, CountsAMutexWhoseMemoryWentAsLost) {
-  const TemporaryDir dir;
-  JournalBuilder journal(dir.File("journal"));
+  JournalBuilder journal;
   journal.Host(faults::HostCall::MutexInit, 0x1000);
   journal.Host(faults::HostCall::MutexFreed, 0x1000, 1);
   journal.Host(faults::HostCall::MutexInit, 0x2000);
@@ -133,8 +131,7 @@ TEST(Snapshot, WhatGrowsInsideTheDriverIsARowAndNoFinding) {
 }
 
 TEST(Snapshot, KnowsNothingOfWhatComesAfterIt) {
-  const TemporaryDir dir;
-  JournalBuilder journal(dir.File("journal"));
+  JournalBuilder journal;
   journal.Call(CallId::StreamCreate).argument[0] = 0x51;
   journal.Call(CallId::StreamDestroy_v2).argument[0] = 0x51;
   const std::uint64_t until = journal.Mark(faults::MarkKind::CycleEnd, 1).begin;
@@ -151,8 +148,7 @@ TEST(Snapshot, KnowsNothingOfWhatComesAfterIt) {
 }
 
 TEST(Snapshot, DoesNotCountAThreadThatHasYetToDetachItself) {
-  const TemporaryDir dir;
-  JournalBuilder journal(dir.File("journal"));
+  JournalBuilder journal;
   journal.Host(faults::HostCall::ThreadCreate, 0x7001);
   journal.Host(faults::HostCall::ThreadCreate, 0x7002);
   const std::uint64_t until = journal.Mark(faults::MarkKind::CycleEnd, 1).begin;
@@ -166,8 +162,7 @@ TEST(Snapshot, DoesNotCountAThreadThatHasYetToDetachItself) {
 
 // A number that comes back was closed unseen. A mutex that is initialised again was never destroyed.
 TEST(Snapshot, AHandleThatComesBackEndedUnseenUnlessItIsAMutex) {
-  const TemporaryDir dir;
-  JournalBuilder journal(dir.File("journal"));
+  JournalBuilder journal;
   std::vector<std::uint64_t> ends;
   for (std::uint32_t cycle = 1; cycle <= 3; ++cycle) {
     journal.Host(faults::HostCall::DescriptorOpen, 0x4);
@@ -186,8 +181,7 @@ TEST(Snapshot, AHandleThatComesBackEndedUnseenUnlessItIsAMutex) {
 }
 
 TEST(Snapshot, BlocksThatArePartOfAnotherResourceAreNotCounted) {
-  const TemporaryDir dir;
-  JournalBuilder journal(dir.File("journal"));
+  JournalBuilder journal;
   journal.Host(faults::HostCall::Allocate, 0x1000, 64).flags = faults::kForwarded | faults::kPartOfOther;
   journal.Host(faults::HostCall::Allocate, 0x2000, 32).flags = faults::kForwarded;
   SiteTexts sites;
@@ -199,8 +193,7 @@ TEST(Snapshot, BlocksThatArePartOfAnotherResourceAreNotCounted) {
 using faults::MarkKind;
 
 TEST(Marks, CompareTheEndsOfCycles) {
-  const TemporaryDir dir;
-  JournalBuilder journal(dir.File("journal"));
+  JournalBuilder journal;
   for (std::uint32_t cycle = 1; cycle <= 3; ++cycle) {
     journal.Mark(MarkKind::CycleBegin, cycle);
     faults::Record& kept = journal.Call(CallId::StreamCreate);
@@ -227,8 +220,7 @@ TEST(Marks, CompareTheEndsOfCycles) {
 }
 
 TEST(Marks, OneCycleIsTooFewToCompare) {
-  const TemporaryDir dir;
-  JournalBuilder journal(dir.File("journal"));
+  JournalBuilder journal;
   SiteTexts sites;
   EXPECT_THAT(MarkedSnapshots(journal.Read(), Moments::Spread, &sites), IsEmpty());
   journal.Mark(MarkKind::CycleBegin, 1);

@@ -18,10 +18,7 @@ TEST(Defects, WithoutAFaultADeathIsOneWithWhatItsFunctionDidWrong) {
   for (const Rule death : {Rule::Crash, Rule::Abort, Rule::Hang}) {
     report::Run run;
     const auto shown = [&run](Rule rule, const char* kind, const char* function, std::uint64_t at) {
-      report::Finding finding;
-      finding.rule = rule;
-      finding.kind = kind;
-      finding.where = "cuStreamDestroy";
+      report::Finding finding = {.rule = rule, .kind = kind, .where = "cuStreamDestroy"};
       const std::vector<report::Frame> stack = {report::Frame{"prog", function, "prog.c", static_cast<int>(at), at}};
       // What is left shows where it was acquired.
       (rule == Rule::LeftAtExit || rule == Rule::Growth ? finding.acquired.stack : finding.where_stack) = stack;

@@ -31,10 +31,7 @@ class Report {
     return *this;
   }
   Report& Add(Rule rule, std::size_t trial, Kind kind, std::uint64_t place, const std::string& blamed) {
-    report::Finding finding;
-    finding.rule = rule;
-    finding.kind = kind == Kind::None ? "" : driver::Name(kind);
-    finding.count = 1;
+    report::Finding finding = {.rule = rule, .kind = std::string(kind == Kind::None ? "" : driver::Name(kind)), .count = 1};
     finding.acquired.call = "call " + std::to_string(place);
     run_.findings.push_back(finding);
     Shown shown{trial, run_.findings.size() - 1, kind, place, {}, nullptr};
@@ -259,9 +256,7 @@ TEST(Defects, WithoutAFaultWhatOneFunctionLeavesIsOne) {
 TEST(Defects, WithoutAFaultAndWithoutAStackNothingIsPutTogether) {
   report::Run run;
   for (const char* const kind : {"stream", "event"}) {
-    report::Finding finding;
-    finding.rule = Rule::Growth;
-    finding.kind = kind;
+    report::Finding finding = {.rule = Rule::Growth, .kind = kind};
     run.findings.push_back(finding);
   }
   FindDefects(&run);
@@ -288,11 +283,7 @@ TEST(Defects, WhatWasLeftIsToldApartByTheCallThatAcquiredIt) {
 TEST(Defects, WhatARunLeftIsAddedUp) {
   report::Run run;
   for (int line = 1; line <= 3; ++line) {
-    report::Finding finding;
-    finding.rule = Rule::LeftAtExit;
-    finding.kind = "stream";
-    finding.count = 1;
-    finding.bytes = 8;
+    report::Finding finding = {.rule = Rule::LeftAtExit, .kind = "stream", .count = 1, .bytes = 8};
     const auto frame = [](const char* function, int at) {
       return report::Frame{"prog", function, "prog.c", at, static_cast<std::uint64_t>(at)};
     };

@@ -10,7 +10,6 @@
 #include <cudaTypedefs.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <set>
 #include <string>
 #include <type_traits>

@@ -38,9 +38,7 @@ TEST(DefectJudge, CallsOfOneEntryPointComeFromAsManyInstructionsAsInTheProgram) 
   const Step destroy = Call(CallId::CtxDestroy_v2, {Of(0)});
   Step again = push;
   again.stack = Call(CallId::Init, {}).stack;
-  faults::Fault fault;
-  fault.base = driver::BaseId::CtxPushCurrent;
-  fault.code = CUDA_ERROR_INVALID_CONTEXT;
+  faults::Fault fault = {.base = driver::BaseId::CtxPushCurrent, .code = CUDA_ERROR_INVALID_CONTEXT};
   Stage first;
   first.steps = {Call(CallId::Init, {Number(0)}), Call(CallId::CtxCreate_v2, {To(0), Number(4), Number(0)}),
                  Call(CallId::CtxPopCurrent_v2, {To(1)})};
@@ -48,9 +46,7 @@ TEST(DefectJudge, CallsOfOneEntryPointComeFromAsManyInstructionsAsInTheProgram) 
   first.rest = {destroy};
   Stage second;
   second.steps = {again, pop, destroy};
-  CallList list;
-  list.variables = {{"CUcontext"}, {"CUcontext"}, {"CUcontext"}};
-  list.stages = {first, second};
+  CallList list = {.variables = {{"CUcontext"}, {"CUcontext"}, {"CUcontext"}}, .stages = {first, second}};
   DefectJudge judge(kAbandonedIsLeak);
   const Result<DefectShown> in_order = judge.Look(list);
   ASSERT_TRUE(in_order.ok()) << in_order.status().message();
@@ -84,11 +80,7 @@ TEST(Together, AddsWhatHasOneRuleAndKind) {
 }
 
 report::Finding Lost(Rule rule, const char* kind, std::uint64_t count) {
-  report::Finding finding;
-  finding.rule = rule;
-  finding.kind = kind;
-  finding.count = count;
-  finding.fault = report::Fault{};
+  report::Finding finding = {.rule = rule, .kind = kind, .count = count, .fault = report::Fault{}};
   finding.fault->text = "cuEventCreate#2=OUT_OF_MEMORY,refuse";
   finding.fault->call = "cuEventCreate";
   return finding;
@@ -98,8 +90,7 @@ report::Audit AuditOf(std::vector<report::Finding> findings) {
   report::Run run;
   run.tool_version = "0.1.0";
   run.command = {"/home/somebody/secret/player", "--password=hunter2"};
-  report::Defect defect;
-  defect.fingerprint = "v2-1";
+  report::Defect defect = {.fingerprint = "v2-1"};
   for (std::size_t i = 0; i < findings.size(); ++i) defect.members.push_back({{i}, findings[i].count, 0});
   run.findings = std::move(findings);
   run.defects = {defect};
@@ -136,8 +127,7 @@ TEST(FindDefect, SaysWhyThereIsNoKit) {
 TEST(FindDefect, TheCountsAreThoseOfOneTrial) {
   auto found = FindDefect(AuditOf({Lost(Rule::Leak, "stream", 9)}), "v2-1", "r.json");
   ASSERT_TRUE(found.ok());
-  report::Run replayed;
-  replayed.findings = {Lost(Rule::Leak, "stream", 3)};
+  report::Run replayed = {.findings = {Lost(Rule::Leak, "stream", 3)}};
   EXPECT_TRUE(TakeCounts(replayed, &*found).ok());
   EXPECT_THAT(found->wanted, ElementsAre(Wrong{Rule::Leak, driver::Kind::Stream, 3}));
   replayed.findings = {Lost(Rule::Leak, "event", 3)};

@@ -46,8 +46,7 @@ inline CallList LosesAStream() {
                  Call(CallId::StreamCreate, {To(kOther), Number(0)}),
                  Call(CallId::MemAlloc_v2, {To(kMemory), Number(4096)}),
                  Call(CallId::StreamSynchronize, {Of(kOther)})};
-  faults::Fault fault;
-  fault.base = driver::BaseId::EventCreate;
+  faults::Fault fault = {.base = driver::BaseId::EventCreate};
   fault.occurrence = 7;  // of the recorded run
   fault.code = CUDA_ERROR_OUT_OF_MEMORY;
   first.failing = FailingStep{Call(CallId::EventCreate, {To(kEvent), Number(0)}), fault};
@@ -78,9 +77,7 @@ inline CallList LeavesALimit() {
                  Call(CallId::StreamCreate, {To(kStream), Number(0)}),
                  Call(CallId::CtxGetLimit, {To(kLimit), Number(CU_LIMIT_STACK_SIZE)}),
                  Call(CallId::CtxSetLimit, {Number(CU_LIMIT_STACK_SIZE), Number(8192)})};
-  faults::Fault fault;
-  fault.base = driver::BaseId::MemAlloc;
-  fault.code = CUDA_ERROR_OUT_OF_MEMORY;
+  faults::Fault fault = {.base = driver::BaseId::MemAlloc, .code = CUDA_ERROR_OUT_OF_MEMORY};
   first.failing = FailingStep{Call(CallId::MemAlloc_v2, {To(kMemory), Number(4096)}), fault};
   first.rest = {Call(CallId::MemFree_v2, {Of(kMemory)}), Call(CallId::CtxSetLimit, {Number(CU_LIMIT_STACK_SIZE), Of(kLimit)})};
   go_on(&first.rest);

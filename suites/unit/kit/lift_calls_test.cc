@@ -49,8 +49,7 @@ std::vector<CallId> CallsOf(const CallList& list) {
 }
 
 TEST(LiftCalls, NoDataOfTheProgramIsInAKit) {
-  const TemporaryDir dir;
-  JournalBuilder journal(dir.path() + "/journal");
+  JournalBuilder journal;
   std::size_t secrets = 0;
   for (std::size_t i = 0; i < driver::kCallCount; ++i) {
     const auto call = static_cast<CallId>(i);
@@ -74,8 +73,7 @@ TEST(LiftCalls, NoDataOfTheProgramIsInAKit) {
 }
 
 TEST(LiftCalls, AWaitCanEnd) {
-  const TemporaryDir dir;
-  JournalBuilder journal(dir.path() + "/journal");
+  JournalBuilder journal;
   faults::Record& wait = journal.Call(CallId::StreamWaitValue32_v2);
   wait.argument[2] = kSecret;
   wait.argument[3] = CU_STREAM_WAIT_VALUE_AND | CU_STREAM_WAIT_VALUE_FLUSH;
@@ -85,8 +83,7 @@ TEST(LiftCalls, AWaitCanEnd) {
 
 // The parent makes more calls, the child leaves a stream.
 TEST(LiftCalls, TheProcessIsTheOneThatShowsTheDefect) {
-  const TemporaryDir dir;
-  JournalBuilder journal(dir.path() + "/journal");
+  JournalBuilder journal;
   for (int i = 0; i < 3; ++i) journal.Call(CallId::Init).pid = kParent;
   faults::Record& made = journal.Call(CallId::StreamCreate);
   made.pid = kChild;
@@ -113,9 +110,7 @@ TEST(LiftCalls, TheProcessIsTheOneWhoseCallFails) {
     }
     runs.push_back(journal.Read());
   }
-  faults::Fault fault;
-  fault.base = BaseId::EventCreate;
-  fault.code = CUDA_ERROR_OUT_OF_MEMORY;
+  faults::Fault fault = {.base = BaseId::EventCreate, .code = CUDA_ERROR_OUT_OF_MEMORY};
   SiteTexts places;
   const Result<CallList> list = LiftCalls(runs, {&fault, 1}, {}, &places);
   ASSERT_TRUE(list.ok()) << list.status().message();
@@ -139,8 +134,7 @@ void BeginAsTheRuntime(JournalBuilder* journal, bool fails) {
 }
 
 TEST(LiftCalls, AContextIsMadeCurrentAfterItIsRetained) {
-  const TemporaryDir dir;
-  JournalBuilder journal(dir.path() + "/journal");
+  JournalBuilder journal;
   BeginAsTheRuntime(&journal, false);
   const CallList list = Lift(journal.Read(), {});
   EXPECT_EQ(CallsOf(list), (std::vector<CallId>{CallId::DevicePrimaryCtxRetain, CallId::CtxSetCurrent, CallId::StreamCreate}));
@@ -157,9 +151,7 @@ TEST(LiftCalls, ACallThatFailsStaysBeforeTheContextIsRetained) {
     BeginAsTheRuntime(&journal, fails);
     runs.push_back(journal.Read());
   }
-  faults::Fault fault;
-  fault.base = BaseId::CtxSetCurrent;
-  fault.code = CUDA_ERROR_INVALID_CONTEXT;
+  faults::Fault fault = {.base = BaseId::CtxSetCurrent, .code = CUDA_ERROR_INVALID_CONTEXT};
   SiteTexts places;
   const Result<CallList> list = LiftCalls(runs, {&fault, 1}, {}, &places);
   ASSERT_TRUE(list.ok()) << list.status().message();
@@ -193,8 +185,7 @@ TEST(LiftCalls, WhatTheDefectAcquiresIsToldByItsPlace) {
 }
 
 TEST(LiftCalls, ArraysOfAttributesHoldOne) {
-  const TemporaryDir dir;
-  JournalBuilder journal(dir.path() + "/journal");
+  JournalBuilder journal;
   faults::Record& asks = journal.Call(CallId::PointerGetAttributes);
   asks.argument[0] = 7;
   asks.argument[1] = asks.argument[2] = kSecret;

@@ -14,7 +14,6 @@
 #include "harness/kit/lift_calls.h"
 #include "harness/kit/reducer_text.h"
 #include "suites/support/journal_builder.h"
-#include "suites/support/temporary_dir.h"
 #include "suites/unit/kit/kit_lists.h"
 
 namespace cuaudit::harness::setting_calls_test {
@@ -29,8 +28,7 @@ using ::testing::HasSubstr;
 
 // A program that puts back what it was told names the answer, so that the question stays in the reducer.
 TEST(SettingValues, ASettingIsGivenWhatTheProgramGaveIt) {
-  const TemporaryDir dir;
-  JournalBuilder journal(dir.path() + "/journal");
+  JournalBuilder journal;
   const auto call = [&journal](CallId id, std::vector<std::uint64_t> arguments) {
     faults::Record& record = journal.Call(id);
     std::copy(arguments.begin(), arguments.end(), record.argument);

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "suites/support/trace.h"
 
 namespace cuaudit::testing::contexts_test {

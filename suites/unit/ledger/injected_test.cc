@@ -269,10 +269,7 @@ TEST(UndestroyedContexts, EndWhatWasMadeInThem) {
   context.acquired.begin = 10;
   context.released.begin = 50;
   const harness::UndestroyedContexts contexts(ledger);
-  harness::Object inside;
-  inside.kind = driver::Kind::Stream;
-  inside.pid = 100;
-  inside.context = 0xa;
+  harness::Object inside = {.kind = driver::Kind::Stream, .pid = 100, .context = 0xa};
   inside.acquired.begin = 20;
   ASSERT_NE(contexts.EndOf(inside), nullptr);
   EXPECT_EQ(contexts.EndOf(inside)->begin, 50U);

@@ -47,11 +47,7 @@ class File {
     const int file = mkstemp(path_);
     EXPECT_GE(file, 0);
     close(file);
-    JournalOptions options;
-    options.record_capacity = slots;
-    options.recording = true;
-    options.window = window;
-    options.tool_version = "1.2.3";
+    JournalOptions options = {.record_capacity = slots, .recording = true, .window = window, .tool_version = "1.2.3"};
     EXPECT_EQ(CreateJournal(path_, options), nullptr);
     EXPECT_EQ(journal.Open(path_), nullptr);
   }

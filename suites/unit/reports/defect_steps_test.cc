@@ -22,9 +22,7 @@ Frame At(const std::string& function, int line) { return {"player", function, "p
 
 // A stream that is lost when the event fails; on its way back the program frees memory.
 Run Lost() {
-  Run run;
-  run.mode = Mode::Sweep;
-  run.outcome = Outcome::Findings;
+  Run run = {.mode = Mode::Sweep, .outcome = Outcome::Findings};
   Finding finding;
   finding.rule = Rule::Orphaned;
   finding.kind = "stream";

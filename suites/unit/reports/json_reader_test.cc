@@ -106,13 +106,11 @@ TEST(JsonReader, EveryReasonIsReadBackByItsId) {
     run.totals.isolation[{Isolation::Spawn, {why, {Reason::None, ""}}}] = i;
     run.host.left_out["host_" + std::to_string(i)] = why;
     run.meters->absent["meter_" + std::to_string(i)] = why;
-    NotReached row;
-    row.why = why.reason;
+    NotReached row = {.why = why.reason};
     run.coverage->not_reached.push_back(row);
   }
   for (std::size_t i = 0; i < std::size(words::kMissed); ++i) {
-    NotReached row;
-    row.missed = static_cast<Missed>(i);
+    NotReached row = {.missed = static_cast<Missed>(i)};
     run.coverage->not_reached.push_back(row);
   }
   report::Run read;

@@ -87,8 +87,7 @@ TEST(JsonWriter, KeysThatAreNotUtf8AreReplacedToo) {
 }
 
 TEST(JsonWriter, WholeGrowthHasNoFraction) {
-  report::Run run;
-  run.per_cycle = {{"event", 0.5}, {"stream", 2.0}, {"graph", -1.0}, {"context", std::numeric_limits<double>::infinity()}};
+  report::Run run = {.per_cycle = {{"event", 0.5}, {"stream", 2.0}, {"graph", -1.0}, {"context", std::numeric_limits<double>::infinity()}}};
   const auto json = Parsed(run);
   EXPECT_TRUE(json["per_cycle"]["stream"].is_number_integer());
   EXPECT_EQ(json["per_cycle"]["stream"], 2);

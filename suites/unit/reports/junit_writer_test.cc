@@ -109,10 +109,7 @@ TEST(JunitWriter, AFailedStreamIsTold) {
 }
 
 Run Swept() {
-  Run run;
-  run.mode = Mode::Sweep;
-  run.outcome = Outcome::Findings;
-  run.tool_version = "0.1.0";
+  Run run = {.mode = Mode::Sweep, .outcome = Outcome::Findings, .tool_version = "0.1.0"};
   run.driver.kind = DriverKind::Simulated;
   run.driver.world = "devices=1";
   run.command = {"./player", "it's \"one\"\n", "bad\xff"};
@@ -164,9 +161,7 @@ TEST(TrialsWriter, TextsMayHoldAnything) {
 }
 
 TEST(TrialsWriter, SaysHowATrialDied) {
-  TrialRow row;
-  row.fired = true;
-  row.end = TrialEnd{0, "SIGSEGV"};
+  TrialRow row = {.fired = true, .end = TrialEnd{0, "SIGSEGV"}};
   EXPECT_NE(Written(Swept(), {row}).find(",\"signal\":\"SIGSEGV\"}"), std::string::npos);
   row.end = TrialEnd{0, "SIGKILL", true};
   EXPECT_NE(Written(Swept(), {row}).find(",\"differs\":[],\"hung\":true}"), std::string::npos);

@@ -34,9 +34,7 @@ TEST(TextWriter, ASimulatedDriverAlwaysSaysSo) {
 }
 
 TEST(TextWriter, NotExercisedIsSaidOnce) {
-  report::Run run;
-  run.mode = Mode::Sweep;
-  run.outcome = Outcome::NotExercised;
+  report::Run run = {.mode = Mode::Sweep, .outcome = Outcome::NotExercised};
   run.message.nothing = NothingPlanned::NothingCanFail;
   EXPECT_TRUE(Written(run).starts_with("cuaudit sweep: not exercised\n  no call of the program can be made to fail\n")) << Written(run);
 }
@@ -75,9 +73,7 @@ TEST(TextWriter, OneDefectIsToldWithAllThatItLoses) {
 
 // One defect of one finding after one fault.
 Run One(Rule rule, const Acquired& acquired, const Acquired& where, const Acquired& other) {
-  Run run;
-  run.mode = Mode::Sweep;
-  run.outcome = Outcome::Findings;
+  Run run = {.mode = Mode::Sweep, .outcome = Outcome::Findings};
   Finding finding;
   finding.rule = rule;
   finding.kind = "stream";
@@ -260,8 +256,7 @@ TEST(TextWriter, NotesAreShownByRuleAndTheRestCounted) {
 
 TEST(TextWriter, ANoteWithoutAnotherPlaceNamesThatOfItsFault) {
   report::Run run = suites::SweepWithFindings();
-  Finding note;
-  note.rule = Rule::Absorbed;
+  Finding note = {.rule = Rule::Absorbed};
   note.fault = Fault{
       "cuMemcpyHtoD", 1, "refuse", "INVALID_CONTEXT", "cuMemcpyHtoD#1=INVALID_CONTEXT,refuse", {{"player", "copy", "src/copy.c", 12, 0}}};
   run.notes = {note};
@@ -376,9 +371,7 @@ TEST(TextWriter, MetersThatAreNotJudgedAreCalledMeters) {
 }
 
 TEST(TextWriter, NothingAliveAfterCyclesIsSaid) {
-  report::Run run;
-  run.mode = Mode::Cycles;
-  run.cycle_counts = {1, 10};
+  report::Run run = {.mode = Mode::Cycles, .cycle_counts = {1, 10}};
   EXPECT_TRUE(Holds(Written(run), "nothing was alive at exit"));
 }
 

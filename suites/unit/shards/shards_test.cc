@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -33,11 +32,7 @@ PlannedCase CaseOf(const std::string& name, std::uint64_t trials, std::uint64_t 
 }
 
 ShardPlan PlanOf(std::vector<PlannedCase> cases, std::uint64_t shards) {
-  ShardPlan plan;
-  plan.tool = std::string(ToolVersion());
-  plan.shards = shards;
-  plan.cases = std::move(cases);
-  return plan;
+  return {.tool = std::string(ToolVersion()), .shards = shards, .cases = std::move(cases)};
 }
 
 TEST(ShardPieces, HaveEachTrialOnceInOrderAndAboutTheSameWeight) {

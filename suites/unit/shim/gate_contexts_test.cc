@@ -15,8 +15,7 @@ using driver::BaseId;
 using driver::Kind;
 
 TEST(GateFaults, StickyFailsEveryLaterCallThatNeedsAContextUntilAReset) {
-  GatedWorld world({"cuStreamSynchronize#1=LAUNCH_FAILED,sticky"});
-  world.Start();
+  StartedWorld world({"cuStreamSynchronize#1=LAUNCH_FAILED,sticky"});
   CUdeviceptr memory = 0;
   ASSERT_EQ(world.driver().MemAlloc(&memory, 64), CUDA_SUCCESS);
   EXPECT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_ERROR_LAUNCH_FAILED);
@@ -52,8 +51,7 @@ TEST(GateFaults, ALostContextTellsOfNoRefusal) {
 }
 
 TEST(GateFaults, StickyLosesOneContextAndNoOther) {
-  GatedWorld world({"cuStreamSynchronize#1=LAUNCH_FAILED,sticky"});
-  world.Start();
+  StartedWorld world({"cuStreamSynchronize#1=LAUNCH_FAILED,sticky"});
   const driver::DriverRef d = world.driver();
   CUcontext lost = nullptr;
   CUcontext other = nullptr;
@@ -75,8 +73,7 @@ TEST(GateFaults, StickyLosesOneContextAndNoOther) {
 }
 
 TEST(GateFaults, StickyEndsWithTheProgramsLastReference) {
-  GatedWorld world({"cuStreamSynchronize#1=LAUNCH_FAILED,sticky"}, Scope::Pinned);
-  world.Start();
+  StartedWorld world({"cuStreamSynchronize#1=LAUNCH_FAILED,sticky"}, Scope::Pinned);
   const driver::DriverRef d = world.driver();
   CUcontext again = nullptr;
   CUdeviceptr memory = 0;
@@ -107,8 +104,7 @@ TEST(GateFaults, MoreLostContextsThanAreFollowedLoseAll) {
 
 // Whether the handle of a destroyed context comes back or another is given out: no new context is lost from the start.
 TEST(GateFaults, ADestroyedContextTakesItsLossWithIt) {
-  GatedWorld world;
-  world.Start();
+  StartedWorld world;
   Plan plan;
   Fault fault;
   ASSERT_EQ(ParseFault("cuStreamSynchronize#1=LAUNCH_FAILED,sticky", &fault).expected, nullptr);
@@ -181,8 +177,7 @@ TEST(LostContexts, OneMadeAfterTheLossOfAllIsSparedUntilTheNext) {
 }
 
 TEST(GateFaults, StickyWithoutAContextLosesAllThatAreThereAndNoLaterOne) {
-  GatedWorld world({"cuStreamSynchronize#1=LAUNCH_FAILED,sticky"});
-  world.Start();
+  StartedWorld world({"cuStreamSynchronize#1=LAUNCH_FAILED,sticky"});
   const driver::DriverRef d = world.driver();
   CUcontext old = nullptr;
   CUcontext other = nullptr;
@@ -200,8 +195,7 @@ TEST(GateFaults, StickyWithoutAContextLosesAllThatAreThereAndNoLaterOne) {
 }
 
 TEST(GateFaults, WhatIsLostStaysLostWithoutFaults) {
-  GatedWorld world({"cuStreamSynchronize#1=LAUNCH_FAILED,sticky"});
-  world.Start();
+  StartedWorld world({"cuStreamSynchronize#1=LAUNCH_FAILED,sticky"});
   CUdeviceptr memory = 0;
   EXPECT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_ERROR_LAUNCH_FAILED);
   world.gate().Rearm(Plan(), Anew::Occurrences);
@@ -250,8 +244,7 @@ INSTANTIATE_TEST_SUITE_P(Calls, StickyBeforeAnyContext,
 
 // The pin keeps it active, and nobody but the gate knows of the pin.
 TEST(GateFaults, StickySparesAPrimaryContextThatTheProgramGaveBack) {
-  GatedWorld world({"cuDevicePrimaryCtxRetain#2=LAUNCH_FAILED,sticky"}, Scope::Pinned);
-  world.Start();
+  StartedWorld world({"cuDevicePrimaryCtxRetain#2=LAUNCH_FAILED,sticky"}, Scope::Pinned);
   const driver::DriverRef d = world.driver();
   CUcontext primary = nullptr;
   CUdeviceptr memory = 0;
@@ -263,8 +256,7 @@ TEST(GateFaults, StickySparesAPrimaryContextThatTheProgramGaveBack) {
 }
 
 TEST(GateFaults, StickyWithoutAContextLosesThePrimaryContextThatTheProgramHolds) {
-  GatedWorld world({"cuDevicePrimaryCtxRetain#2=LAUNCH_FAILED,sticky"}, Scope::Pinned);
-  world.Start();
+  StartedWorld world({"cuDevicePrimaryCtxRetain#2=LAUNCH_FAILED,sticky"}, Scope::Pinned);
   const driver::DriverRef d = world.driver();
   CUcontext primary = nullptr;
   CUcontext again = nullptr;
@@ -277,8 +269,7 @@ TEST(GateFaults, StickyWithoutAContextLosesThePrimaryContextThatTheProgramHolds)
 }
 
 TEST(GateFaults, ALostContextIsNotInheritedByAForkedChild) {
-  GatedWorld world({"cuStreamSynchronize#1=LAUNCH_FAILED,sticky"});
-  world.Start();
+  StartedWorld world({"cuStreamSynchronize#1=LAUNCH_FAILED,sticky"});
   EXPECT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_ERROR_LAUNCH_FAILED);
   world.gate().Note(ProcessEvent::Fork, 1);  // as the fork handler does in the child
   EXPECT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_SUCCESS);
@@ -294,8 +285,7 @@ bool IsActive(const driver::DriverRef& driver) {
 }
 
 TEST(GatePin, IsOneReferenceHoweverOftenTheProgramRetains) {
-  GatedWorld world;
-  world.Start();
+  StartedWorld world;
   CUcontext context = nullptr;
   for (int i = 0; i < 2; ++i) ASSERT_EQ(world.driver().DevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
   for (int i = 0; i < 3; ++i) ASSERT_EQ(world.driver().DevicePrimaryCtxRelease(0), CUDA_SUCCESS);
@@ -322,8 +312,7 @@ TEST(GatePin, IsTriedAgainWhenItFailed) {
 }
 
 TEST(GatePin, LookingWhoseContextIsLostTakesNoReference) {
-  GatedWorld world({"cuStreamSynchronize#1=LAUNCH_FAILED,sticky"}, Scope::Process);
-  world.Start();
+  StartedWorld world({"cuStreamSynchronize#1=LAUNCH_FAILED,sticky"}, Scope::Process);
   ASSERT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_ERROR_LAUNCH_FAILED);
   ASSERT_EQ(world.driver().DevicePrimaryCtxRelease(0), CUDA_SUCCESS);
   EXPECT_FALSE(IsActive(world.below()));

@@ -27,8 +27,7 @@ void CUDA_CB CountDevices(void* data) {
 }
 
 TEST(GateChoice, ACallInsideACallIsNotTheProgramsAndIsNotRefused) {
-  GatedWorld world({"cuDeviceGetCount#1=INVALID_VALUE,refuse"});
-  world.Start();
+  StartedWorld world({"cuDeviceGetCount#1=INVALID_VALUE,refuse"});
   const driver::DriverRef d = world.driver();
   CUstream stream = nullptr;
   Inside inside{d};
@@ -44,8 +43,7 @@ TEST(GateChoice, ACallInsideACallIsNotTheProgramsAndIsNotRefused) {
 
 // A plan is made from these numbers, and its faults are counted the same way.
 TEST(GateChoice, ACallInsideACallHasNoNumber) {
-  GatedWorld world({"cuDeviceGetCount#2=INVALID_VALUE,refuse"});
-  world.Start();
+  StartedWorld world({"cuDeviceGetCount#2=INVALID_VALUE,refuse"});
   const driver::DriverRef d = world.driver();
   CUstream stream = nullptr;
   Inside inside{d};
@@ -61,8 +59,7 @@ TEST(GateChoice, ACallInsideACallHasNoNumber) {
 }
 
 TEST(GateChoice, AFaultAtASiteHitsNowhereElse) {
-  GatedWorld world({"cuStreamCreate@site=0123456789abcdef#1=OUT_OF_MEMORY,refuse"});
-  world.Start();
+  StartedWorld world({"cuStreamCreate@site=0123456789abcdef#1=OUT_OF_MEMORY,refuse"});
   CUstream stream = nullptr;
   EXPECT_EQ(world.driver().StreamCreate(&stream, 0), CUDA_SUCCESS);
   EXPECT_EQ(world.journal().header().fired[0].load(), 0U);
@@ -70,8 +67,7 @@ TEST(GateChoice, AFaultAtASiteHitsNowhereElse) {
 
 // Whichever thread comes first: the second fault is for the one that the first fault hit, and counts from there.
 TEST(GateChoice, AFaultThatFollowsHitsTheThreadThatTheOneBeforeItHit) {
-  GatedWorld world({"cuMemAlloc#2=OUT_OF_MEMORY,refuse", "cuDeviceGetCount#+2=INVALID_VALUE,refuse"});
-  world.Start();
+  StartedWorld world({"cuMemAlloc#2=OUT_OF_MEMORY,refuse", "cuDeviceGetCount#+2=INVALID_VALUE,refuse"});
   const driver::DriverRef d = world.driver();
   int count = 0;
   CUdeviceptr memory = 0;
@@ -93,16 +89,14 @@ TEST(GateChoice, AFaultThatFollowsHitsTheThreadThatTheOneBeforeItHit) {
 }
 
 TEST(GateChoice, WhatFollowsAFaultThatTheDriverForestalledFollowsNothing) {
-  GatedWorld world({"cuMemFree#1=INVALID_CONTEXT,after", "cuDeviceGetCount#+1=INVALID_VALUE,refuse"});
-  world.Start();
+  StartedWorld world({"cuMemFree#1=INVALID_CONTEXT,after", "cuDeviceGetCount#+1=INVALID_VALUE,refuse"});
   int count = 0;
   EXPECT_EQ(world.driver().MemFree(1), CUDA_ERROR_INVALID_VALUE) << "the driver's own word";
   EXPECT_EQ(world.driver().DeviceGetCount(&count), CUDA_SUCCESS);
 }
 
 TEST(GateChoice, OfTwoFaultsAtOneCallTheFirstHitsAndTheOtherHasNotFired) {
-  GatedWorld world({"cuStreamCreate#1=OUT_OF_MEMORY,refuse", "cuStreamCreate#1=INVALID_VALUE,refuse"});
-  world.Start();
+  StartedWorld world({"cuStreamCreate#1=OUT_OF_MEMORY,refuse", "cuStreamCreate#1=INVALID_VALUE,refuse"});
   CUstream stream = nullptr;
   EXPECT_EQ(world.driver().StreamCreate(&stream, 0), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(world.Last(BaseId::StreamCreate).fault, 1U);
@@ -111,8 +105,7 @@ TEST(GateChoice, OfTwoFaultsAtOneCallTheFirstHitsAndTheOtherHasNotFired) {
 }
 
 TEST(GateChoice, ReleasesSayWhichContextWasCurrent) {
-  GatedWorld world;
-  world.Start();
+  StartedWorld world;
   const driver::DriverRef d = world.driver();
   CUcontext context = nullptr;
   CUstream stream = nullptr;
@@ -127,8 +120,7 @@ TEST(GateChoice, ReleasesSayWhichContextWasCurrent) {
 using driver::Kind;
 
 TEST(GateFaults, RefuseDoesNotReachTheDriverNorTheOutput) {
-  GatedWorld world({"cuStreamCreate#2=OUT_OF_MEMORY,refuse"});
-  world.Start();
+  StartedWorld world({"cuStreamCreate#2=OUT_OF_MEMORY,refuse"});
   CUstream first = nullptr;
   CUstream second = reinterpret_cast<CUstream>(0x1234);
   ASSERT_EQ(world.driver().StreamCreate(&first, 0), CUDA_SUCCESS);
@@ -143,8 +135,7 @@ TEST(GateFaults, RefuseDoesNotReachTheDriverNorTheOutput) {
 }
 
 TEST(GateFaults, GarbageOverwritesTheOutput) {
-  GatedWorld world({"cuMemAlloc#1=OUT_OF_MEMORY,refuse+garbage"});
-  world.Start();
+  StartedWorld world({"cuMemAlloc#1=OUT_OF_MEMORY,refuse+garbage"});
   CUdeviceptr memory = 0;
   EXPECT_EQ(world.driver().MemAlloc(&memory, 64), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(memory, 0xA5A5A5A5A5A5A5A5U);
@@ -152,8 +143,7 @@ TEST(GateFaults, GarbageOverwritesTheOutput) {
 }
 
 TEST(GateFaults, AfterForwardsThenAnswersTheError) {
-  GatedWorld world({"cuStreamDestroy#1=INVALID_VALUE,after"});
-  world.Start();
+  StartedWorld world({"cuStreamDestroy#1=INVALID_VALUE,after"});
   CUstream stream = nullptr;
   ASSERT_EQ(world.driver().StreamCreate(&stream, 0), CUDA_SUCCESS);
   EXPECT_EQ(world.driver().StreamDestroy(stream), CUDA_ERROR_INVALID_VALUE);
@@ -249,8 +239,7 @@ TEST(GateFaults, AnyOutputOfItsFamilyShowsThatTheHandleIsAnothers) {
 }
 
 TEST(GateFaults, RearmingCountsAnewAndForgetsTheFormerFaults) {
-  GatedWorld world({"cuStreamCreate#3=OUT_OF_MEMORY,persist"});
-  world.Start();
+  StartedWorld world({"cuStreamCreate#3=OUT_OF_MEMORY,persist"});
   CUstream stream = nullptr;
   ASSERT_EQ(world.driver().StreamCreate(&stream, 0), CUDA_SUCCESS);
   Plan plan;
@@ -266,8 +255,7 @@ TEST(GateFaults, RearmingCountsAnewAndForgetsTheFormerFaults) {
 }
 
 TEST(GateFaults, GarbageReachesEveryOutput) {
-  GatedWorld world({"cuMemGetInfo#1=INVALID_CONTEXT,refuse+garbage"});
-  world.Start();
+  StartedWorld world({"cuMemGetInfo#1=INVALID_CONTEXT,refuse+garbage"});
   std::size_t free = 1;
   std::size_t total = 2;
   EXPECT_EQ(world.driver().MemGetInfo(&free, &total), CUDA_ERROR_INVALID_CONTEXT);
@@ -276,8 +264,7 @@ TEST(GateFaults, GarbageReachesEveryOutput) {
 }
 
 TEST(GateFaults, AfterKeepsTheDriversOwnErrorAndDoesNotCountAsFired) {
-  GatedWorld world({"cuMemAlloc#1=OUT_OF_MEMORY,after"});
-  world.Start();
+  StartedWorld world({"cuMemAlloc#1=OUT_OF_MEMORY,after"});
   CUdeviceptr memory = 0;
   EXPECT_EQ(world.driver().MemAlloc(&memory, 0), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(world.Last(BaseId::MemAlloc).flags, kForwarded);
@@ -286,8 +273,7 @@ TEST(GateFaults, AfterKeepsTheDriversOwnErrorAndDoesNotCountAsFired) {
 }
 
 TEST(GateFaults, PersistRefusesFromTheNthOn) {
-  GatedWorld world({"cuEventCreate#2=OUT_OF_MEMORY,persist"});
-  world.Start();
+  StartedWorld world({"cuEventCreate#2=OUT_OF_MEMORY,persist"});
   CUevent event = nullptr;
   EXPECT_EQ(world.driver().EventCreate(&event, 0), CUDA_SUCCESS);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(world.driver().EventCreate(&event, 0), CUDA_ERROR_OUT_OF_MEMORY);
@@ -295,16 +281,14 @@ TEST(GateFaults, PersistRefusesFromTheNthOn) {
 }
 
 TEST(GateFaults, BurstRefusesSoManyInARow) {
-  GatedWorld world({"cuEventCreate#2=OUT_OF_MEMORY,burst:2"});
-  world.Start();
+  StartedWorld world({"cuEventCreate#2=OUT_OF_MEMORY,burst:2"});
   CUevent event = nullptr;
   const CUresult expected[] = {CUDA_SUCCESS, CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY, CUDA_SUCCESS};
   for (const CUresult result : expected) EXPECT_EQ(world.driver().EventCreate(&event, 0), result);
 }
 
 TEST(GateFaults, PhaseLimitsAndCountsWithinThePhase) {
-  GatedWorld world({"cuMemAlloc#1@work=OUT_OF_MEMORY,refuse"});
-  world.Start();
+  StartedWorld world({"cuMemAlloc#1@work=OUT_OF_MEMORY,refuse"});
   CUdeviceptr memory = 0;
   world.gate().Mark(MarkKind::Phase, static_cast<std::uint32_t>(Phase::Init));
   EXPECT_EQ(world.driver().MemAlloc(&memory, 64), CUDA_SUCCESS);
@@ -314,8 +298,7 @@ TEST(GateFaults, PhaseLimitsAndCountsWithinThePhase) {
 }
 
 TEST(GateFaults, TwoFaultsOnOneCallCountIndependently) {
-  GatedWorld world({"cuMemAlloc#1=OUT_OF_MEMORY,refuse", "cuMemAlloc#3=INVALID_CONTEXT,refuse"});
-  world.Start();
+  StartedWorld world({"cuMemAlloc#1=OUT_OF_MEMORY,refuse", "cuMemAlloc#3=INVALID_CONTEXT,refuse"});
   CUdeviceptr memory = 0;
   const CUresult expected[] = {CUDA_ERROR_OUT_OF_MEMORY, CUDA_SUCCESS, CUDA_ERROR_INVALID_CONTEXT, CUDA_SUCCESS};
   for (const CUresult result : expected) EXPECT_EQ(world.driver().MemAlloc(&memory, 64), result);
@@ -339,8 +322,7 @@ TEST(GateFaults, WithoutJournalFaultsCountInTheProcess) {
 }
 
 TEST(GateFaults, GatesStack) {
-  GatedWorld inner({"cuMemAlloc#1=OUT_OF_MEMORY,refuse"});
-  inner.Start();
+  StartedWorld inner({"cuMemAlloc#1=OUT_OF_MEMORY,refuse"});
   Plan plan;
   Fault fault;
   ASSERT_EQ(ParseFault("cuMemFree#1=INVALID_VALUE", &fault).expected, nullptr);

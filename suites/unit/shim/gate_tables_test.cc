@@ -24,8 +24,7 @@ TEST(LostContexts, ConcernCallsThatNeedAContext) {
 }
 
 TEST(LostContexts, AContextThatWasDestroyedTakesItsLossWithIt) {
-  GatedWorld world;
-  world.Start();
+  StartedWorld world;
   const driver::DriverRef d = world.below();
   CUcontext context = nullptr;
   ASSERT_EQ(d.CtxGetCurrent(&context), CUDA_SUCCESS);
@@ -41,8 +40,7 @@ TEST(LostContexts, AContextThatWasDestroyedTakesItsLossWithIt) {
 
 // A thread without a context loses all that there are. Contexts that are made later are good, each of them.
 TEST(LostContexts, EachContextThatIsMadeAfterTheLossOfAllIsGood) {
-  GatedWorld world;
-  world.Start();
+  StartedWorld world;
   const driver::DriverRef d = world.below();
   CUcontext primary = nullptr;
   ASSERT_EQ(d.CtxGetCurrent(&primary), CUDA_SUCCESS);

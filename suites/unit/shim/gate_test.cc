@@ -24,8 +24,7 @@ using driver::CallId;
 using driver::Effect;
 
 TEST(Gate, RecordHoldsArgumentsAndWhatTheCallWrote) {
-  GatedWorld world;
-  world.Start();
+  StartedWorld world;
   CUdeviceptr memory = 0;
   ASSERT_EQ(world.driver().MemAlloc(&memory, 4096), CUDA_SUCCESS);
   const Record record = world.Last(BaseId::MemAlloc);
@@ -42,8 +41,7 @@ TEST(Gate, RecordHoldsArgumentsAndWhatTheCallWrote) {
 }
 
 TEST(Gate, FailedCallRecordsNoOutput) {
-  GatedWorld world;
-  world.Start();
+  StartedWorld world;
   CUdeviceptr memory = 77;
   EXPECT_EQ(world.driver().MemAlloc(&memory, 0), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(world.Last(BaseId::MemAlloc).argument[0], 0u);
@@ -51,8 +49,7 @@ TEST(Gate, FailedCallRecordsNoOutput) {
 }
 
 TEST(Gate, EntryPointsNobodyModelsAreMarked) {
-  GatedWorld world;
-  world.Start();
+  StartedWorld world;
   char luid[8] = {};
   unsigned mask = 0;
   EXPECT_EQ(world.driver().DeviceGetLuid(luid, &mask, 0), CUDA_ERROR_NOT_SUPPORTED);
@@ -61,8 +58,7 @@ TEST(Gate, EntryPointsNobodyModelsAreMarked) {
 }
 
 TEST(Gate, CountsCallsPerBaseEntryPoint) {
-  GatedWorld world;
-  world.Start();
+  StartedWorld world;
   CUstream stream = nullptr;
   for (int i = 0; i < 3; ++i) ASSERT_EQ(world.driver().StreamCreate(&stream, 0), CUDA_SUCCESS);
   EXPECT_EQ(world.Last(BaseId::StreamCreate).occurrence, 3u);
@@ -82,8 +78,7 @@ TEST(Gate, PinnedScopeKeepsThePrimaryContextAlive) {
 }
 
 TEST(Gate, MarksSetCycleAndPhaseOfLaterRecords) {
-  GatedWorld world;
-  world.Start();
+  StartedWorld world;
   world.gate().Mark(MarkKind::CycleBegin, 0);
   world.gate().Mark(MarkKind::CycleEnd, 0);
   world.gate().Mark(MarkKind::CycleBegin, 0);
@@ -97,16 +92,14 @@ TEST(Gate, MarksSetCycleAndPhaseOfLaterRecords) {
 }
 
 TEST(Gate, LeavesErrnoAlone) {
-  GatedWorld world;
-  world.Start();
+  StartedWorld world;
   errno = 1234;
   EXPECT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_SUCCESS);
   EXPECT_EQ(errno, 1234);
 }
 
 TEST(Gate, ThreadsWriteTheirOwnIds) {
-  GatedWorld world;
-  world.Start();
+  StartedWorld world;
   const std::uint32_t here = world.Last(BaseId::Init).tid;
   std::thread([&] { EXPECT_EQ(world.driver().StreamSynchronize(nullptr), CUDA_ERROR_INVALID_CONTEXT); }).join();
   EXPECT_NE(world.Last(BaseId::StreamSynchronize).tid, here);
@@ -114,8 +107,7 @@ TEST(Gate, ThreadsWriteTheirOwnIds) {
 }
 
 TEST(Gate, GraphNodeAddressesFollowTheCall) {
-  GatedWorld world;
-  world.Start();
+  StartedWorld world;
   CUdeviceptr memory = 0;
   CUgraph graph = nullptr;
   CUgraphNode node = nullptr;
@@ -138,8 +130,7 @@ TEST(Gate, GraphNodeAddressesFollowTheCall) {
 }
 
 TEST(Gate, NeverReadsThroughArraysAndOptionalInputs) {
-  GatedWorld world;
-  world.Start();
+  StartedWorld world;
   const auto junk = [](auto* type) { return reinterpret_cast<decltype(type)>(0x10); };
   CUmodule module = nullptr;
   const char* image = ".version 7.0\n.target sm_52\n.address_size 64\n.visible .entry k() { ret; }\n";
@@ -154,8 +145,7 @@ TEST(Gate, NeverReadsThroughArraysAndOptionalInputs) {
 }
 
 TEST(Gate, AddressesOfAChangedNodeFollowTheCall) {
-  GatedWorld world;
-  world.Start();
+  StartedWorld world;
   CUdeviceptr memory[2] = {};
   CUgraph graph = nullptr;
   CUgraphNode node = nullptr;
@@ -190,8 +180,7 @@ struct Seen {
 };
 
 TEST(Gate, NamesTheCallUnderWay) {
-  GatedWorld world;
-  world.Start();
+  StartedWorld world;
   Seen seen{&world.gate()};
   const auto ask = [](void* data) {
     Seen* const asked = static_cast<Seen*>(data);
@@ -220,8 +209,7 @@ TEST(Gate, AnotherGatesCallIsNotUnderWayHere) {
 }
 
 TEST(Gate, WritesDownProvedMisuse) {
-  GatedWorld world;
-  world.Start();
+  StartedWorld world;
   Gate::NoteMisuse(&world.gate(), {driver::MisuseRule::FreedInUse, driver::Kind::DeviceMemory, 0x1000, 64, 5, 3});
   const Record record = world.Records().back();
   EXPECT_EQ(record.kind, RecordKind::Misuse);
@@ -255,8 +243,7 @@ TEST(CallRecord, StandsInTheNameOfItsProcessAndCycle) {
 }
 
 TEST(CallRecord, ANestedCallIsMarkedAndHasNoNumber) {
-  GatedWorld world;
-  world.Start();
+  StartedWorld world;
   Passage passage{};
   passage.id = driver::CallId::DeviceGetCount;
   for (const bool nested : {true, false, true}) {
@@ -333,8 +320,7 @@ TEST(Captures, AreOpenFromABeginThatSucceededToTheEnd) {
 }
 
 TEST(Captures, OnlyWorkOnTheStreamUnderCaptureIsCaptured) {
-  GatedWorld world;
-  world.Start();
+  StartedWorld world;
   const driver::DriverRef d = world.below();
   CUstream stream = nullptr;
   CUdeviceptr memory = 0;

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <memory>
 #include <thread>
 #include <vector>
 

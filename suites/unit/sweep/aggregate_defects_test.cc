@@ -13,10 +13,7 @@ namespace {
 
 // A trial with one finding, which the tests change.
 TrialResult Shows(std::vector<std::string> faults, std::uint64_t fault_key) {
-  TrialResult trial;
-  trial.faults = std::move(faults);
-  trial.fired = true;
-  trial.fault_key = fault_key;
+  TrialResult trial = {.faults = std::move(faults), .fired = true, .fault_key = fault_key};
   TrialFindingText& finding = trial.findings.emplace_back();
   finding.rule = Rule::Leak;
   finding.kind = driver::Kind::Stream;

@@ -18,11 +18,7 @@ using ::testing::StartsWith;
 const Reproduction kReproduction = {"cuaudit replay --driver=sim", "cuaudit run --driver=sim", "prog 'a b'"};
 
 TrialResult Leak(const std::string& fault, std::uint64_t acquired_key, std::uint64_t fault_key) {
-  TrialResult trial;
-  trial.faults = {fault};
-  trial.verdict = Verdict::Leak;
-  trial.fired = true;
-  trial.fault_key = fault_key;
+  TrialResult trial = {.faults = {fault}, .verdict = Verdict::Leak, .fired = true, .fault_key = fault_key};
   TrialFindingText finding;
   finding.rule = Rule::Leak;
   finding.kind = driver::Kind::Stream;
@@ -243,8 +239,7 @@ TEST(Aggregate, NotesOnceWhatIsLeftOfTheHostAndCountsTheFaults) {
 }
 
 TEST(Aggregate, LeavesOutTheProbesOfATrialThatWereNotThereWholly) {
-  const TemporaryDir dir;
-  JournalBuilder journal(dir.File("journal"));
+  JournalBuilder journal;
   journal.Host(faults::HostCall::Looking, 0);
   journal.Call(driver::CallId::Init);
   report::Run run;
@@ -271,8 +266,7 @@ TEST(Aggregate, NotesATrialWhoseFaultDidNotFire) {
 }
 
 TEST(Aggregate, DescribesTheRunFromItsJournal) {
-  const TemporaryDir dir;
-  JournalBuilder journal(dir.File("journal"));
+  JournalBuilder journal;
   journal.Call(driver::CallId::Init);
   journal.Call(driver::CallId::MemAlloc_v2).argument[0] = 0x1000;
   journal.Call(driver::CallId::MemAlloc_v2).argument[0] = 0x2000;
@@ -289,8 +283,7 @@ TEST(Aggregate, DescribesTheRunFromItsJournal) {
 }
 
 TEST(Aggregate, MakesFindingsOfViolationsAndNotesOfWhatIsLeft) {
-  const TemporaryDir dir;
-  JournalBuilder journal(dir.File("journal"));
+  JournalBuilder journal;
   journal.Call(driver::CallId::Init);
   journal.Call(driver::CallId::StreamCreate).argument[0] = 0x51;
   journal.Call(driver::CallId::StreamCreate).argument[0] = 0x52;
@@ -337,8 +330,7 @@ TEST(DescribeRun, WhatAGenuineDriverKeepsForItselfIsCounted) {
 }
 
 TEST(DescribeRun, EntryPointsThatNobodyAuditsAreCounted) {
-  const TemporaryDir dir;
-  JournalBuilder journal(dir.File("journal"));
+  JournalBuilder journal;
   EXPECT_EQ(Described(journal.Read()).totals.skipped.count({Reason::UnknownEntry}), 0U);
   journal.header().unknown_pointers.store(3);
   EXPECT_EQ(Described(journal.Read()).totals.skipped.at({Reason::UnknownEntry}), 3U);

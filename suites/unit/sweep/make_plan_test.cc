@@ -99,9 +99,7 @@ TEST_F(MakePlanTest, OrdersThreadedProgramsByNameAndOccurrence) {
 TEST_F(MakePlanTest, FiltersByCall) {
   journal_.Call(CallId::Init);
   journal_.Call(CallId::MemAlloc_v2);
-  PlanOptions options;
-  options.calls = {"cuMemAlloc"};
-  const PlannedFaults plan = Plan(options);
+  const PlannedFaults plan = Plan({.calls = {"cuMemAlloc"}});
   EXPECT_THAT(plan.faults, ElementsAre(StartsWith("cuMemAlloc#1")));
   EXPECT_EQ(plan.skipped.at(Reason::NotChosen), 1U);
   EXPECT_EQ(plan.possible, 2U);

@@ -18,12 +18,7 @@ namespace {
 using sweep_tests::Scripted;
 using words::Outcome;
 
-TrialResult Fired() {
-  TrialResult trial;
-  trial.faults = {"cuInit#1=INVALID_VALUE,refuse"};
-  trial.fired = true;
-  return trial;
-}
+TrialResult Fired() { return {.faults = {"cuInit#1=INVALID_VALUE,refuse"}, .fired = true}; }
 
 TrialResult MissedBy(Missed missed) {
   TrialResult trial = Fired();
@@ -39,8 +34,7 @@ std::vector<const TrialResult*> Pointers(const std::vector<TrialResult>& trials)
 }
 
 report::Run RunOf(const std::vector<TrialResult>& trials, std::size_t possible, bool findings = false) {
-  report::Run run;
-  run.mode = report::Mode::Sweep;
+  report::Run run = {.mode = report::Mode::Sweep};
   if (findings) run.findings.emplace_back();
   SetOutcome(Pointers(trials), possible, "/tmp/w", &run);
   return run;
@@ -137,10 +131,7 @@ TEST(Outcome, CleanSaysWhatOfTheHostNobodyJudged) {
 }
 
 TEST(Outcome, AnInterruptedSweepSaysHowMuchOfThePlanSoFarIsDone) {
-  report::Run run;
-  run.mode = report::Mode::Sweep;
-  run.outcome = Outcome::Interrupted;
-  run.interrupted = {"SIGINT", 12, 58};
+  report::Run run = {.mode = report::Mode::Sweep, .outcome = Outcome::Interrupted, .interrupted = report::Interrupted{"SIGINT", 12, 58}};
   EXPECT_EQ(MessageLine(run), "interrupted, 12 of 58 trials (SIGINT)");
   run.interrupted->more = true;
   EXPECT_EQ(MessageLine(run), "interrupted, 12 of 58 trials planned so far (SIGINT)");

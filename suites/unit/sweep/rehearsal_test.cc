@@ -40,8 +40,7 @@ TEST(Rehearsal, NamesTheFirstCallThatDiffers) {
 }
 
 TEST(PackedRun, SaysTheSameAndIsAsLargeAsItsContent) {
-  const TemporaryDir dir;
-  JournalBuilder journal(dir.File("1"), 1U << 16U);
+  JournalBuilder journal(1U << 16U);
   journal.StackIn(60000, "/lib/libone.so");
   journal.Call(CallId::Init);
   journal.Call(CallId::MemAlloc_v2).stack = 60000;
@@ -78,8 +77,7 @@ TEST(Rehearsal, NamesAMissingCallAndAnotherResult) {
 }
 
 TEST(Rehearsal, AcceptsOnlyARunThatEndsAsExpected) {
-  const TemporaryDir dir;
-  JournalBuilder journal(dir.File("1"));
+  JournalBuilder journal;
   journal.Call(CallId::Init);
   EXPECT_TRUE(CheckFaultFree(Sample(), journal.Read({0, 0, false})).ok());
   EXPECT_THAT(CheckFaultFree(Sample(), journal.Read({4, 0, false})).message(), HasSubstr("exited with status 4"));
@@ -91,8 +89,7 @@ TEST(Rehearsal, AcceptsOnlyARunThatEndsAsExpected) {
 }
 
 TEST(Rehearsal, NamesTheCallThatFailedLast) {
-  const TemporaryDir dir;
-  JournalBuilder journal(dir.File("1"));
+  JournalBuilder journal;
   journal.Call(CallId::Init);
   journal.Call(CallId::StreamQuery).result = CUDA_ERROR_NOT_READY;
   EXPECT_THAT(CheckFaultFree(Sample(), journal.Read({4, 0, false})).message(), Not(HasSubstr("failed")));
@@ -106,8 +103,7 @@ TEST(Rehearsal, NamesTheCallThatFailedLast) {
 }
 
 TEST(Rehearsal, IsNotExercisedWithoutACall) {
-  const TemporaryDir dir;
-  JournalBuilder journal(dir.File("1"));
+  JournalBuilder journal;
   const Status never_entered = CheckExercised(Sample(), journal.Read());
   EXPECT_TRUE(never_entered.not_exercised());
   EXPECT_THAT(never_entered.message(), HasSubstr("never entered the program"));
@@ -121,8 +117,7 @@ TEST(Rehearsal, IsNotExercisedWithoutACall) {
 
 // NVIDIA's runtime ends the program, or goes on without the driver; both say nothing of the program.
 TEST(Rehearsal, IsNotExercisedByARuntimeThatRefusesTheSimulatedDriver) {
-  const TemporaryDir dir;
-  JournalBuilder journal(dir.File("1"));
+  JournalBuilder journal;
   journal.Call(CallId::Init);
   constexpr std::string_view kObject = "/opt/app/libcudart.so.13";
   kObject.copy(journal.header().refused_runtime, sizeof(journal.header().refused_runtime) - 1);
@@ -151,8 +146,7 @@ TEST(Rehearsal, BeginsWithoutTheRunsOfAnEarlierOne) {
 }
 
 TEST(Rehearsal, FailsWhenHostProbesThatWereAskedForNeverCameUp) {
-  const TemporaryDir dir;
-  JournalBuilder journal(dir.File("1"));
+  JournalBuilder journal;
   journal.Call(CallId::Init);
   Subject subject = Sample();
   EXPECT_TRUE(CheckExercised(subject, journal.Read()).ok());
@@ -176,8 +170,7 @@ TEST(Rehearsal, TellsAFullDiskFromAFullJournal) {
 }
 
 TEST(Rehearsal, FailsOnAJournalThatOverflowed) {
-  const TemporaryDir dir;
-  JournalBuilder journal(dir.File("1"));
+  JournalBuilder journal;
   journal.Call(CallId::Init);
   journal.header().flags.fetch_or(faults::kRecordsDropped);
   const Status status = CheckExercised(Sample(), journal.Read());
@@ -186,8 +179,7 @@ TEST(Rehearsal, FailsOnAJournalThatOverflowed) {
 }
 
 TEST(Rehearsal, RunsOfAProgramWithoutAnOrderAreKept) {
-  const TemporaryDir dir;
-  JournalBuilder journal(dir.File("1"));
+  JournalBuilder journal;
   journal.Call(CallId::Init);
   for (const bool threaded : {false, true}) {
     for (const bool drifting : {false, true}) {

@@ -31,8 +31,7 @@ class Scripted : public Runner {
     JournalBuilder journal(dir_.File("journal-" + std::to_string(++runs_)));
     faults_ = faults;
     seen_.clear();
-    Ending ending;
-    ending.exit_status = Script(journal);
+    Ending ending = {.exit_status = Script(journal)};
     return journal.Read(ending);
   }
   Status Give(std::vector<TrialOrder> orders) override {

@@ -212,8 +212,7 @@ TEST(Benign, WithoutTheFindingThatIsDeclaredAVanishedChildLeavesItUnjudged) {
 }
 
 TEST(Trial, AmountsToTheGravestOfItsFindings) {
-  TrialResult trial;
-  trial.verdict = Verdict::Absorbed;
+  TrialResult trial = {.verdict = Verdict::Absorbed};
   const auto with = [&](Rule rule) {
     AddFindings({Told(rule, "cuStreamCreate")}, &trial);
     return trial.verdict;
@@ -264,23 +263,13 @@ using report::Rule;
 using ::testing::HasSubstr;
 
 report::Finding Left(const char* kind, const char* function, int line, std::uint64_t count = 1) {
-  report::Finding finding;
-  finding.rule = Rule::LeftAtExit;
-  finding.kind = kind;
-  finding.count = count;
-  report::Frame frame;
-  frame.module = "prog";
-  frame.function = function;
-  frame.line = line;
+  report::Finding finding = {.rule = Rule::LeftAtExit, .kind = kind, .count = count};
+  report::Frame frame = {.module = "prog", .function = function, .line = line};
   finding.acquired = {"cuStreamCreate", {frame}};
   return finding;
 }
 
-report::Run Of(std::vector<report::Finding> findings) {
-  report::Run run;
-  run.findings = std::move(findings);
-  return run;
-}
+report::Run Of(std::vector<report::Finding> findings) { return {.findings = std::move(findings)}; }
 
 Lifetimes Parsed(const std::string& text) {
   const Result<Lifetimes> table = Lifetimes::Parse("keeps", text);

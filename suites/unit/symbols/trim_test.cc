@@ -2,7 +2,6 @@
 // Which frames of a stack are the program's, and which objects its runtime's.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,12 +11,7 @@
 namespace cuaudit::harness::trim_test {
 namespace {
 
-report::Frame In(std::string module, std::string function) {
-  report::Frame frame;
-  frame.module = std::move(module);
-  frame.function = std::move(function);
-  return frame;
-}
+report::Frame In(std::string module, std::string function) { return {.module = std::move(module), .function = std::move(function)}; }
 
 std::vector<std::string> Functions(const std::vector<report::Frame>& frames) {
   std::vector<std::string> names;

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "harness/verdict/context/away.h"
 #include "harness/verdict/context/put_back.h"
+#include "harness/verdict/context/put_back_calls.h"
 #include "harness/verdict/evidence/site_keys.h"
 #include "harness/verdict/parts.h"
 #include "harness/verdict/steps.h"
@@ -45,9 +45,7 @@ TEST(JudgeDetails, AnOrphanWhoseReleaseWasDeclinedSaysSo) {
     t.ReleasePrimary().Stack(5);
     return t;
   };
-  const JournalImage rehearsal(program(false));
-  const JournalImage trial(program(true));
-  const harness::Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(1), true, {});
+  const harness::Judgement judgement = Judge(program(false), program(true));
   ASSERT_THAT(judgement.findings, ::testing::SizeIs(1));
   EXPECT_EQ(judgement.findings[0].rule, harness::Rule::Orphaned);
   EXPECT_EQ(judgement.findings[0].where.stack, 5U);
@@ -62,8 +60,7 @@ TEST(JudgeDetails, HowAnObjectStayedTellsAChildFromTheFirstProcess) {
   facts.processes.resize(2);
   facts.processes[0].pid = 100;
   facts.processes[1].pid = 200;
-  harness::Object object;
-  object.pid = 100;
+  harness::Object object = {.pid = 100};
   EXPECT_TRUE(harness::HowItStayed(object, facts).empty());
   object.pid = 200;
   EXPECT_EQ(harness::HowItStayed(object, facts), harness::Details{{harness::Detail::ChildStillRan}});
@@ -80,8 +77,7 @@ TEST(JudgeDetails, WhatADeclinedReleaseAnswered) {
   t.Call(CallId::MemAddressFree).In(0, 0x10000).Fails(CUDA_ERROR_INVALID_VALUE);
   const JournalImage image(t);
   const harness::Evidence run = image.Evidence();
-  harness::Site release;
-  release.begin = run.record(run.facts().calls.at(0)).begin;
+  harness::Site release = {.begin = run.record(run.facts().calls.at(0)).begin};
   const harness::Details how = HowItAnswered(run, release);
   ASSERT_EQ(how.size(), 1U);
   EXPECT_EQ(how[0].detail, harness::Detail::Answered);

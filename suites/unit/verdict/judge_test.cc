@@ -156,8 +156,7 @@ TEST(Judge, WithoutFaultsLiveAndOrphanedObjectsAreNotes) {
   t.CreateStream(0x10);
   t.ReleasePrimary();
   t.Call(CallId::MemPoolCreate).Out(0, 0x20);
-  const JournalImage run(t);
-  const Judgement judgement = Judge({}, run.Evidence(), false, {});
+  const Judgement judgement = Judge(t);
   EXPECT_EQ(judgement.verdict, Verdict::Pass);
   EXPECT_THAT(judgement.findings, IsEmpty());
   ASSERT_EQ(judgement.notes.size(), 2U);
@@ -315,8 +314,7 @@ TEST(Judge, AFaultFreeRunTellsWhatTheCLibraryKeepsFromWhatTheProgramDoes) {
   t.CreateStream(0x11);
   t.Host(faults::HostCall::DescriptorFound, 0x5).Flags(faults::kForwarded | faults::kKeptByLibrary);
   t.Host(faults::HostCall::DescriptorOpen, 0x7);
-  const JournalImage run(t);
-  const Judgement judgement = Judge({}, run.Evidence(), false, {});
+  const Judgement judgement = Judge(t);
   std::map<Rule, Kind> notes;
   for (const harness::TrialFinding& note : judgement.notes) notes[note.rule] = note.kind;
   EXPECT_EQ(judgement.notes.size(), 3U);

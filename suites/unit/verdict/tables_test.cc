@@ -4,7 +4,6 @@
 
 #include <map>
 #include <set>
-#include <string>
 
 #include "faults/driver/misuse.h"
 #include "harness/verdict/verdict.h"

@@ -2,8 +2,6 @@
 // blame_counted.cc: counted references that two owners hold at once, one of which loses its own; each with a repaired twin. See blame.h.
 #include <dlfcn.h>
 
-#include <iterator>
-
 #include "blame.h"
 
 int wrong;

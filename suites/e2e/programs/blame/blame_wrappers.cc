@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // blame_wrappers.cc: owners in C++ that lose what they own, each with a repaired twin. See blame.h.
-#include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <vector>

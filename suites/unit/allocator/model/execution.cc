@@ -3,7 +3,6 @@
 
 #include <cstdarg>
 #include <cstdio>
-#include <functional>
 
 #include "faults/driver/result.h"
 #include "include/cuaudit/kernel.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Programs whose allocator has less than the device: limits, who is told that memory ran out, and who frees some.
-#include <algorithm>
 
 #include "suites/unit/allocator/model/execution.h"
 

@@ -21,9 +21,7 @@ std::unique_ptr<faults::MemoryJournal> EmptyJournal() {
     spare->Clear();
     return std::move(spare);
   }
-  faults::JournalOptions options;
-  options.record_capacity = std::size_t{1} << 18;
-  options.stack_depth = 0;
+  faults::JournalOptions options = {.record_capacity = std::size_t{1} << 18, .stack_depth = 0};
   auto journal = std::make_unique<faults::MemoryJournal>();
   if (journal->Open(options, false) != nullptr) std::abort();
   return journal;

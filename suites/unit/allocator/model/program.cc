@@ -60,8 +60,7 @@ Act AnyAct(Draw& draw) {
 }
 
 Options AnyOptions(Draw& draw) {
-  Options options;
-  options.reuse = draw.OneIn(2) ? Reuse::Wait : Reuse::Poll;
+  Options options = {.reuse = draw.OneIn(2) ? Reuse::Wait : Reuse::Poll};
   options.deterministic = options.reuse == Reuse::Wait && draw.OneIn(4);
   options.expandable_segments = draw.OneIn(3);
   options.thread_cache = !draw.OneIn(3);
@@ -140,9 +139,7 @@ Program MakeProgram(std::uint64_t seed, std::size_t steps) {
   program.devices = draw.OneIn(3) ? kDevices : 1;
   const int workers = draw.OneIn(2) ? 1 : kWorkers;
   for (std::size_t i = 0; i < steps; ++i) {
-    Step step;
-    step.act = AnyAct(draw);
-    step.thread = draw.Small(workers);
+    Step step = {.act = AnyAct(draw), .thread = draw.Small(workers)};
     const bool slot = step.act <= Act::KeepAlive;
     step.a = draw.Small(slot ? kSlots : step.act >= Act::CreatePool ? kPoolSlots : kPlaces);
     if (step.act == Act::Retire || step.act == Act::Destroy) step.a = draw.Small(kPlaces);

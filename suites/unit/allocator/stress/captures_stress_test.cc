@@ -223,8 +223,7 @@ class Worker {
     const std::uint64_t graph = ++to_.graphs;
     const Live outside = Allocate(own_);
     PoolId pool;
-    Route route;
-    route.user = this;
+    Route route = {.user = this};
     route.applies = [](void* self, StreamRef stream) noexcept {
       const auto* const worker = static_cast<Worker*>(self);
       return stream.handle() == worker->own_ || stream.handle() == worker->side_;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "faults/sim/device/profile.h"
 
-#include <cstring>
-
 #include "suites/support/sim_world.h"
 
 namespace cuaudit::sim::profile_test {

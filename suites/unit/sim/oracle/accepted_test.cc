@@ -179,10 +179,7 @@ struct Attended {
 };
 
 WorldOptions With(Schedule schedule, Attended* attended) {
-  WorldOptions options;
-  options.device_bytes = std::uint64_t{256} << 20;
-  options.schedule = schedule;
-  options.observer = attended;
+  WorldOptions options = {.device_bytes = std::uint64_t{256} << 20, .schedule = schedule, .observer = attended};
   options.on_awaited = [](void* observer) {
     Attended* const at = static_cast<Attended*>(observer);
     ++at->asked;
