@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -46,8 +48,23 @@ bool Unwinds(const Object& object, const Record& fault, std::uint64_t exit) {
 // A program that marks its phases may give up while it starts. What it leaves by exiting later, it left without its tear-down.
 bool MayGiveUp(const Record& fault) { return fault.phase == faults::Phase::Any || fault.phase == faults::Phase::Init; }
 
-// True when the process ended by itself and neither acquired nor released anything between the fault and the begin of its exit.
-bool Abandoned(const Evidence& trial, const Record& fault) {
+// True for a call by which an error handler ends all that a device has before it exits, as cudaDeviceReset does: a reset, and the release
+// of the reference right behind it. Where the fault-free run makes that reset, too, it is tear-down, which others rely on.
+bool EndsDevice(const Rehearsed& rehearsal, const Evidence& trial, const Record& call, const Record* before) {
+  if (driver::EffectOf(BaseOf(call)).effect == driver::Effect::ReleasesPrimary)
+    return before != nullptr && ResetsPrimary(*before) && before->argument[0] == call.argument[0];
+  if (!ResetsPrimary(call)) return false;
+  const Evidence& run = rehearsal.run();
+  const std::uint64_t here = SiteKey(*trial.journal, SiteOf(call));
+  const std::span<const std::uint32_t> calls = run.own_calls();
+  return std::none_of(calls.begin(), calls.end(), [&](std::uint32_t made) {
+    return ResetsPrimary(run.record(made)) && SiteKey(*run.journal, SiteOf(run.record(made))) == here;
+  });
+}
+
+// True when the process ended by itself, and between the fault and the begin of its exit neither acquired nor released anything but all
+// that a device has.
+bool Abandoned(const Rehearsed& rehearsal, const Evidence& trial, const Record& fault) {
   if (!MayGiveUp(fault)) return false;
   constexpr std::uint64_t kNever = ~std::uint64_t{0};
   const ProcessFacts* const process = trial.facts().Process(fault.pid);
@@ -59,13 +76,18 @@ bool Abandoned(const Evidence& trial, const Record& fault) {
       std::any_of(objects.begin(), objects.end(), [&](const Object& object) { return Unwinds(object, fault, exit); }))
     return false;
   const auto between = [&](const Record& record) { return record.pid == fault.pid && record.begin > fault.begin && record.begin < exit; };
-  const std::span<const std::uint32_t> calls = trial.own_calls();
+  std::map<std::uint32_t, const Record*> before;  // the last call of each thread
+  for (const std::uint32_t index : trial.own_calls()) {
+    const Record& call = trial.record(index);
+    if (!between(call)) continue;
+    const Record*& last = before[call.tid];
+    if (Settles(call) && !EndsDevice(rehearsal, trial, call, last)) return false;
+    last = &call;
+  }
   const std::span<const std::uint32_t> marks = trial.own_marks();
-  return std::none_of(calls.begin(), calls.end(),
-                      [&](std::uint32_t call) { return between(trial.record(call)) && Settles(trial.record(call)); }) &&
-         std::none_of(marks.begin(), marks.end(), [&](std::uint32_t mark) {
-           return between(trial.record(mark)) && IsMark(trial.record(mark), faults::MarkKind::CycleEnd);
-         });
+  return std::none_of(marks.begin(), marks.end(), [&](std::uint32_t mark) {
+    return between(trial.record(mark)) && IsMark(trial.record(mark), faults::MarkKind::CycleEnd);
+  });
 }
 
 void Append(std::vector<TrialFinding>* to, std::vector<TrialFinding> from) {
@@ -191,7 +213,7 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
   if (faulted && trial.steps != nullptr) Append(&left.retried, GivenBackByRetry(trial));
   // A program that ends with success after the fault did not give up. The exit status of a child process is unknown.
   const bool claims = faulted && reporting.said == Said::Success && IsFirstProcess(trial, fault->pid);
-  const bool abandoned = faulted && !claims && !options.abandoned_is_leak && Abandoned(trial, *fault);
+  const bool abandoned = faulted && !claims && !options.abandoned_is_leak && Abandoned(*rehearsal, trial, *fault);
   const Rule giving_up = abandoned && fault->phase == faults::Phase::Init ? Rule::AbandonedInInit : Rule::AbandonedAtExit;
   bool anything_abandoned = false;
   if (abandoned) {

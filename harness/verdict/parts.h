@@ -84,6 +84,9 @@ void DropTaken(const Evidence& trial, const std::vector<TrialFinding>& violation
 // Takes what a reset ended in a context that an error had ended before, or the last release after such a reset was refused.
 [[nodiscard]] std::vector<TrialFinding> TakeLost(const Evidence& trial, std::vector<TrialFinding>* leaks);
 
+// True for the reset of a primary context, which ends all that the process has on a device.
+[[nodiscard]] bool ResetsPrimary(const faults::Record& record);
+
 // False when none of the calls can be a deficit, so that no fault-free run need be asked.
 [[nodiscard]] bool MayGiveTooMuch(const Evidence& run);
 
