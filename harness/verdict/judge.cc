@@ -13,6 +13,7 @@
 #include "harness/ledger/rules.h"
 #include "harness/verdict/context/put_back.h"
 #include "harness/verdict/context/restored_settings.h"
+#include "harness/verdict/context/work_contexts.h"
 #include "harness/verdict/evidence/site_keys.h"
 #include "harness/verdict/host/driver_owned.h"
 #include "harness/verdict/parts.h"
@@ -122,17 +123,20 @@ bool WasDenied(const Evidence& trial, const Site& call) {
   return made != nullptr && (made->flags & kAfter) == kAfter;
 }
 
-// True when the program waited between the two calls and was told that its context is lost. The work of a lost context has ended, and every
-// wait answers the same, so the world cannot say which one the program lacked.
+// True when the program waited between the two calls and was told that the context of the earlier one is lost. The work of a lost context
+// has ended, and every wait answers the same, so the world cannot say which one the program lacked.
 bool WasLostBefore(const Evidence& trial, const TrialFinding& finding) {
   const bool in_use = finding.rule == Rule::FreedInUse || finding.rule == Rule::HostFreedInUse || finding.rule == Rule::UnorderedAccess;
   const Record* const earlier = in_use ? trial.call_at(finding.other.begin) : nullptr;
   if (earlier == nullptr) return false;
+  std::optional<WorkContexts> contexts;  // made when it is needed
   const std::span<const std::uint32_t> own = trial.own_calls();
   return std::any_of(own.begin(), own.end(), [&](std::uint32_t index) {
     const Record& call = trial.record(index);
     const bool between = call.pid == earlier->pid && call.begin > finding.other.begin && call.begin < finding.where.begin;
-    return between && IsRefusedWait(call) && driver::IsSticky(static_cast<CUresult>(call.result));
+    if (!between || !IsRefusedWait(call) || !driver::IsSticky(static_cast<CUresult>(call.result))) return false;
+    if (!contexts) contexts.emplace(trial);
+    return !contexts->Differ(call, *earlier);
   });
 }
 
@@ -196,10 +200,16 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
 
   if (death != Verdict::Pass) {
     // A process that died could neither release objects nor restore a context stack.
-    judgement.verdict = death;
-    judgement.recovery = faulted ? Recovery::Died : Recovery::NoFault;
-    judgement.findings.push_back(DeathFinding(death, trial));
     std::erase_if(violations, [](const TrialFinding& finding) { return IsUnsettled(finding.rule); });
+    const bool excused = faulted && death == Verdict::Hang && MayAwaitDestructor(trial);
+    judgement.verdict = !excused ? death : violations.empty() ? Verdict::ReleaseRefused : Verdict::Misuse;
+    judgement.recovery = faulted ? Recovery::Died : Recovery::NoFault;
+    std::vector<TrialFinding> how = {DeathFinding(death, trial)};
+    if (excused) {
+      Append(&judgement.notes, AsNotes(std::move(how)));
+    } else {
+      Append(&judgement.findings, std::move(how));
+    }
     Append(&judgement.findings, std::move(violations));
     Append(&judgement.notes, std::move(shown));
     return judgement;
