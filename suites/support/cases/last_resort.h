@@ -12,7 +12,7 @@ enum class Resort {
   TearsDown,       // wrong: the fault-free run ends with this reset, too
   FreesBefore,     // wrong: frees a block before it
   GoesOn,          // wrong: another call comes between the reset and the release
-  DropsAnother,    // wrong: releases the reference of another device behind it
+  DropsAnother,    // wrong: releases the reference of another device behind it, and resets again
 };
 
 // A stream, which the fault-free run destroys and no failing run does.
@@ -30,9 +30,11 @@ Trace ResetsItsDevice(Run run) {
   if (!fails) t.Call(driver::CallId::GraphDestroy).In(0, 0x90).Stack(106);
   if (!fails) t.DestroyStream(0x10).Stack(107);
   if (how == Resort::FreesBefore) t.Free(0x1000).Stack(108);
-  if (fails || how == Resort::TearsDown) t.Call(driver::CallId::DevicePrimaryCtxReset_v2).In(0, 0).Stack(109);
+  const auto reset = [&t](std::uint32_t stack) { t.Call(driver::CallId::DevicePrimaryCtxReset_v2).In(0, 0).Stack(stack); };
+  if (fails || how == Resort::TearsDown) reset(109);
   if (how == Resort::GoesOn) t.Call(driver::CallId::DeviceGetCount).Stack(110);
   if (how == Resort::DropsAnother) t.ReleasePrimary(1).Stack(111);
+  if (fails && how == Resort::DropsAnother) reset(113);
   if (!fails || how != Resort::Resets) t.ReleasePrimary().Stack(112);
   t.Event(faults::ProcessEvent::Exit);
   return t;
