@@ -81,6 +81,7 @@ void StackTable::Attach(Journal* journal, bool skip_own_object) noexcept {
   journal_ = journal;
   modules_.Attach(journal);
   functions_.Attach(journal);
+  for (std::atomic<Module>& known : looked_at_) known.store(Module::NotLookedAt, std::memory_order_relaxed);
   modules_.Refresh(&python_);
   const std::uint64_t own = ModuleOf(reinterpret_cast<const void*>(&Step));
   if (skip_own_object) own_module_ = own;
@@ -120,7 +121,8 @@ std::uint32_t StackTable::Capture(const void* within, std::size_t callers) noexc
   std::uint64_t frames[kMaxFrames + kOwnFrames];
   modules_.Encode(walk.address, walk.count, frames);
   const std::size_t first = OwnFrames(frames, walk.count);
-  const std::size_t count = walk.count - first < depth ? walk.count - first : depth;
+  const std::size_t left = WithoutProbes(frames + first, nullptr, walk.count - first);
+  const std::size_t count = left < depth ? left : depth;
   return count == 0 ? 0 : Intern(frames + first, count);
 }
 
@@ -143,13 +145,14 @@ std::uint32_t StackTable::CaptureInterpreted(python::SafeMemory* memory, std::ui
   std::uint64_t native[kInterpretedFrames];
   modules_.Encode(address, walk.count, native);
   const std::size_t first = OwnFrames(native, walk.count);
-  const NativeStack stack = {{native + first, walk.count - first}, {lowest + first, walk.count - first}, !walk.cut};
+  const std::size_t left = WithoutProbes(native + first, lowest + first, walk.count - first);
+  const NativeStack stack = {{native + first, left}, {lowest + first, left}, !walk.cut};
   PythonNames names(&python_, memory, &functions_);
   std::uint64_t frames[kMaxFrames];
   const std::size_t count = Interleave(journal_, stack, {python.frame, python.count}, &names, frames, depth);
   if (names.failed()) {  // the native frames alone, from here on
     python_.NoteUnread();
-    return Intern(native + first, walk.count - first < depth ? walk.count - first : depth);
+    return Intern(native + first, left < depth ? left : depth);
   }
   return count == 0 ? 0 : Intern(frames, count);
 }
@@ -164,6 +167,30 @@ std::size_t StackTable::OwnFrames(const std::uint64_t* frames, std::size_t count
   const auto is_own = [this](std::uint64_t module) { return module != kNoModule && (module == own_module_ || module == drop_in_); };
   while (own < count && is_own(FrameModule(frames[own]))) ++own;
   return own;
+}
+
+std::size_t StackTable::WithoutProbes(std::uint64_t* frames, std::uintptr_t* lowest, std::size_t count) noexcept {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (IsProbes(FrameModule(frames[i]))) continue;
+    frames[kept] = frames[i];
+    if (lowest != nullptr) lowest[kept] = lowest[i];
+    ++kept;
+  }
+  return kept;
+}
+
+bool StackTable::IsProbes(std::uint64_t module) noexcept {
+  if (module >= kMaxModules) return false;
+  std::atomic<Module>& known = looked_at_[module];
+  if (known.load(std::memory_order_relaxed) == Module::NotLookedAt) {
+    const char* const path = journal_->modules()[module].path;
+    const char* const slash = strrchr(path, '/');
+    constexpr char kProbes[] = "libcuaudit_host";
+    const bool is_probes = strncmp(slash == nullptr ? path : slash + 1, kProbes, sizeof(kProbes) - 1) == 0;
+    known.store(is_probes ? Module::Probes : Module::Other, std::memory_order_relaxed);
+  }
+  return known.load(std::memory_order_relaxed) == Module::Probes;
 }
 
 std::uint64_t StackTable::KeyOf(std::string_view base, std::uint32_t stack) const noexcept {
@@ -314,14 +341,16 @@ std::uint32_t StackTable::CaptureInterrupted([[maybe_unused]] void* context, Int
   if (walk.count == 0) return 0;
   std::uint64_t native[kInterpretedFrames];
   modules_.Encode(walk.address, walk.count, native, true);
+  const bool complete = walk.count < walk.wanted;
+  const std::size_t count = WithoutProbes(native, walk.lowest, walk.count);
   if (python.count != 0) {
     PythonNames names(&python_, &memory, &functions_);
     std::uint64_t frames[kMaxFrames];
-    const NativeStack stack = {{native, walk.count}, {walk.lowest, walk.count}, walk.count < walk.wanted};
-    const std::size_t count = Interleave(journal_, stack, {python.frame, python.count}, &names, frames, most);
-    if (!names.failed() && count != 0) return Intern(frames, count);
+    const NativeStack stack = {{native, count}, {walk.lowest, count}, complete};
+    const std::size_t all = Interleave(journal_, stack, {python.frame, python.count}, &names, frames, most);
+    if (!names.failed() && all != 0) return Intern(frames, all);
   }
-  return Intern(native, walk.count < most ? walk.count : most);
+  return count == 0 ? 0 : Intern(native, count < most ? count : most);
 }
 
 }  // namespace cuaudit::faults

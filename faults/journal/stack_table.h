@@ -5,8 +5,8 @@
 //   Threads   safe and lock-free, also between processes.
 //   Errors    id 0 when no stack was taken; a full table raises kStacksDropped.
 //   Faults    allocates nothing and makes no driver call.
-//   Source    _Unwind_Backtrace of libgcc; frames of the drop-in itself are left out. Where the thread runs Python, its Python frames are in
-//             the stack (interpreted_stack.h).
+//   Source    _Unwind_Backtrace of libgcc; frames of the drop-in itself and of the host probes are left out. Where the thread runs Python, its
+//             Python frames are in the stack (interpreted_stack.h).
 #pragma once
 
 #include <cstddef>
@@ -61,6 +61,10 @@ class StackTable {
   std::uintptr_t StartOfThisThread() const noexcept;
   std::uint64_t ModuleOf(const void* code) noexcept;
   std::size_t OwnFrames(const std::uint64_t* frames, std::size_t count) const noexcept;
+  // Leaves out frames of the libraries of host probes, which stand between the program and what they wrap. dlopen runs code of the program,
+  // so such a frame may be anywhere. Returns how many stay. `lowest` goes with the frames; null: not wanted.
+  std::size_t WithoutProbes(std::uint64_t* frames, std::uintptr_t* lowest, std::size_t count) noexcept;
+  bool IsProbes(std::uint64_t module) noexcept;
 
   Journal* journal_ = nullptr;
   ModuleTable modules_;
@@ -69,6 +73,8 @@ class StackTable {
   PageGuard<kMaxStacks * sizeof(StackRow)> pages_;
   std::uint64_t own_module_ = kNoModule;
   std::uint64_t drop_in_ = kNoModule;
+  enum class Module : std::uint8_t { NotLookedAt, Probes, Other };
+  std::atomic<Module> looked_at_[kMaxModules] = {};
   std::atomic<std::uintptr_t> start_{0};
   std::atomic<std::uintptr_t> start_thread_{0};
 };

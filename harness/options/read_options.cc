@@ -237,6 +237,19 @@ void OptionsParser::Parts::AddOptionsOf(std::size_t i) {
 
 OptionsParser::~OptionsParser() = default;
 
+namespace {
+
+// To CLI11 a word "++" ends a command, unless an option takes it for its value. Empty: there is none.
+std::string WhyNotPluses(const std::vector<std::string>& words) {
+  const auto pluses = std::find(words.begin(), words.end(), "++");
+  if (pluses == words.end()) return {};
+  const OptionRow* const row = pluses == words.begin() ? nullptr : RowOfFlag(*(pluses - 1));
+  if (row == nullptr || row->sort == OptionRow::Sort::Switch) return "not expected: ++";
+  return std::string(row->flag) + ": expected a value, not '++'";
+}
+
+}  // namespace
+
 Result<Options> ParseOptions(std::span<const std::string> arguments) { return OptionsParser().Parse(arguments); }
 
 Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
@@ -264,9 +277,8 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
   for (std::size_t i = 0; i < std::size(kCommands); ++i) {
     if (configured || std::find(ours.begin(), ours.end(), kCommands[i].name) != ours.end()) parts_->AddOptionsOf(i);
   }
-  if (std::find(ours.begin(), ours.end(), "++") != ours.end())
-    return Status(Exit::Usage, "not expected: ++");  // to CLI11 it ends a command
-  std::reverse(ours.begin(), ours.end());            // as CLI11 takes them
+  if (const std::string why = WhyNotPluses(ours); !why.empty()) return Status(Exit::Usage, why);
+  std::reverse(ours.begin(), ours.end());  // as CLI11 takes them
   if (dashes != arguments.end()) options.program.assign(dashes + 1, arguments.end());
   CLI::App& app = parts_->app;
   auto& commands = parts_->commands;
@@ -316,6 +328,8 @@ namespace {
 Status ParseVariable(const std::string& text, Command command, Options* options, CLI::App* app) {
   app->set_help_flag();
   AddOptions(app, command, options);
+  const std::string why = WhyNotPluses(CLI::detail::split_up(text));
+  if (!why.empty()) return {Exit::Usage, app->get_name() + ": " + why};
   try {
     app->parse(text, false);
   } catch (const CLI::ParseError& error) {

@@ -14,6 +14,9 @@
 #include "harness/verdict/rehearsed.h"
 
 namespace cuaudit::harness {
+
+bool ResetsPrimary(const faults::Record& record) { return driver::EffectOf(BaseOf(record)).effect == driver::Effect::ResetsPrimary; }
+
 namespace {
 using driver::Effect;
 using driver::Kind;
@@ -141,8 +144,6 @@ void AddNulls(const Rehearsed& rehearsal, const Evidence& trial, std::vector<Tri
     Merge(At(Rule::NullReleased, driver::EffectOf(BaseOf(record)).kind, site, SiteKey(*trial.journal, site)), violations);
   }
 }
-
-bool ResetsPrimary(const Record& record) { return driver::EffectOf(BaseOf(record)).effect == Effect::ResetsPrimary; }
 
 // The use or release of an object that a reset of its primary context had ended.
 bool MissesWhatItEnded(const Violation& violation, const Record& reset) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -11,6 +13,7 @@
 #include "harness/ledger/rules.h"
 #include "harness/verdict/context/put_back.h"
 #include "harness/verdict/context/restored_settings.h"
+#include "harness/verdict/context/work_contexts.h"
 #include "harness/verdict/evidence/site_keys.h"
 #include "harness/verdict/host/driver_owned.h"
 #include "harness/verdict/parts.h"
@@ -46,8 +49,23 @@ bool Unwinds(const Object& object, const Record& fault, std::uint64_t exit) {
 // A program that marks its phases may give up while it starts. What it leaves by exiting later, it left without its tear-down.
 bool MayGiveUp(const Record& fault) { return fault.phase == faults::Phase::Any || fault.phase == faults::Phase::Init; }
 
-// True when the process ended by itself and neither acquired nor released anything between the fault and the begin of its exit.
-bool Abandoned(const Evidence& trial, const Record& fault) {
+// True for a call by which an error handler ends all that a device has before it exits, as cudaDeviceReset does: a reset, and the release
+// of the reference right behind it. Where the fault-free run makes that reset, too, it is tear-down, which others rely on.
+bool EndsDevice(const Rehearsed& rehearsal, const Evidence& trial, const Record& call, const Record* before) {
+  if (driver::EffectOf(BaseOf(call)).effect == driver::Effect::ReleasesPrimary)
+    return before != nullptr && ResetsPrimary(*before) && before->argument[0] == call.argument[0];
+  if (!ResetsPrimary(call)) return false;
+  const Evidence& run = rehearsal.run();
+  const std::uint64_t here = SiteKey(*trial.journal, SiteOf(call));
+  const std::span<const std::uint32_t> calls = run.own_calls();
+  return std::none_of(calls.begin(), calls.end(), [&](std::uint32_t made) {
+    return ResetsPrimary(run.record(made)) && SiteKey(*run.journal, SiteOf(run.record(made))) == here;
+  });
+}
+
+// True when the process ended by itself, and between the fault and the begin of its exit neither acquired nor released anything but all
+// that a device has.
+bool Abandoned(const Rehearsed& rehearsal, const Evidence& trial, const Record& fault) {
   if (!MayGiveUp(fault)) return false;
   constexpr std::uint64_t kNever = ~std::uint64_t{0};
   const ProcessFacts* const process = trial.facts().Process(fault.pid);
@@ -59,13 +77,18 @@ bool Abandoned(const Evidence& trial, const Record& fault) {
       std::any_of(objects.begin(), objects.end(), [&](const Object& object) { return Unwinds(object, fault, exit); }))
     return false;
   const auto between = [&](const Record& record) { return record.pid == fault.pid && record.begin > fault.begin && record.begin < exit; };
-  const std::span<const std::uint32_t> calls = trial.own_calls();
+  std::map<std::uint32_t, const Record*> before;  // the last call of each thread
+  for (const std::uint32_t index : trial.own_calls()) {
+    const Record& call = trial.record(index);
+    if (!between(call)) continue;
+    const Record*& last = before[call.tid];
+    if (Settles(call) && !EndsDevice(rehearsal, trial, call, last)) return false;
+    last = &call;
+  }
   const std::span<const std::uint32_t> marks = trial.own_marks();
-  return std::none_of(calls.begin(), calls.end(),
-                      [&](std::uint32_t call) { return between(trial.record(call)) && Settles(trial.record(call)); }) &&
-         std::none_of(marks.begin(), marks.end(), [&](std::uint32_t mark) {
-           return between(trial.record(mark)) && IsMark(trial.record(mark), faults::MarkKind::CycleEnd);
-         });
+  return std::none_of(marks.begin(), marks.end(), [&](std::uint32_t mark) {
+    return between(trial.record(mark)) && IsMark(trial.record(mark), faults::MarkKind::CycleEnd);
+  });
 }
 
 void Append(std::vector<TrialFinding>* to, std::vector<TrialFinding> from) {
@@ -100,17 +123,20 @@ bool WasDenied(const Evidence& trial, const Site& call) {
   return made != nullptr && (made->flags & kAfter) == kAfter;
 }
 
-// True when the program waited between the two calls and was told that its context is lost. The work of a lost context has ended, and every
-// wait answers the same, so the world cannot say which one the program lacked.
+// True when the program waited between the two calls and was told that the context of the earlier one is lost. The work of a lost context
+// has ended, and every wait answers the same, so the world cannot say which one the program lacked.
 bool WasLostBefore(const Evidence& trial, const TrialFinding& finding) {
   const bool in_use = finding.rule == Rule::FreedInUse || finding.rule == Rule::HostFreedInUse || finding.rule == Rule::UnorderedAccess;
   const Record* const earlier = in_use ? trial.call_at(finding.other.begin) : nullptr;
   if (earlier == nullptr) return false;
+  std::optional<WorkContexts> contexts;  // made when it is needed
   const std::span<const std::uint32_t> own = trial.own_calls();
   return std::any_of(own.begin(), own.end(), [&](std::uint32_t index) {
     const Record& call = trial.record(index);
     const bool between = call.pid == earlier->pid && call.begin > finding.other.begin && call.begin < finding.where.begin;
-    return between && IsRefusedWait(call) && driver::IsSticky(static_cast<CUresult>(call.result));
+    if (!between || !IsRefusedWait(call) || !driver::IsSticky(static_cast<CUresult>(call.result))) return false;
+    if (!contexts) contexts.emplace(trial);
+    return !contexts->Differ(call, *earlier);
   });
 }
 
@@ -174,10 +200,16 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
 
   if (death != Verdict::Pass) {
     // A process that died could neither release objects nor restore a context stack.
-    judgement.verdict = death;
-    judgement.recovery = faulted ? Recovery::Died : Recovery::NoFault;
-    judgement.findings.push_back(DeathFinding(death, trial));
     std::erase_if(violations, [](const TrialFinding& finding) { return IsUnsettled(finding.rule); });
+    const bool excused = faulted && death == Verdict::Hang && MayAwaitDestructor(trial);
+    judgement.verdict = !excused ? death : violations.empty() ? Verdict::ReleaseRefused : Verdict::Misuse;
+    judgement.recovery = faulted ? Recovery::Died : Recovery::NoFault;
+    std::vector<TrialFinding> how = {DeathFinding(death, trial)};
+    if (excused) {
+      Append(&judgement.notes, AsNotes(std::move(how)));
+    } else {
+      Append(&judgement.findings, std::move(how));
+    }
     Append(&judgement.findings, std::move(violations));
     Append(&judgement.notes, std::move(shown));
     return judgement;
@@ -191,7 +223,7 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
   if (faulted && trial.steps != nullptr) Append(&left.retried, GivenBackByRetry(trial));
   // A program that ends with success after the fault did not give up. The exit status of a child process is unknown.
   const bool claims = faulted && reporting.said == Said::Success && IsFirstProcess(trial, fault->pid);
-  const bool abandoned = faulted && !claims && !options.abandoned_is_leak && Abandoned(trial, *fault);
+  const bool abandoned = faulted && !claims && !options.abandoned_is_leak && Abandoned(*rehearsal, trial, *fault);
   const Rule giving_up = abandoned && fault->phase == faults::Phase::Init ? Rule::AbandonedInInit : Rule::AbandonedAtExit;
   bool anything_abandoned = false;
   if (abandoned) {

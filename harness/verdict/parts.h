@@ -84,6 +84,9 @@ void DropTaken(const Evidence& trial, const std::vector<TrialFinding>& violation
 // Takes what a reset ended in a context that an error had ended before, or the last release after such a reset was refused.
 [[nodiscard]] std::vector<TrialFinding> TakeLost(const Evidence& trial, std::vector<TrialFinding>* leaks);
 
+// True for the reset of a primary context, which ends all that the process has on a device.
+[[nodiscard]] bool ResetsPrimary(const faults::Record& record);
+
 // False when none of the calls can be a deficit, so that no fault-free run need be asked.
 [[nodiscard]] bool MayGiveTooMuch(const Evidence& run);
 
@@ -95,6 +98,10 @@ void DropTaken(const Evidence& trial, const std::vector<TrialFinding>& violation
 // `where` is the place of the death itself where the journal has it (faults::RecordKind::Stop): the interrupted code, or the driver call
 // that a hanging thread is inside of. Otherwise it is the last driver call, and `detail` says so.
 [[nodiscard]] TrialFinding DeathFinding(Verdict verdict, const Evidence& trial);
+
+// True for a hang outside of the driver in which the process may wait for the destructor of a user object that it has given up, and that an
+// object which MakesUnownedHolder keeps alive.
+[[nodiscard]] bool MayAwaitDestructor(const Evidence& trial);
 
 // said.cc: what the program told its caller about errors, compared with the results of its calls.
 //

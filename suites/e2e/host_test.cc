@@ -324,6 +324,24 @@ TEST(HostDescriptors, OfWhichACallUnderWayLeavesDoubtRaiseAFlag) {
       << said.report["totals"];
 }
 
+// dlopen runs constructors of the program's, and dlclose destructors. The probes that wrap both are not in their call stacks.
+TEST(LateConstructor, HasNoFrameOfTheProbesAroundIt) {
+  const Audit audit = RunAudit({"replay", "--host", "--fault", "cuMemAlloc#1=OUT_OF_MEMORY,refuse"},
+                               {Program("late_constructor"), Program("libe2e_late_constructor_library.so")});
+  EXPECT_EQ(audit.outcome.exit, 1) << audit.outcome.err;
+  constexpr const char* kLost[][3] = {
+      {"host_heap", "make", "open_library"}, {"stream", "make", "open_library"}, {"event", "drop", "close_library"}};
+  for (const auto& [kind, innermost, around] : kLost) {
+    const nlohmann::json& findings = audit.report["findings"];
+    const auto lost = std::find_if(findings.begin(), findings.end(), [is = kind](const nlohmann::json& one) { return one["kind"] == is; });
+    ASSERT_NE(lost, findings.end()) << kind;
+    const nlohmann::json& stack = (*lost)["acquired"]["stack"];
+    EXPECT_EQ(stack[0]["function"], innermost);
+    EXPECT_THAT(stack.dump(), ::testing::HasSubstr(around));
+    EXPECT_THAT(stack.dump(), ::testing::Not(::testing::HasSubstr("libcuaudit_host")));
+  }
+}
+
 // A forked child that loads the driver: its modules came after the last look at the loader's list, which a child cannot walk.
 TEST(LateDriver, WhatItKeepsForItselfInAChildIsNobodysLeak) {
   const Audit audit = RunAudit({"cycles", "--n", "1,4", "--host"}, {Program("late_library"), Program("libnvidia-late.so"), "clean", "{n}"});

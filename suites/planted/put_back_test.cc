@@ -2,6 +2,8 @@
 // Contexts that a failing path takes off the stack or leaves there. The repaired twins are in suites/positive/put_back_test.cc.
 #include "suites/support/cases/put_back.h"
 
+#include "suites/support/cases/last_resort.h"
+
 namespace cuaudit::testing::put_back_test {
 namespace {
 
@@ -110,6 +112,22 @@ CUAUDIT_CASE(Orphaned, WhatNobodyMissesAfterAReset) {
   EXPECT_EQ(judgement.findings[1].rule, Rule::Orphaned);
   EXPECT_EQ(judgement.findings[1].count, 2U);
   EXPECT_EQ(judgement.findings[1].bytes, 0x6000U);
+}
+
+template <Resort how>
+void ExpectNoGivingUp(std::string_view label) {
+  const CaseRow row(label);
+  const Judgement judgement = JudgeProgram(ResetsItsDevice<how>, false);
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].rule, Rule::Orphaned);
+  EXPECT_EQ(judgement.findings[0].kind, driver::Kind::Stream);
+}
+
+CUAUDIT_CASE(Orphaned, AResetThatIsNoGivingUp) {
+  ExpectNoGivingUp<Resort::TearsDown>("tears down");
+  ExpectNoGivingUp<Resort::FreesBefore>("frees before");
+  ExpectNoGivingUp<Resort::GoesOn>("goes on");
+  ExpectNoGivingUp<Resort::DropsAnother>("drops another");
 }
 
 // The block could be freed although a reset was refused: nothing is lost then, or not yet, or the context is another one by now.

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "suites/support/cases/last_resort.h"
+
 namespace cuaudit::testing::put_back_test {
 namespace {
 
@@ -127,6 +129,19 @@ CUAUDIT_CASE(Deficit, AContextThatWasLostBeforeItsReset) {
     EXPECT_EQ(judgement.verdict, drops ? harness::Verdict::Pass : harness::Verdict::ReleaseRefused);
     EXPECT_EQ(judgement.notes.size(), drops ? 0U : 2U);
   }
+}
+
+template <Resort how>
+void ExpectGivingUp(std::string_view label) {
+  const CaseRow row(label);
+  const Judgement judgement = JudgeProgram(ResetsItsDevice<how>, true);
+  EXPECT_EQ(judgement.verdict, harness::Verdict::AbandonedAtExit);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+}
+
+CUAUDIT_CASE(Orphaned, AnErrorHandlerThatResetsItsDeviceAndExits) {
+  ExpectGivingUp<Resort::Resets>("resets");
+  ExpectGivingUp<Resort::ResetsAndDrops>("resets and drops");
 }
 
 // What the caller does next belongs to no context.

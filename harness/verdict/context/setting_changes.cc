@@ -13,6 +13,7 @@
 #include "faults/driver/shape.h"
 #include "harness/ledger/arguments.h"
 #include "harness/verdict/context/put_back_calls.h"
+#include "harness/verdict/context/work_contexts.h"
 
 namespace cuaudit::harness {
 
@@ -86,34 +87,6 @@ std::optional<std::uint64_t> InitialOf(const Setting& setting) {
     if (row.set == setting.row->set && row.key == setting.key) return row.value;
   }
   return std::nullopt;
-}
-
-// A call that records which context is current tells it of all calls of its thread since the one before.
-std::vector<std::uint64_t> CurrentContexts(const Evidence& run) {
-  const std::vector<std::uint32_t>& calls = run.facts().calls;
-  struct Thread {
-    std::vector<std::size_t> untold;
-    std::uint64_t context = 0;
-  };
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Thread> threads;
-  std::vector<std::uint64_t> current(calls.size(), 0);
-  for (std::size_t step = 0; step < calls.size(); ++step) {
-    const Record& record = run.record(calls[step]);
-    const Effect effect = EffectOfCall(record);
-    Thread& thread = threads[{record.pid, record.tid}];
-    thread.untold.push_back(step);
-    if (!driver::RecordsContext(effect)) continue;
-    for (const std::size_t one : thread.untold) current[one] = record.context;
-    thread.untold.clear();
-    thread.context = record.context;
-    const Answer answer = AnswerOf(record);
-    if (!driver::MovesContext(effect) || (answer != Answer::Succeeded && answer != Answer::After)) continue;
-    thread.context = driver::IsRelease(effect) ? 0 : record.argument[0];
-  }
-  for (const auto& [name, thread] : threads) {
-    for (const std::size_t one : thread.untold) current[one] = thread.context;
-  }
-  return current;
 }
 
 bool FreesMemoryAt(const Evidence& run, const Record& record, std::uint64_t address) {

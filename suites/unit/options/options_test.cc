@@ -98,10 +98,20 @@ TEST(CommandLine, SaysWhatIsWrongInItsOwnWords) {
   EXPECT_EQ(WhyNot({"explain", "--rule"}), "--rule: expected a value");
   EXPECT_EQ(WhyNot({"reduce", "--to"}), "not expected: --to (a program and its arguments stand behind --)");
   EXPECT_EQ(WhyNot({"list", "kinds", ""}), "not expected: '' (a program and its arguments stand behind --)");
-  EXPECT_EQ(WhyNot({"merge", "plan", "++"}), "not expected: ++");
   Options options;
   EXPECT_EQ(ParseLifecycleOptions("--no-host=maybe", &options).message(), "CUAUDIT_SWEEP: --no-host: takes no value");
   EXPECT_EQ(ParseLifecycleOptions("nothing", &options).message(), "CUAUDIT_SWEEP: not expected: nothing");
+}
+
+// CLI11 ends a command there, and takes it for the value of an option that has none yet.
+TEST(CommandLine, TakesTwoPlusesForNothing) {
+  EXPECT_EQ(WhyNot({"merge", "plan", "++"}), "not expected: ++");
+  EXPECT_EQ(WhyNot({"sweep", "--host", "++", "--", "prog"}), "not expected: ++");
+  EXPECT_EQ(WhyNot({"sweep", "--work-dir", "++", "--", "prog"}), "--work-dir: expected a value, not '++'");
+  EXPECT_TRUE(ParseOptions(Words{"sweep", "--", "prog", "++"}).ok());
+  Options options;
+  EXPECT_EQ(ParseLifecycleOptions("--depth=1 ++", &options).message(), "CUAUDIT_SWEEP: not expected: ++");
+  EXPECT_EQ(ParseLifecycleOptions("--suppressions ++", &options).message(), "CUAUDIT_SWEEP: --suppressions: expected a value, not '++'");
 }
 
 TEST(CommandLine, AnAuditWithoutABaseHasNoPolicy) {

@@ -113,10 +113,11 @@ TEST(Tables, RulesSayWhatTheyMean) {
 }
 
 TEST(Tables, CountsOfOneReasonAddUpInWords) {
-  harness::TallyInWords words = {{"unmodelled calls", 1}};
+  harness::TallyInWords words = {{"calls that answered NOT_SUPPORTED: the simulated driver does not model them", 1}};
   const harness::Tally tally = {{Reason::Unmodelled, 2}, {Reason::NoError, 3}};
   harness::Count(tally, &words);
-  EXPECT_EQ(words, (harness::TallyInWords{{"unmodelled calls", 3}, {"no documented error", 3}}));
+  EXPECT_EQ(words, (harness::TallyInWords{{"calls that answered NOT_SUPPORTED: the simulated driver does not model them", 3},
+                                          {"calls not made to fail: no error of them is documented", 3}}));
   harness::Counted counted = {{{Reason::Unmodelled}, 1}};
   harness::Count(tally, &counted);
   EXPECT_EQ(counted, (harness::Counted{{{Reason::Unmodelled}, 3}, {{Reason::NoError}, 3}}));
