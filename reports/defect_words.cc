@@ -368,8 +368,7 @@ const Frame* FrameOf(const Run& run, const Defect& defect) {
 }
 
 std::string Qualified(const Frame& frame) {
-  const std::string module = frame.module.empty() ? "?" : frame.module;
-  return frame.function.empty() ? fmt::format("{}+{:#x}", module, frame.offset) : module + "!" + frame.function;
+  return frame.function.empty() ? Describe(frame) : (frame.module.empty() ? "?" : frame.module) + "!" + frame.function;
 }
 
 }  // namespace cuaudit::report

@@ -20,6 +20,7 @@ bool IsCppLibrary(const Frame& frame) {
 }  // namespace
 
 std::string Describe(const Frame& frame) {
+  if (frame.function.empty() && frame.module.empty() && frame.offset == 0) return "code without a file";
   if (frame.function.empty()) return fmt::format("{}+{:#x}", frame.module.empty() ? "?" : frame.module, frame.offset);
   if (frame.file.empty()) return fmt::format("{} ({})", frame.function, frame.module);
   return frame.line == 0 ? fmt::format("{} {}", frame.function, frame.file)

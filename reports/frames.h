@@ -21,7 +21,7 @@ inline bool IsRuntimeModule(std::string_view module) {
   return std::any_of(kModules.begin(), kModules.end(), [module](std::string_view name) { return module.starts_with(name); });
 }
 
-// "Function file.c:12", "Function (module)" or "module+0x1f30", depending on what is known.
+// "Function file.c:12", "Function (module)", "module+0x1f30" or "code without a file", depending on what is known.
 std::string Describe(const Frame& frame);
 
 // Describes a place in one line: the innermost frame with a function name, followed by the innermost frame with a source line when that

@@ -113,7 +113,8 @@ struct Symbolizer::Impl {
       }
       const std::string_view path = PathOf(journal, raw);
       if (path.empty()) {
-        report::Frame unknown = {.offset = faults::FrameOffset(raw)};
+        report::Frame unknown;  // the address of code in no module means nothing in another run
+        if (faults::FrameModule(raw) != faults::kNoModule) unknown.offset = faults::FrameOffset(raw);
         frames.push_back(unknown);
         continue;
       }

@@ -46,8 +46,9 @@ class Symbolizer {
   std::unique_ptr<Impl> impl_;
 };
 
-// Removes cuaudit's own frames at the inner end, the C library's start code at the outer end, what calls a step of a lifecycle in C++ with
-// all outside of it, and the standard library's frames between a std::function and its target. A stack with no other frames is returned
+// Removes cuaudit's own frames at the inner end and those of its host probes everywhere (a library that dlopen loads runs inside of them),
+// the C library's start code at the outer end, what calls a step of a lifecycle in C++ with all outside of it, and the standard library's
+// frames between a std::function and its target. A stack with no other frames is returned
 // whole.
 std::vector<report::Frame> Trim(std::vector<report::Frame> frames);
 

@@ -185,7 +185,7 @@ std::vector<report::Frame> Trim(std::vector<report::Frame> frames) {
     std::optional<report::Frame> inlined = InPlaceOf(frame, kept.empty() ? nullptr : &kept.back());
     if (inlined) {
       kept.push_back(*std::move(inlined));
-    } else if (!IsFunctionCall(frame)) {
+    } else if (!IsFunctionCall(frame) && !frame.module.starts_with("libcuaudit_host")) {
       kept.push_back(frame);
     }
   });

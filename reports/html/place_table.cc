@@ -21,10 +21,7 @@ namespace {
 
 constexpr std::size_t kMostSources = 5000;  // snippets in one page
 
-std::string NameOf(const Frame& frame) {
-  if (!frame.function.empty()) return frame.function;
-  return fmt::format("{}+{:#x}", frame.module, frame.offset);
-}
+std::string NameOf(const Frame& frame) { return frame.function.empty() ? Describe(frame) : frame.function; }
 
 }  // namespace
 

@@ -153,7 +153,7 @@ Run OnePlaceManyCalls() {
   run.findings[2].trials = 4;
   Finding crash = LostStream();
   crash.rule = Rule::Crash;
-  crash.title = "the program died of a signal after the fault";
+  crash.title = "the program died of a signal";
   crash.kind = "";
   crash.count = 1;
   crash.acquired = {};

@@ -119,12 +119,15 @@ std::uint64_t AbortPlace(const report::Acquired& where, const std::optional<repo
 }
 
 // The place that tells one thing that is wrong from another, whichever fault showed it.
-std::uint64_t PlaceOf(const TrialFindingText& text) {
+std::uint64_t PlaceOf(const TrialFindingText& text, const TrialResult& shows) {
   if (IsLoss(text.rule)) return HashText(text.meter, WayKey(text.acquired, text.blame));
   // The function that gives back too much is one cause, whoever calls it.
   if (text.rule == Rule::Deficit || text.rule == Rule::NullReleased) return WayKey(text.where, text.blame);
   if (text.rule == Rule::Abort) return AbortPlace(*text.where, text.blame);
   if (text.rule == Rule::Crash && !text.where->stack.empty()) return WayKey(text.where, std::nullopt);  // the same lines are one place
+  // A function that fails and leaves a mutex locked is one cause, whichever of its calls failed.
+  const auto failed = text.rule == Rule::MutexLocked ? BlameForCall(shows.fault_site->stack) : std::nullopt;
+  if (failed) return HashNumber(FunctionKey(failed->function), WayKey(text.where, text.blame));
   if (text.where_key != 0) return HashNumber(OtherCallOf(text.rule).tells_apart ? text.other_key : 0, text.where_key);
   if (text.rule == Rule::BenignFailed || text.rule == Rule::BenignNeverFired) return HashText(text.detail);
   return text.acquired_key;
@@ -201,7 +204,7 @@ class Adder {
       const std::string fingerprint = Fingerprint(text, finding.fault, finding.then);
       entry = findings_.Add(std::move(finding), key, fingerprint);
     }
-    harness::Shown one{shows.index, *entry, text.kind, PlaceOf(text), text.blame, &*text.released};
+    harness::Shown one{shows.index, *entry, text.kind, PlaceOf(text, shows), text.blame, &*text.released};
     if (OtherCallOf(text.rule).released && text.acquired_key != 0 && text.other_key != 0)
       one.ended = HashNumber(text.other_key, text.acquired_key);
     one.count = text.count;

@@ -294,6 +294,7 @@ TEST(Frames, AFrameIsDescribedAsFarAsItIsKnown) {
   EXPECT_EQ(Describe({"prog", "work", "", 0, 2}), "work (prog)");
   EXPECT_EQ(Describe({"prog", "", "", 0, 0x1f30}), "prog+0x1f30");
   EXPECT_EQ(Describe({"", "", "", 0, 16}), "?+0x10");
+  EXPECT_EQ(Describe({}), "code without a file");
 }
 
 }  // namespace

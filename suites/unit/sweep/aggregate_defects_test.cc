@@ -58,6 +58,25 @@ TEST(AggregateDefects, AFunctionThatAbortsIsOneCauseForTheSameFunctionsAround) {
   EXPECT_EQ(DefectsOf({Aborts(1, 11, {Line("main", 9)}), Aborts(2, 12, {Line("main", 10)})}), 2U) << "two assertions";
 }
 
+// fini() destroys a mutex that run() still holds, since one of its calls failed.
+TEST(AggregateDefects, AFunctionThatLeavesAMutexLockedIsOneCause) {
+  const auto locked = [](std::size_t index, const char* failed, int line, const char* destroyer) {
+    TrialResult trial = Shows({"cuMemAlloc#" + std::to_string(index) + "=OUT_OF_MEMORY,refuse"}, index);
+    trial.index = index;
+    trial.fault_site = PlaceText("cuMemAlloc", {Line(failed, line), Line("main", 20)});
+    TrialFindingText& finding = trial.findings[0];
+    finding.rule = Rule::MutexLocked;
+    finding.kind = driver::Kind::Mutex;
+    finding.where_key = index;
+    finding.where = PlaceText("pthread_mutex_destroy", {Line(destroyer, 3), Line(failed, line + 1), Line("main", 20)});
+    finding.blame = report::Blame{Line(destroyer, 1), report::BlamedBecause::MadeTheCall};
+    return trial;
+  };
+  EXPECT_EQ(DefectsOf({locked(1, "run", 5, "fini"), locked(2, "run", 8, "fini")}), 1U);
+  EXPECT_EQ(DefectsOf({locked(1, "run", 5, "fini"), locked(2, "load", 8, "fini")}), 2U) << "two functions that do not unlock";
+  EXPECT_EQ(DefectsOf({locked(1, "run", 5, "fini"), locked(2, "run", 8, "close")}), 2U);
+}
+
 // A graph is made anew when its update fails, and the old one is forgotten: after two failed updates the second one is forgotten, too.
 TEST(AggregateDefects, TellsTheSecondTimeOfAMistakeFromAnotherMistake) {
   const auto lost = [](std::vector<std::string> faults, std::uint64_t key, int line, const char* blamed, std::vector<std::uint64_t> later) {

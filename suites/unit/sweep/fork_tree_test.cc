@@ -301,7 +301,7 @@ TEST_F(ForkControlTest, ACopyThatDoesTheSameDoesNotDiffer) { EXPECT_EQ(Differenc
 
 TEST_F(ForkControlTest, AnotherEndingIsADifference) {
   EXPECT_EQ(Difference({3, 0, false}), "it exited with status 3");
-  EXPECT_EQ(Difference({0, 9, true}), "it did not finish within 10 ms");
+  EXPECT_EQ(Difference({0, 9, true}), "it did not finish within 10 ms (--deadline-ms)");
 }
 
 TEST_F(ForkControlTest, AnotherCallIsADifferenceAndSoIsAnotherResult) {

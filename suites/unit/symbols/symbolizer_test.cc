@@ -248,13 +248,14 @@ TEST(Symbolizer, AFileThatIsNoObjectKeepsModuleAndOffset) {
   EXPECT_EQ(frames[0].offset, 7U);
 }
 
-TEST(Symbolizer, AddressesOutsideModulesKeepTheirNumber) {
+// Generated code lies elsewhere in each run; in a module that the journal had no room for the offset is the same.
+TEST(Symbolizer, OnlyAnAddressInAModuleIsKept) {
   HandMadeJournal journal;
   journal.SetStack({faults::kNoModule << 48 | 0xabc, std::uint64_t{77} << 48 | 0xdef});
   const auto frames = Symbolizer().Resolve(journal.View(), 1);
   ASSERT_EQ(frames.size(), 2U);
   EXPECT_EQ(frames[0].module, "");
-  EXPECT_EQ(frames[0].offset, 0xabcU);
+  EXPECT_EQ(frames[0].offset, 0U);
   EXPECT_EQ(frames[1].offset, 0xdefU);
 }
 

@@ -63,6 +63,13 @@ TEST(Trim, KeepsTheSameModulesInTheMiddle) {
   EXPECT_EQ(Functions(kept), (std::vector<std::string>{"compare", "qsort", "callback", "main"}));
 }
 
+TEST(Trim, LeavesOutTheProbesThatLoadALibrary) {
+  const auto kept = Trim({In("libcuda.so.1", "cuInit"), In("plugin.so", "on_load"), In("ld-linux-x86-64.so.2", "_dl_init"),
+                          In("libcuaudit_host_basic.so", "cuaudit::faults::Open"), In("libcuaudit_host_basic.so", "dlopen"),
+                          In("prog", "load"), In("prog", "main")});
+  EXPECT_EQ(Functions(kept), (std::vector<std::string>{"on_load", "_dl_init", "load", "main"}));
+}
+
 TEST(Trim, AThreadEndsAtItsStartRoutine) {
   const auto kept = Trim({In("prog", "worker"), In("libc.so.6", "start_thread"), In("libc.so.6", "clone3")});
   EXPECT_EQ(Functions(kept), (std::vector<std::string>{"worker"}));
