@@ -309,17 +309,6 @@ void ReadSequence(const JsonNode& root, Run* run) {
   });
 }
 
-// Earlier versions said of no report with findings how many trials gave up where nobody looked at the heap.
-void AddAbandoned(Run* run) {
-  if (run->message.abandoned || run->findings.empty() || (run->mode != Mode::Sweep && run->mode != Mode::Replay)) return;
-  const std::vector<std::string>& probes = run->host.probes;
-  if (std::find(probes.begin(), probes.end(), "host_heap") != probes.end()) return;
-  const auto gave_up = [](const Finding& note) { return note.rule == Rule::AbandonedAtExit; };
-  const auto trials = run->totals.verdicts.find(Verdict::AbandonedAtExit);
-  if (trials == run->totals.verdicts.end() || trials->second == 0 || std::none_of(run->notes.begin(), run->notes.end(), gave_up)) return;
-  run->message.abandoned = Part{trials->second, run->totals.trials};
-}
-
 void ReadRun(const JsonNode& root, const ReadSoFar& told, Run* run) {
   run->mode = ReadMode(root["mode"]);
   run->driver = ReadDriver(root["driver"]);
@@ -361,7 +350,6 @@ void ReadRun(const JsonNode& root, const ReadSoFar& told, Run* run) {
   };
   read_into(findings, &run->findings);
   read_into(notes, &run->notes);
-  AddAbandoned(run);
   ReadDefects(root["defects"], run);
   ReadSequence(root, run);
   run->generated = root["header"]["generated"].Text();

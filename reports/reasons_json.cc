@@ -58,15 +58,6 @@ NeverFired ReadNeverFired(const JsonNode& node) {
   return never;
 }
 
-// "prog: never called" of "prog: not exercised: never called": earlier versions had the outcome in the text.
-std::string WithoutOutcome(std::string told) {
-  constexpr std::string_view kOutcome = "not exercised: ";
-  const std::size_t at = told.find(kOutcome);
-  const bool is_word = at == 0 || (at != std::string::npos && at >= 2 && told.compare(at - 2, 2, ": ") == 0);
-  if (is_word) told.erase(at, kOutcome.size());
-  return told;
-}
-
 BadEnd ReadBadEnd(const JsonNode& node) {
   BadEnd end = {.how = node["how"].Text()};
   const std::uint64_t expected = node["expected"].Count();
@@ -161,7 +152,7 @@ nlohmann::ordered_json MessageToJson(const Message& message) {
 
 Message MessageFromJson(const JsonNode& node) {
   Message message;
-  message.told = WithoutOutcome(node.Maybe("told").Text());
+  message.told = node.Maybe("told").Text();
   message.nothing = ReadNothing(node.Maybe("nothing_planned"));
   message.never_fired = ReadNeverFired(node.Maybe("never_fired"));
   message.untried = ReadPart(node.Maybe("untried"));

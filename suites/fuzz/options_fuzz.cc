@@ -42,7 +42,7 @@ void Try(const std::vector<std::string>& arguments) {
     return;
   }
   if (options->done || options->command == kList || options->command == kExplain || options->command == kDoctor) return;
-  if ((options->command & (kReduce | kCompare)) != 0) return;  // no line of a report repeats them
+  if (options->command == kReduce || !options->operands.empty()) return;  // no line of a report repeats them
   std::vector<std::string> echoed{std::string(CommandName(options->command))};
   for (std::string& flag : EchoOptions(*options, options->command)) echoed.push_back(std::move(flag));
   for (const std::string& fault : options->fault) {

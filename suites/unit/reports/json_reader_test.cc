@@ -152,38 +152,6 @@ TEST(JsonReader, TheMessageIsReadBackPartByPart) {
   EXPECT_EQ(Written(read), Written(run));
 }
 
-// Earlier versions had the outcome in the text, and did not say beside findings which trials gave up unseen.
-TEST(JsonReader, ReportsOfEarlierVersionsSayTheSame) {
-  for (const auto& [told, read] : {std::pair("not exercised: no call", "no call"), std::pair("./p: not exercised: no call", "./p: no call"),
-                                   std::pair("clean; not exercised", "clean; not exercised")}) {
-    report::Run run = suites::SweepWithFindings();
-    run.message.told = told;
-    report::Run back;
-    ASSERT_EQ(ReadJson(Written(run), &back), "");
-    EXPECT_EQ(back.message.told, read);
-  }
-  const auto abandoned = [](const std::vector<std::string>& probes, Rule rule, bool findings = true) {
-    report::Run run = suites::SweepWithFindings();
-    run.message.abandoned.reset();
-    run.host.probes = probes;
-    run.notes.assign(1, run.findings[0]);
-    run.notes[0].rule = rule;
-    run.totals.verdicts[Verdict::AbandonedAtExit] = 2;
-    if (!findings) {
-      run.findings.clear();
-      run.defects.clear();
-      run.sequence.reset();
-    }
-    report::Run back;
-    EXPECT_EQ(ReadJson(Written(run), &back), "");
-    return back.message.abandoned ? back.message.abandoned->some : 0;
-  };
-  EXPECT_EQ(abandoned({}, Rule::AbandonedAtExit), 2U);
-  EXPECT_EQ(abandoned({"host_heap"}, Rule::AbandonedAtExit), 0U);
-  EXPECT_EQ(abandoned({}, Rule::AbandonedInInit), 0U);
-  EXPECT_EQ(abandoned({}, Rule::AbandonedAtExit, false), 0U) << "the report has said what it proves";
-}
-
 TEST(JsonReader, SentencesAreForPeople) {
   nlohmann::ordered_json json = nlohmann::ordered_json::parse(Written(suites::SweepWithFindings()));
   json["totals"]["skipped"] = {{"a sentence that somebody has translated", 4}};
