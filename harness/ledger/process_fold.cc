@@ -180,9 +180,9 @@ void ProcessFold::BorrowAnswers(const faults::Record& record) {
 // it was told it did not get may be given back all the same, by the handle that the call has answered.
 void ProcessFold::AcquireUnowned(const faults::Record& record, const EffectRow& row) {
   const std::uint64_t handle = ObjectHandle(record, row);
-  if (row.kind == Kind::Context) contexts_.DenyContext(handle, row.effect == Effect::Retains);
-  if (row.effect == Effect::Retains && row.kind != Kind::Context && handle != 0)
-    ++account_.Entry(driver::FamilyOf(row.kind), handle).denied;
+  const bool attaches = row.effect == Effect::Retains && row.kind == Kind::Context;
+  if (attaches || row.effect == Effect::CreatesContext) contexts_.DenyContext(handle, attaches);
+  if (row.effect == Effect::Retains && !attaches && handle != 0) ++account_.Entry(driver::FamilyOf(row.kind), handle).denied;
   if (handle == 0 || !driver::MakesObject(row.effect)) return;
   account_.AcquireUnowned(driver::FamilyOf(row.kind), handle, row.effect == Effect::AcquiresCounted ? 0 : BytesOf(record, row), record);
   if (row.kind == Kind::Graph) graphs_.Begin(handle);

@@ -307,11 +307,13 @@ TEST(DeniedContext, EndsWithItsLastDetachment) {
 }
 
 TEST(DeniedContext, IsNotWhatAnotherOneHasMade) {
-  Trace t;
-  t.Call(CallId::CtxAttach).Out(0, 0xb).Context(0xb).After();
-  t.Call(CallId::StreamCreate).Out(0, 0x51).Context(0xb);
-  t.Call(CallId::CtxDetach).In(0, 0xb).Context(0xb);
-  EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1")) << "the context was there before, and stays";
+  for (const CallId denied : {CallId::CtxAttach, CallId::CtxSetCurrent}) {
+    Trace t;
+    t.Call(denied).Out(0, 0xb).Context(0xb).After();
+    t.Call(CallId::StreamCreate).Out(0, 0x51).Context(0xb);
+    t.Call(CallId::CtxDetach).In(0, 0xb).Context(0xb);
+    EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1")) << "the context was there before, and stays";
+  }
 }
 
 }  // namespace
