@@ -32,20 +32,13 @@ Details HowItAnswered(const Evidence& trial, const Site& release) {
            {std::string(driver::Name(BaseOf(*call))), std::string(driver::ShortResultName(static_cast<CUresult>(call->result)))}}};
 }
 
-std::set<std::uint64_t> RefusedPlaces(const Evidence& rehearsal, const Evidence& trial, std::uint32_t pid) {
+std::set<std::uint64_t> RefusedPlaces(const Evidence& trial, std::uint32_t pid) {
   std::set<std::uint64_t> places;
   SiteKeys keys(*trial.journal);
   for (const std::uint32_t index : trial.facts().calls) {
     const faults::Record& call = trial.record(index);
     if (call.pid == pid && AnswerOf(call) != Answer::Succeeded && driver::IsAcquire(driver::EffectOf(BaseOf(call)).effect))
       places.insert(keys.Of(SiteOf(call)));
-  }
-  const faults::Record* const fault = trial.first_hit();
-  const std::uint64_t way = fault == nullptr || fault->pid != pid ? 0 : WayInto(*trial.journal, SiteOf(*fault));
-  if (way == 0) return places;
-  for (const Object& kept : rehearsal.ledger->objects) {
-    const bool stays = kept.state == State::Live || kept.state == State::Orphaned;
-    if (stays && WayInto(*rehearsal.journal, kept.acquired) == way) places.insert(SiteKey(*rehearsal.journal, kept.acquired));
   }
   return places;
 }

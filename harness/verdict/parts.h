@@ -54,9 +54,8 @@ struct Leftovers {
 // For a leak whose release the driver declined: "cuMemAddressFree answered INVALID_VALUE". Empty when its record is gone.
 [[nodiscard]] Details HowItAnswered(const Evidence& trial, const Site& release);
 
-// Places (SiteKey) where process `pid` was told that it does not get what a call acquires, and those of what `rehearsal` keeps where the
-// function did not come to the call, because the call that the plan made fail is one of its own.
-[[nodiscard]] std::set<std::uint64_t> RefusedPlaces(const Evidence& rehearsal, const Evidence& trial, std::uint32_t pid);
+// Places (SiteKey) where process `pid` was told that it does not get what a call acquires.
+[[nodiscard]] std::set<std::uint64_t> RefusedPlaces(const Evidence& trial, std::uint32_t pid);
 
 // True for a call under `after` that made a graph, executable graph or user object. The program was told that the call failed, so nobody
 // owes its release, and the user objects that it holds are never destroyed.

@@ -28,8 +28,6 @@ bool Take(std::uint64_t* left) {
   return true;
 }
 
-bool TakeAny(Allowance* left) { return Take(&left->live) || Take(&left->orphaned); }
-
 // One of the contexts that a process keeps, how many descriptors without a call stack the driver may hold open for those that the rehearsal
 // did not keep, and what it holds for them.
 struct Holder {
@@ -73,7 +71,8 @@ TrialFinding FindingOf(Rule rule, const Object& object, std::uint64_t key) {
   return finding;
 }
 
-// What is left at the end of one trial. More than the rehearsal leaves at the same place is a leak, unless something explains it.
+// What is left at the end of one trial. What the rehearsal leaves at the same place is allowed; anything more is a leak, unless something
+// explains it.
 class LeftObjects {
  public:
   LeftObjects(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOptions& options)
@@ -96,7 +95,7 @@ class LeftObjects {
       NoteRetry(object);
       if (IsOwnLeak(object)) Look({&object, keys_.Of(object.acquired)});
     }
-    // One run may lose the object with its context and the other without: the two counts are one allowance.
+    // One run may lose the object with its context and the other without. Both leave it behind, so the two counts are one allowance.
     for (const Left& left : unmatched_) {
       if (LeavesAsMany(left) || IsRefused(left) || IsOfDriver(left) || IsKeptByLibrary(left) || StandsIn(left)) continue;
       AddLeak(left);
@@ -161,7 +160,8 @@ class LeftObjects {
 
   // The rehearsal leaves it, too, with or without its context.
   bool LeavesAsMany(const Left& left) {
-    if (!TakeAny(&AllowanceOf(left))) return false;
+    Allowance& allowance = AllowanceOf(left);
+    if (!Take(&allowance.live) && !Take(&allowance.orphaned)) return false;
     lifetime_.Add(AsItEnded(left));
     return true;
   }
@@ -173,10 +173,10 @@ class LeftObjects {
     if (IsHost(object) || fault == nullptr || fault->pid != object.pid || object.acquired.begin < fault->begin) return false;
     const std::pair place(object.kind, left.key);
     if (rehearsal_->left().contains(place) || rehearsal_->releases().contains(place)) return false;
-    if (!refused_places_) refused_places_ = RefusedPlaces(rehearsal_->run(), trial_, fault->pid);
+    if (!refused_places_) refused_places_ = RefusedPlaces(trial_, fault->pid);
     for (const auto& [kept, unused] : rehearsal_->left()) {
       if (driver::FamilyOf(kept.first) != driver::FamilyOf(object.kind)) continue;
-      if (!refused_places_->contains(kept.second) || !TakeAny(&allowances_[kept])) continue;
+      if (!refused_places_->contains(kept.second) || !Take(&allowances_[kept].live)) continue;
       lifetime_.Add(AsItEnded(left));
       return true;
     }

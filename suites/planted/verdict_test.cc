@@ -338,7 +338,7 @@ CUAUDIT_CASE(Leak, WhatStandsInForNothing) {
     rehearsal.DestroyStream(0x20);
     Trace trial;
     if (wrong == Wrong::BeforeTheFault) trial.CreateStream(0x30).Stack(2);
-    (wrong == Wrong::NeverTried ? trial.Alloc(0).Stack(4) : trial.CreateStream(0).Stack(1)).Refused();
+    (wrong == Wrong::NeverTried ? trial.Alloc(0) : trial.CreateStream(0)).Stack(1).Refused();
     if (wrong == Wrong::TriedAgain) trial.CreateStream(0x10).Stack(1);
     if (wrong == Wrong::OtherSort) {
       trial.Alloc(0x3000).Stack(2);
@@ -352,8 +352,7 @@ CUAUDIT_CASE(Leak, WhatStandsInForNothing) {
     JournalImage after(trial);
     for (JournalImage* const image : {&before, &after}) {
       image->Module("/bin/program");
-      for (const std::uint32_t stack : {1U, 2U, 3U, 4U})
-        image->Stack(stack, {JournalImage::Frame(0, 0x10), JournalImage::Frame(0, stack << 8U)});
+      for (const std::uint32_t stack : {1U, 2U, 3U}) image->Stack(stack, {JournalImage::Frame(0, stack << 8U)});
     }
     const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
     EXPECT_EQ(judgement.verdict, Verdict::Leak) << Name(judgement.verdict);

@@ -7,7 +7,6 @@
 namespace cuaudit::testing::kinds_test {
 namespace {
 
-using driver::CallId;
 using harness::Judgement;
 using harness::Verdict;
 using ::testing::IsEmpty;
@@ -143,70 +142,6 @@ CUAUDIT_CASE(UseAfterRelease, EveryKindThatARetryTook) {
     use.one->release(t);
     use.Make(t);
     ExpectCouldNotKnow(*use.one, t);
-  }
-}
-
-// What the fault-free run keeps to its end could not be made, and something else of its sort is kept in its stead.
-CUAUDIT_CASE(Leak, AFallbackForWhatIsKeptToTheEnd) {
-  struct Pair {
-    CallId best;
-    CallId fallback;
-  };
-  for (const Pair& one : {Pair{CallId::StreamCreateWithPriority, CallId::StreamCreate}, Pair{CallId::MemAllocManaged, CallId::MemAlloc_v2},
-                          Pair{CallId::MemAllocAsync, CallId::MemAlloc_v2}, Pair{CallId::MemHostAlloc, CallId::MemAllocHost_v2},
-                          Pair{CallId::Array3DCreate_v2, CallId::ArrayCreate_v2}}) {
-    for (const int status : {0, 1}) {
-      SCOPED_TRACE(static_cast<int>(one.best));
-      Trace rehearsal;
-      rehearsal.Call(one.best).Out(0, 0x10).In(1, 0x1000).Stack(1);
-      rehearsal.CreateStream(0x51).Stack(3);
-      rehearsal.DestroyStream(0x51);
-      Trace trial;
-      trial.Call(one.best).Out(0, 0).In(1, 0x1000).Stack(1).Refused();
-      trial.Call(one.fallback).Out(0, 0x20).In(1, 0x1000).Stack(2);
-      trial.CreateStream(0x51).Stack(3);
-      trial.DestroyStream(0x51);
-      JournalImage before(rehearsal);
-      JournalImage after(trial);
-      for (JournalImage* const image : {&before, &after}) {
-        image->Module("/bin/program");
-        for (const std::uint32_t stack : {1U, 2U, 3U}) image->Stack(stack, {JournalImage::Frame(0, stack << 8U)});
-      }
-      const Judgement judgement = Judge(before.Evidence(), after.Evidence(status), true, {});
-      EXPECT_EQ(judgement.verdict, status == 0 ? Verdict::Absorbed : Verdict::Pass) << Name(judgement.verdict);
-      EXPECT_THAT(judgement.findings, IsEmpty());
-      ASSERT_EQ(judgement.notes.size(), 1U);
-      EXPECT_EQ(judgement.notes[0].rule, harness::Rule::ProcessLifetime);
-    }
-  }
-}
-
-// The same where its context ends with it, and where the function that would make it comes no further than a call before.
-CUAUDIT_CASE(Leak, AFallbackForWhatIsKeptUntilItsContextEnds) {
-  for (const bool came_to_it : {true, false}) {
-    SCOPED_TRACE(came_to_it);
-    Trace rehearsal;
-    rehearsal.Retain().Stack(3);
-    rehearsal.Call(CallId::CtxSetCurrent).Stack(4);
-    rehearsal.Alloc(0x1000).Stack(1);
-    rehearsal.ReleasePrimary().Stack(5);
-    Trace trial;
-    trial.Retain().Stack(3);
-    Step set = trial.Call(CallId::CtxSetCurrent).Stack(4);
-    came_to_it ? trial.Alloc(0).Stack(1).Refused() : set.Refused();
-    trial.Alloc(0x2000).Stack(2);
-    trial.ReleasePrimary().Stack(5);
-    JournalImage before(rehearsal);
-    JournalImage after(trial);
-    for (JournalImage* const image : {&before, &after}) {
-      image->Module("/bin/program");
-      for (const std::uint32_t stack : {1U, 2U, 3U, 4U, 5U}) {
-        image->Stack(stack, {JournalImage::Frame(0, stack), JournalImage::Frame(0, stack == 4 ? 0x100 : stack << 8U)});
-      }
-    }
-    const Judgement judgement = Judge(before.Evidence(), after.Evidence(1), true, {});
-    EXPECT_EQ(judgement.verdict, Verdict::Pass) << Name(judgement.verdict);
-    EXPECT_THAT(judgement.findings, IsEmpty());
   }
 }
 

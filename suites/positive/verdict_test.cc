@@ -287,6 +287,41 @@ CUAUDIT_CASE(Leak, AMappingThatIsReplacedOrUnmappedInPartsIsNone) {
   ExpectQuiet(JudgeTrial(trial, 1), Verdict::Pass);
 }
 
+// What the fault-free run keeps to its end could not be made, and something else of its sort is kept in its stead.
+CUAUDIT_CASE(Leak, AFallbackForWhatIsKeptToTheEnd) {
+  struct Pair {
+    CallId best;
+    CallId fallback;
+  };
+  for (const Pair& one : {Pair{CallId::StreamCreateWithPriority, CallId::StreamCreate}, Pair{CallId::MemAllocManaged, CallId::MemAlloc_v2},
+                          Pair{CallId::MemAllocAsync, CallId::MemAlloc_v2}, Pair{CallId::MemHostAlloc, CallId::MemAllocHost_v2},
+                          Pair{CallId::Array3DCreate_v2, CallId::ArrayCreate_v2}}) {
+    for (const int status : {0, 1}) {
+      SCOPED_TRACE(static_cast<int>(one.best));
+      Trace rehearsal;
+      rehearsal.Call(one.best).Out(0, 0x10).In(1, 0x1000).Stack(1);
+      rehearsal.CreateStream(0x51).Stack(3);
+      rehearsal.DestroyStream(0x51);
+      Trace trial;
+      trial.Call(one.best).Out(0, 0).In(1, 0x1000).Stack(1).Refused();
+      trial.Call(one.fallback).Out(0, 0x20).In(1, 0x1000).Stack(2);
+      trial.CreateStream(0x51).Stack(3);
+      trial.DestroyStream(0x51);
+      JournalImage before(rehearsal);
+      JournalImage after(trial);
+      for (JournalImage* const image : {&before, &after}) {
+        image->Module("/bin/program");
+        for (const std::uint32_t stack : {1U, 2U, 3U}) image->Stack(stack, {JournalImage::Frame(0, stack << 8U)});
+      }
+      const Judgement judgement = Judge(before.Evidence(), after.Evidence(status), true, {});
+      EXPECT_EQ(judgement.verdict, status == 0 ? Verdict::Absorbed : Verdict::Pass) << Name(judgement.verdict);
+      EXPECT_THAT(judgement.findings, IsEmpty());
+      ASSERT_EQ(judgement.notes.size(), 1U);
+      EXPECT_EQ(judgement.notes[0].rule, harness::Rule::ProcessLifetime);
+    }
+  }
+}
+
 // A driver declines to free a range that is still mapped, and would go on with pages that went back to the host: what is under a mapping or
 // registration that could not be ended is left alone.
 CUAUDIT_CASE(Leak, GroundUnderWhatCouldNotBeReleased) {

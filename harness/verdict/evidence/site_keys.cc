@@ -63,11 +63,6 @@ std::uint64_t CallerKey(const faults::JournalView& journal, const Site& site) {
   return Key(journal, site, frames.first(frames.empty() ? 0 : 1));
 }
 
-std::uint64_t WayInto(const faults::JournalView& journal, const Site& site) {
-  const std::span<const std::uint64_t> frames = journal.Stack(site.stack);
-  return frames.size() < 2 ? 0 : faults::MixStack(kSeed, frames.subspan(1), journal.tables());
-}
-
 std::uint64_t RuntimeCallKey(const faults::JournalView& journal, const Site& site) {
   const std::span<const std::uint64_t> frames = journal.Stack(site.stack);
   const auto of_program = std::find_if_not(frames.begin(), frames.end(), [&journal](std::uint64_t frame) {

@@ -18,9 +18,6 @@ namespace cuaudit::harness {
 // Identifies only the call instruction, whatever the callers are.
 [[nodiscard]] std::uint64_t CallerKey(const faults::JournalView& journal, const Site& site);
 
-// Identifies the function that made the call and the calls that lead there, whichever of its calls it was; 0 when the stack has no caller.
-[[nodiscard]] std::uint64_t WayInto(const faults::JournalView& journal, const Site& site);
-
 // Identifies the call of the shared CUDA runtime by which the program made the driver call; 0 when it made it without the runtime.
 [[nodiscard]] std::uint64_t RuntimeCallKey(const faults::JournalView& journal, const Site& site);
 
