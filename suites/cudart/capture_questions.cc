@@ -353,7 +353,7 @@ constexpr Question kQuestions[] = {
            a(cudaMalloc(&block, 16));
          }).join();
          Status(a, stream);
-         const cudaGraph_t graph = Captured(a, stream);
+         (void)Captured(a, stream);
        }
      }},
     {"capture.host_function",
@@ -362,7 +362,7 @@ constexpr Question kQuestions[] = {
        a(cudaLaunchHostFunc(stream, Nothing, nullptr));
        a(cudaStreamAddCallback(
            stream, [](cudaStream_t, cudaError_t, void*) {}, nullptr, 0));
-       const cudaGraph_t graph = Captured(a, stream);
+       (void)Captured(a, stream);
      }},
     {"capture.status_null",
      [](Asker& a) {

@@ -63,7 +63,7 @@ constexpr Question kQuestions[] = {
        cudaGraphNode_t two = nullptr;
        a(cudaGraphAddEmptyNode(&two, graph, &one, 1));
        a(cudaGraphAddDependencies(graph, &two, &one, nullptr, 1));
-       const cudaGraphExec_t exec = Instantiated(a, graph);
+       (void)Instantiated(a, graph);
      }},
     {"graph.add_bad",
      [](Asker& a) {
