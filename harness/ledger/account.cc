@@ -100,6 +100,7 @@ std::int64_t Account::Open(Object& object, const faults::Record& record, HandleE
   entry.top = index;
   entry.last = index;
   entry.borrowed = false;
+  entry.denied_releases.BeginAnew();
   if (!lent_.empty()) lent_.erase({driver::FamilyOf(object.kind), object.handle});
   if (object.kind == Kind::Mapping) mappings_[object.handle] = index;
   if (HasRange(object.kind)) {
@@ -212,7 +213,7 @@ void Account::ReleaseNothing(Kind kind, HandleEntry* entry, std::uint64_t handle
   }
   const Rule rule = last.kind == Kind::UserObject ? Rule::OverReleasedReference : Rule::DoubleRelease;
   books_->Violate(rule, last.kind, record, handle, entry->last);
-  books_->ledger.violations.back().believed = entry->denied_releases.Excuse(answer == Answer::Succeeded);
+  books_->ledger.violations.back().believed = entry->denied_releases.Excuse(record, answer == Answer::Succeeded);
 }
 
 void Account::Release(Kind kind, std::uint64_t handle, std::uint64_t count, const faults::Record& record, Answer answer) {
@@ -248,7 +249,7 @@ void Account::Release(Kind kind, std::uint64_t handle, std::uint64_t count, cons
     if (object.references != 0) continue;
     Close(index, State::Released, SiteOf(record));
     object.told_alive = object.release_denied = answer == Answer::After;
-    if (object.told_alive) entry->denied_releases.Add();
+    if (object.told_alive) entry->denied_releases.Add(record);
   }
   if (count > 0 && !books_->object(entry->last).told_alive) books_->Violate(Rule::OverReleasedReference, kind, record, handle, entry->last);
 }
@@ -342,7 +343,7 @@ void Account::CheckUse(Family family, std::uint64_t handle, const faults::Record
     if (dead < 0) return CheckBlocks(handle, record);
     const Object& gone = books_->object(dead);
     books_->Violate(Rule::UseAfterRelease, gone.kind, record, handle, dead);
-    books_->ledger.violations.back().believed = Entry(driver::FamilyOf(gone.kind), gone.handle).denied_releases.Excuse(false);
+    books_->ledger.violations.back().believed = Entry(driver::FamilyOf(gone.kind), gone.handle).denied_releases.ExcuseUse();
     return;
   }
   // Only launches read the memory of a texture or surface object. A query of its description does no harm.
@@ -354,7 +355,7 @@ void Account::CheckUse(Family family, std::uint64_t handle, const faults::Record
   const Object& last = books_->object(entry->last);
   if (last.state == State::ReleaseRefused || last.told_alive || entry->denied != 0) return;
   books_->Violate(Rule::UseAfterRelease, books_->object(entry->last).kind, record, handle, entry->last);
-  books_->ledger.violations.back().believed = entry->denied_releases.Excuse(false);
+  books_->ledger.violations.back().believed = entry->denied_releases.ExcuseUse();
 }
 
 void Account::HandOut(std::uint64_t address, std::uint64_t bytes, const faults::Record& record) {

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory_resource>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "faults/driver/kinds.h"
@@ -82,20 +83,35 @@ class Foundations {
   std::unordered_map<FamilyHandle, std::int64_t, FamilyHandle::Hash> of_;
 };
 
-// Releases of one handle that were carried out and said to have failed. The program may try each again, whosever the handle is by then, and
-// as long as it is told that the retry failed. A use may then come too late, or a release once too often.
+// Releases of one handle that were carried out and said to have failed. The program may try each again, whosever the handle is by then. One
+// of the two releases is then once too often, and a use may come too late.
+//
+// Where the retry has succeeded, it has taken a newer object, and what goes wrong afterwards is the owner's: a use, or the release at the
+// place where releases are made. That uses one up when the handle is acquired next, because all that goes wrong until then is of one retry.
+// A release that goes wrong elsewhere is the retry itself. It has failed, so the program is right to try again later.
 class DeniedReleases {
  public:
-  void Add() { ++count_; }
-  // Whether a wrong release or use may come of one of them. A release that the driver has `accepted` ends the retries of one.
-  bool Excuse(bool accepted) {
+  void Add(const faults::Record& release) {
+    ++count_;
+    stack_ = release.stack;
+  }
+  // Whether a use that came too late may come of one of them.
+  bool ExcuseUse() { return used_ = count_ != 0; }
+  // Whether a release once too often may. One that the driver has `accepted` uses one up at once.
+  bool Excuse(const faults::Record& release, bool accepted) {
     if (count_ == 0) return false;
     if (accepted) --count_;
+    used_ = !accepted && (used_ || release.stack == stack_);
     return true;
+  }
+  void BeginAnew() {
+    if (std::exchange(used_, false)) --count_;
   }
 
  private:
   std::uint32_t count_ = 0;
+  std::uint32_t stack_ = 0;  // of the latest
+  bool used_ = false;
 };
 
 // What is known about one handle value.

@@ -29,6 +29,7 @@ Contexts::Primary& Contexts::PrimaryOf(const faults::Record& record) {
 void Contexts::RetainPrimary(const faults::Record& record) {
   Primary& primary = PrimaryOf(record);
   Object reference = {.kind = Kind::PrimaryContext, .handle = record.argument[1], .context = primary.context};
+  primary.denied_releases.BeginAnew();
   primary.references.push_back(account_->Retain(reference, record));
   primary.threads.push_back(record.tid);
 }
@@ -61,7 +62,7 @@ void Contexts::ReleasePrimary(const faults::Record& record, Answer answer) {
     const HandleEntry* entry = account_->Find(Family::PrimaryContext, device);
     if (entry != nullptr && entry->last >= 0 && account_->books().object(entry->last).told_alive) return;
     account_->books().Violate(Rule::OverReleasedPrimary, Kind::PrimaryContext, record, device, entry == nullptr ? -1 : entry->last);
-    account_->books().ledger.violations.back().believed = primary.denied_releases.Excuse(answer == Answer::Succeeded);
+    account_->books().ledger.violations.back().believed = primary.denied_releases.Excuse(record, answer == Answer::Succeeded);
     return;
   }
   const std::size_t chosen = ReferenceToRelease(primary, record.tid);
@@ -78,7 +79,7 @@ void Contexts::ReleasePrimary(const faults::Record& record, Answer answer) {
   account_->Close(index, State::Released, SiteOf(record));
   Object& reference = account_->books().object(index);
   reference.told_alive = reference.release_denied = answer == Answer::After;
-  if (reference.release_denied) primary.denied_releases.Add();
+  if (reference.release_denied) primary.denied_releases.Add(record);
   OrphanUnheld(primary, record);
 }
 
@@ -127,8 +128,9 @@ void Contexts::Destroy(const faults::Record& record, Answer answer) {
     // The last attach is undone. The context itself has another owner: it is a primary context, or a parent process created it.
     if (detaches && driver::BaseOf(static_cast<driver::CallId>(made)) == driver::BaseId::CtxAttach)
       return account_->Borrow(Family::Context, handle);
-  } else if ((!EndsDenied(handle, detaches) && detaches) || answer != Answer::Succeeded) {
-    return;
+  } else {
+    const bool ended = EndsDenied(handle, detaches);
+    if ((detaches && !ended) || answer != Answer::Succeeded) return;
   }
   const bool attached = driver::BaseOf(static_cast<driver::CallId>(made)) == driver::BaseId::CtxAttach;
   const Object* const owner = known && !attached ? &account_->books().object(entry->last) : nullptr;

@@ -159,7 +159,7 @@ class Contexts {
   std::unordered_map<std::uint64_t, Green> greens_;            // by handle
   std::pmr::vector<Stack> stacks_;                             // in order of appearance
   std::pmr::unordered_map<std::uint32_t, std::size_t> stack_of_thread_;
-  std::unordered_map<std::uint64_t, std::uint32_t> denied_;  // contexts whose creation was denied: references that the program got of none
+  std::unordered_map<std::uint64_t, std::uint32_t> denied_;  // contexts whose creation was denied: how many references the driver counts
   std::pmr::unordered_set<std::uint64_t> current_;
   std::uint64_t last_current_ = 0;
   bool runtime_exits_ = false;

@@ -50,17 +50,13 @@ bool Unwinds(const Object& object, const Record& fault, std::uint64_t exit) {
 bool MayGiveUp(const Record& fault) { return fault.phase == faults::Phase::Any || fault.phase == faults::Phase::Init; }
 
 // True for a call by which an error handler ends all that a device has before it exits, as cudaDeviceReset does: a reset, and the release
-// of the reference right behind it. Where the fault-free run makes that reset, too, it is tear-down, which others rely on.
-bool EndsDevice(const Rehearsed& rehearsal, const Evidence& trial, const Record& call, const Record* before) {
+// of the reference right behind it. A program that resets in its fault-free run, too, tears down by that, and exits from its tear-down.
+bool EndsDevice(const Evidence& rehearsal, const Record& call, const Record* before) {
   if (driver::EffectOf(BaseOf(call)).effect == driver::Effect::ReleasesPrimary)
     return before != nullptr && ResetsPrimary(*before) && before->argument[0] == call.argument[0];
-  if (!ResetsPrimary(call)) return false;
-  const Evidence& run = rehearsal.run();
-  const std::uint64_t here = SiteKey(*trial.journal, SiteOf(call));
-  const std::span<const std::uint32_t> calls = run.own_calls();
-  return std::none_of(calls.begin(), calls.end(), [&](std::uint32_t made) {
-    return ResetsPrimary(run.record(made)) && SiteKey(*run.journal, SiteOf(run.record(made))) == here;
-  });
+  const std::span<const std::uint32_t> calls = rehearsal.own_calls();
+  return ResetsPrimary(call) &&
+         std::none_of(calls.begin(), calls.end(), [&](std::uint32_t made) { return ResetsPrimary(rehearsal.record(made)); });
 }
 
 // True when the process ended by itself, and between the fault and the begin of its exit neither acquired nor released anything but all
@@ -82,7 +78,7 @@ bool Abandoned(const Rehearsed& rehearsal, const Evidence& trial, const Record& 
     const Record& call = trial.record(index);
     if (!between(call)) continue;
     const Record*& last = before[call.tid];
-    if (Settles(call) && !EndsDevice(rehearsal, trial, call, last)) return false;
+    if (Settles(call) && !EndsDevice(rehearsal.run(), call, last)) return false;
     last = &call;
   }
   const std::span<const std::uint32_t> marks = trial.own_marks();

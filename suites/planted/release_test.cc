@@ -101,9 +101,29 @@ Judgement JudgeRetries(const KindCase& c, bool too_often) {
   return Judge(rehearsal, trial);
 }
 
-void ExpectOneTooMany(const KindCase& c, harness::Rule rule) {
-  EXPECT_THAT(JudgeRetries(c, false).findings, IsEmpty());
-  const Judgement judgement = JudgeRetries(c, true);
+// The same with the answers that drivers give, in two later cycles: the release after the one that has hit the new object is declined, and
+// so is the next one. All that goes wrong in the first of the cycles may come of the retry. Nothing is left for the second.
+Judgement JudgeLaterCycles(const KindCase& c, bool twice) {
+  const CUresult nothing_there = c.kind == Kind::PrimaryContext ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
+  Trace rehearsal;
+  Trace trial;
+  for (int cycle = 0; cycle < 3; ++cycle) {
+    for (Trace* const t : {&rehearsal, &trial}) {
+      c.acquire(*t);
+      c.release(*t);
+    }
+    if (cycle == 0) trial.Last().After(CUDA_ERROR_LAUNCH_FAILED);
+    for (int again = 0; again < 2 && (cycle == 1 || (cycle == 2 && twice)); ++again) {
+      c.release(trial);
+      trial.Last().Fails(nothing_there);
+    }
+  }
+  return Judge(rehearsal, trial);
+}
+
+void ExpectOneTooMany(Judgement (*judge)(const KindCase&, bool), const KindCase& c, harness::Rule rule) {
+  EXPECT_THAT(judge(c, false).findings, IsEmpty());
+  const Judgement judgement = judge(c, true);
   EXPECT_EQ(judgement.verdict, harness::Verdict::Misuse);
   ASSERT_EQ(judgement.findings.size(), 1U);
   EXPECT_EQ(judgement.findings[0].kind, c.kind);
@@ -115,13 +135,27 @@ CUAUDIT_CASE(DoubleRelease, MoreRetriesThanReleasesThatAreSaidToHaveFailed) {
     if (IsHostKind(c.kind) || c.kind == Kind::ContextStackEntry || c.kind == Kind::UserObject) continue;
     if (c.kind == Kind::PrimaryContext) continue;  // has a rule of its own
     const CaseRow row(c.kind);
-    ExpectOneTooMany(c, harness::Rule::DoubleRelease);
+    ExpectOneTooMany(JudgeRetries, c, harness::Rule::DoubleRelease);
   }
 }
 
 CUAUDIT_CASE(OverReleasedPrimary, MoreRetriesThanReleasesThatAreSaidToHaveFailed) {
   for (const KindCase& c : KindCases()) {
-    if (c.kind == Kind::PrimaryContext) ExpectOneTooMany(c, harness::Rule::OverReleasedPrimary);
+    if (c.kind == Kind::PrimaryContext) ExpectOneTooMany(JudgeRetries, c, harness::Rule::OverReleasedPrimary);
+  }
+}
+
+CUAUDIT_CASE(DoubleRelease, InACycleAfterTheRetryOfOneThatIsSaidToHaveFailed) {
+  for (const KindCase& c : KindCases()) {
+    if (IsHostKind(c.kind) || c.kind == Kind::ContextStackEntry || c.kind == Kind::UserObject || c.kind == Kind::PrimaryContext) continue;
+    const CaseRow row(c.kind);
+    ExpectOneTooMany(JudgeLaterCycles, c, harness::Rule::DoubleRelease);
+  }
+}
+
+CUAUDIT_CASE(OverReleasedPrimary, InACycleAfterTheRetryOfOneThatIsSaidToHaveFailed) {
+  for (const KindCase& c : KindCases()) {
+    if (c.kind == Kind::PrimaryContext) ExpectOneTooMany(JudgeLaterCycles, c, harness::Rule::OverReleasedPrimary);
   }
 }
 

@@ -85,8 +85,8 @@ CUAUDIT_CASE(DoubleRelease, EveryKindWhoseReleaseWasSaidToHaveFailed) {
   }
 }
 
-// Its handle is another object's by then. One of the two releases that follow takes that object, and the driver declines the other, as it
-// does with every later retry; or the retry takes it, and the program goes on to use it.
+// Its handle is another object's by then. One of the two releases that follow takes that object, and the driver declines the other; or the
+// retry takes it, and the program goes on to use it.
 void ExpectCouldNotKnow(const KindCase& c, const Trace& trial) {
   Trace rehearsal;
   c.acquire(rehearsal);
@@ -98,19 +98,21 @@ void ExpectCouldNotKnow(const KindCase& c, const Trace& trial) {
   EXPECT_EQ(judgement.notes[0].rule, harness::Rule::CouldNotKnow);
 }
 
-Trace RetriesLater(const KindCase& c, int told) {
+// `later`: how often another object has the handle and the program tries again. Where it tries, it has not released before.
+Trace RetriesLater(const KindCase& c, int told, int later = 1) {
   Trace t;
   for (int i = 0; i < told; ++i) {
     c.acquire(t);
     c.release(t);
-    t.Last().After(CUDA_ERROR_LAUNCH_FAILED);
+    t.Last().After(CUDA_ERROR_LAUNCH_FAILED).Stack(1);
   }
-  for (int later = 0; later < 3; ++later) {
+  for (int another = 0; another < later; ++another) {
     c.acquire(t);
     c.release(t);
+    t.Last().Stack(1);
     for (int i = 0; i < told + 1; ++i) {
       c.release(t);
-      t.Last().Fails(CUDA_ERROR_INVALID_VALUE);
+      t.Last().Fails(CUDA_ERROR_INVALID_VALUE).Stack(later == 1 ? 1 : 2);
     }
   }
   return t;
@@ -122,12 +124,14 @@ CUAUDIT_CASE(DoubleRelease, EveryKindWhoseRetryMeetsANewObject) {
     if (c.kind == driver::Kind::PrimaryContext) continue;  // has a rule of its own
     const CaseRow row(c.kind);
     for (const int told : {1, 2}) ExpectCouldNotKnow(c, RetriesLater(c, told));
+    ExpectCouldNotKnow(c, RetriesLater(c, 1, 3));
   }
 }
 
 CUAUDIT_CASE(OverReleasedPrimary, ARetryAfterAnotherPartHasReleased) {
   for (const KindCase& c : KindCases()) {
-    if (c.kind == driver::Kind::PrimaryContext) ExpectCouldNotKnow(c, RetriesLater(c, 1));
+    if (c.kind != driver::Kind::PrimaryContext) continue;
+    for (const int later : {1, 3}) ExpectCouldNotKnow(c, RetriesLater(c, 1, later));
   }
 }
 

@@ -9,7 +9,7 @@ namespace cuaudit::testing {
 enum class Resort {
   Resets,          // resets the device
   ResetsAndDrops,  // resets it and releases its reference, as cudaDeviceReset does
-  TearsDown,       // wrong: the fault-free run ends with this reset, too
+  TearsDown,       // wrong: the fault-free run ends with a reset, too, at another place
   FreesBefore,     // wrong: frees a block before it
   GoesOn,          // wrong: another call comes between the reset and the release
   DropsAnother,    // wrong: releases the reference of another device behind it, and resets again
@@ -31,7 +31,7 @@ Trace ResetsItsDevice(Run run) {
   if (!fails) t.DestroyStream(0x10).Stack(107);
   if (how == Resort::FreesBefore) t.Free(0x1000).Stack(108);
   const auto reset = [&t](std::uint32_t stack) { t.Call(driver::CallId::DevicePrimaryCtxReset_v2).In(0, 0).Stack(stack); };
-  if (fails || how == Resort::TearsDown) reset(109);
+  if (fails || how == Resort::TearsDown) reset(fails ? 109 : 114);
   if (how == Resort::GoesOn) t.Call(driver::CallId::DeviceGetCount).Stack(110);
   if (how == Resort::DropsAnother) t.ReleasePrimary(1).Stack(111);
   if (fails && how == Resort::DropsAnother) reset(113);
