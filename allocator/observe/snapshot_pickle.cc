@@ -18,6 +18,7 @@ namespace {
 
 // In the order of BlockState and TraceAction.
 constexpr const char* kStates[] = {"active_allocated", "active_pending_free", "inactive", "inactive"};
+static_assert(std::size(kStates) == static_cast<std::size_t>(BlockState::Unmapped) + 1);
 constexpr const char* kActions[] = {"alloc",        "free_requested", "free_completed", "segment_alloc",
                                     "segment_free", "segment_map",    "segment_unmap",  "oom",
                                     "use_recorded", "use_waited",     "use_elided"};

@@ -47,6 +47,7 @@ Table Calls() {
 
 Table Kinds() {
   constexpr const char* kWith[] = {"process", "context", "parent"};  // as driver::DiesWith has them
+  static_assert(std::size(kWith) == static_cast<std::size_t>(driver::DiesWith::Parent) + 1);
   Table table{{"kind", "dies with"}, {}};
   for (std::size_t i = 1; i < driver::kKindCount; ++i) {
     table.rows.push_back({std::string(driver::kKinds[i].json_name), kWith[static_cast<std::size_t>(driver::kKinds[i].dies_with)]});

@@ -7,6 +7,7 @@
 #include "harness/defect/defects.h"
 
 namespace cuaudit::harness {
+
 namespace {
 using Numbers = std::vector<std::uint32_t>;
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -86,6 +87,7 @@ TomlValue Convert(const toml::node& node) {
 
 std::string Describe(TomlValue::Sort sort) {
   constexpr const char* kSorts[] = {"true or false", "a number", "a number", "a text", "a date", "a list", "a table", "a date or a time"};
+  static_assert(std::size(kSorts) == static_cast<std::size_t>(TomlValue::Sort::Other) + 1);
   return kSorts[static_cast<std::size_t>(sort)];
 }
 

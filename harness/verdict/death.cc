@@ -4,13 +4,12 @@
 #include <csignal>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "faults/driver/effects.h"
 #include "faults/driver/kinds.h"
 #include "faults/driver/result.h"
-#include "harness/ledger/arguments.h"
 #include "harness/verdict/evidence/site_keys.h"
 #include "harness/verdict/parts.h"
 #include "reports/words/words.h"
@@ -197,36 +196,7 @@ Details Hung(const Evidence& trial, const std::vector<const Record*>& last, Tria
   return stuck;
 }
 
-// True when the process has released its last reference to a user object, which lives on where a graph holds it.
-bool IsGivenUp(const Evidence& trial, std::uint32_t pid, std::uint64_t user_object) {
-  const std::vector<Object>& objects = trial.ledger->objects;
-  const auto newest = std::find_if(objects.rbegin(), objects.rend(), [&](const Object& object) {
-    return object.kind == driver::Kind::UserObject && object.pid == pid && object.handle == user_object;
-  });
-  return newest != objects.rend() && newest->state == State::Released;
-}
-
-// True for a call that made something which nobody owns and which holds a user object that the process has given up.
-bool HoldsForNobody(const Evidence& trial, const Record& call) {
-  if (!MakesUnownedHolder(call)) return false;
-  if (driver::EffectOf(BaseOf(call)).kind == driver::Kind::UserObject) return IsGivenUp(trial, call.pid, call.argument[0]);
-  const std::uint64_t graph = call.argument[1];  // that was copied, or whose capture ended
-  const std::vector<std::uint32_t>& calls = trial.facts().calls;
-  return std::any_of(calls.begin(), calls.end(), [&](std::uint32_t index) {
-    const Record& taken = trial.record(index);
-    return BaseOf(taken) == driver::BaseId::GraphRetainUserObject && taken.pid == call.pid && taken.begin < call.begin &&
-           taken.argument[0] == graph && AnswerOf(taken) == Answer::Succeeded && IsGivenUp(trial, call.pid, taken.argument[1]);
-  });
-}
-
 }  // namespace
-
-bool MayAwaitDestructor(const Evidence& trial) {
-  const std::vector<Stuck> threads = StuckThreads(trial);
-  if (threads.empty() || threads.front().call != nullptr) return false;
-  const std::span<const std::uint32_t> calls = trial.own_calls();
-  return std::any_of(calls.begin(), calls.end(), [&](std::uint32_t call) { return HoldsForNobody(trial, trial.record(call)); });
-}
 
 Verdict DeathOf(const Ending& ending) {
   if (ending.timed_out) return Verdict::Hang;

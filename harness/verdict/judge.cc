@@ -197,15 +197,9 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
   if (death != Verdict::Pass) {
     // A process that died could neither release objects nor restore a context stack.
     std::erase_if(violations, [](const TrialFinding& finding) { return IsUnsettled(finding.rule); });
-    const bool excused = faulted && death == Verdict::Hang && MayAwaitDestructor(trial);
-    judgement.verdict = !excused ? death : violations.empty() ? Verdict::ReleaseRefused : Verdict::Misuse;
+    judgement.verdict = death;
     judgement.recovery = faulted ? Recovery::Died : Recovery::NoFault;
-    std::vector<TrialFinding> how = {DeathFinding(death, trial)};
-    if (excused) {
-      Append(&judgement.notes, AsNotes(std::move(how)));
-    } else {
-      Append(&judgement.findings, std::move(how));
-    }
+    judgement.findings.push_back(DeathFinding(death, trial));
     Append(&judgement.findings, std::move(violations));
     Append(&judgement.notes, std::move(shown));
     return judgement;

@@ -99,10 +99,6 @@ void DropTaken(const Evidence& trial, const std::vector<TrialFinding>& violation
 // that a hanging thread is inside of. Otherwise it is the last driver call, and `detail` says so.
 [[nodiscard]] TrialFinding DeathFinding(Verdict verdict, const Evidence& trial);
 
-// True for a hang outside of the driver in which the process may wait for the destructor of a user object that it has given up, and that an
-// object which MakesUnownedHolder keeps alive.
-[[nodiscard]] bool MayAwaitDestructor(const Evidence& trial);
-
 // said.cc: what the program told its caller about errors, compared with the results of its calls.
 //
 // A program reports by cuaudit_report (cuaudit/mark.h). Without reports there is only the exit status, which promises nothing about single

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a simulated world proves, from its records to the finding: the rule, both calls, the memory it is about. That the world proves
 // it is shown with programs (suites/e2e).
-#include "suites/support/cases/awaited_destructor.h"
 #include "suites/support/cases/case.h"
 #include "suites/support/cases/lost_waits.h"
 #include "suites/support/journal_image.h"
@@ -266,25 +265,6 @@ CUAUDIT_CASE(FreedInUse, WhileAnotherContextIsLost) {
     ASSERT_THAT(judgement.findings, SizeIs(1));
     EXPECT_EQ(judgement.findings[0].rule, Rule::FreedInUse);
   }
-}
-
-CUAUDIT_CASE(Hang, ThatNoCallUnderAfterExplains) {
-  for (const Awaited how : {Awaited::Refused, Awaited::StillHeld, Awaited::NotInIt, Awaited::InTheDriver, Awaited::Unseen}) {
-    constexpr std::string_view kLabels[] = {"refused", "still held", "not in it", "in the driver", "unseen"};
-    const CaseRow row(kLabels[static_cast<int>(how) - static_cast<int>(Awaited::Refused)]);
-    const Judgement judgement = JudgeAwaiting(how);
-    EXPECT_EQ(judgement.verdict, Verdict::Hang);
-    ASSERT_EQ(judgement.findings.size(), 1U);
-    EXPECT_EQ(judgement.findings[0].rule, Rule::Hang);
-  }
-}
-
-CUAUDIT_CASE(CouldNotKnow, AWaitForADestructorThatAnUnownedGraphKeeps) {
-  const Judgement judgement = JudgeAwaiting(Awaited::Instantiated);
-  EXPECT_EQ(judgement.verdict, Verdict::ReleaseRefused);
-  EXPECT_THAT(judgement.findings, IsEmpty());
-  ASSERT_EQ(judgement.notes.size(), 1U);
-  EXPECT_EQ(judgement.notes[0].rule, Rule::CouldNotKnow);
 }
 
 CUAUDIT_CASE(UnorderedAccess, BehindAWaitThatWasRefusedAndReportedAsSuccess) {

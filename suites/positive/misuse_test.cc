@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Proofs of misuse that are nobody's finding: what the rehearsal does at the same two places as often, and records that prove nothing.
 // That correct programs give no cause for a proof is shown with programs (suites/e2e).
-#include "suites/support/cases/awaited_destructor.h"
 #include "suites/support/cases/case.h"
 #include "suites/support/cases/lost_waits.h"
 #include "suites/support/journal_image.h"
@@ -93,14 +92,6 @@ CUAUDIT_CASE(FreedInUse, AWaitThatSaysThatItsOwnContextIsLost) {
     constexpr std::string_view kLabels[] = {"its stream", "its stream from outside", "its event", "its context"};
     const CaseRow row(kLabels[static_cast<int>(wait)]);
     EXPECT_THAT(JudgeLostWait(wait).findings, IsEmpty());
-  }
-}
-
-CUAUDIT_CASE(Hang, AWaitForADestructorThatNobodyCouldStart) {
-  for (const Awaited how : {Awaited::Instantiated, Awaited::Cloned, Awaited::Captured, Awaited::Retained}) {
-    constexpr std::string_view kLabels[] = {"instantiated", "cloned", "captured", "retained"};
-    const CaseRow row(kLabels[static_cast<int>(how)]);
-    EXPECT_THAT(JudgeAwaiting(how).findings, IsEmpty());
   }
 }
 

@@ -4,7 +4,7 @@
 
     unseen_test.py --build build/dev --cuda /usr/local/cuda [--only NAME]... [--jobs N]
     unseen_test.py ... --write                 writes found.tsv anew
-    unseen_test.py ... --with '--how burst'    further options of each sweep: the correct programs alone, which must be silent then, too
+    unseen_test.py ... --with '--how burst'    further options of each sweep: the correct programs alone, where nothing else may be found than without them
     unseen_test.py ... --driver real --budget 60s    on the machine's driver, each sweep for so long at most; prints what is found, and compares nothing
 
 Exit status: 0 all is as found.tsv says, 1 it is not.
@@ -94,9 +94,13 @@ def main():
     parser.add_argument("--budget", type=lambda value: ["--budget", value], default=[])
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
+    if arguments.write and (arguments.only or arguments.further or arguments.driver != "sim"):
+        parser.error("--write: expected all programs on the simulated driver, without --only, --with or another --driver")
     with tempfile.TemporaryDirectory() as directory, concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         programs = Programs(arguments, Path(directory))
         rows = list(programs.rows())
+        if not rows:
+            parser.error(f"--only: expected the begin of a name, not {' '.join(arguments.only)}")
         found = dict(zip(((source.stem, form) for source, form in rows), pool.map(lambda row: programs.sweep(*row), rows)))
     if arguments.write:
         FOUND.write_text(HEAD + "".join(f"{name}\t{form}\t{rules}\n" for (name, form), rules in found.items()))

@@ -2,6 +2,8 @@
 #include "harness/verdict/context/put_back_calls.h"
 
 #include <algorithm>
+#include <span>
+#include <vector>
 
 #include "driver_present.inc"
 #include "faults/driver/shape.h"
@@ -54,9 +56,6 @@ Needs NeedsOf(driver::CallId call) {
   case driver::CallId::entry:            \
     return Needs::needs;
 #define CUAUDIT_SIM_REFUSES(entry, model, needs) CUAUDIT_SIM(entry, model, needs)
-#include <span>
-#include <vector>
-
 #include "faults/sim/entry/bindings.def"
 #undef CUAUDIT_SIM_REFUSES
 #undef CUAUDIT_SIM
