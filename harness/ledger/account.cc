@@ -247,9 +247,10 @@ void Account::Release(Kind kind, std::uint64_t handle, std::uint64_t count, cons
     count -= given;
     object.references -= given;
     if (object.references != 0) continue;
+    const Site first = FirstTry(object, record);
     Close(index, State::Released, SiteOf(record));
     object.told_alive = object.release_denied = answer == Answer::After;
-    if (object.told_alive) entry->denied_releases.Add(record);
+    if (object.told_alive) entry->denied_releases.Add(first);
   }
   if (count > 0 && !books_->object(entry->last).told_alive) books_->Violate(Rule::OverReleasedReference, kind, record, handle, entry->last);
 }

@@ -87,13 +87,14 @@ class Foundations {
 // of the two releases is then once too often, and a use may come too late.
 //
 // Where the retry has succeeded, it has taken a newer object, and what goes wrong afterwards is the owner's: a use, or the release at the
-// place where releases are made. That uses one up when the handle is acquired next, because all that goes wrong until then is of one retry.
-// A release that goes wrong elsewhere is the retry itself. It has failed, so the program is right to try again later.
+// place where the first one was tried. That uses one up when the handle is acquired next, because all that goes wrong until then is of one
+// retry. A release that goes wrong elsewhere is the retry itself. It has failed, so the program is right to try again later.
 class DeniedReleases {
  public:
-  void Add(const faults::Record& release) {
+  // `first`: where the program tried to release the object for the first time.
+  void Add(const Site& first) {
     ++count_;
-    stack_ = release.stack;
+    stack_ = first.stack;
   }
   // Whether a use that came too late may come of one of them.
   bool ExcuseUse() { return used_ = count_ != 0; }
@@ -113,6 +114,11 @@ class DeniedReleases {
   std::uint32_t stack_ = 0;  // of the latest
   bool used_ = false;
 };
+
+// Where the program first tried what the release `record` does.
+inline Site FirstTry(const Object& object, const faults::Record& record) {
+  return object.state == State::ReleaseRefused ? object.released : SiteOf(record);
+}
 
 // What is known about one handle value.
 struct HandleEntry {

@@ -76,10 +76,11 @@ void Contexts::ReleasePrimary(const faults::Record& record, Answer answer) {
   if (!Releases(answer)) return;
   primary.references.erase(primary.references.begin() + static_cast<std::ptrdiff_t>(chosen));
   primary.threads.erase(primary.threads.begin() + static_cast<std::ptrdiff_t>(chosen));
-  account_->Close(index, State::Released, SiteOf(record));
   Object& reference = account_->books().object(index);
+  const Site first = FirstTry(reference, record);
+  account_->Close(index, State::Released, SiteOf(record));
   reference.told_alive = reference.release_denied = answer == Answer::After;
-  if (reference.release_denied) primary.denied_releases.Add(record);
+  if (reference.release_denied) primary.denied_releases.Add(first);
   OrphanUnheld(primary, record);
 }
 

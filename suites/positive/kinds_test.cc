@@ -87,24 +87,33 @@ CUAUDIT_CASE(DoubleRelease, EveryKindWhoseReleaseWasSaidToHaveFailed) {
 
 // Its handle is another object's by then. One of the two releases that follow takes that object, and the driver declines the other; or the
 // retry takes it, and the program goes on to use it.
-void ExpectCouldNotKnow(const KindCase& c, const Trace& trial) {
+Judgement JudgeBesideOne(const KindCase& c, const Trace& trial) {
   Trace rehearsal;
   c.acquire(rehearsal);
   c.release(rehearsal);
-  const Judgement judgement = Judge(rehearsal, trial);
+  return Judge(rehearsal, trial);
+}
+
+void ExpectCouldNotKnow(const KindCase& c, const Trace& trial) {
+  const Judgement judgement = JudgeBesideOne(c, trial);
   EXPECT_EQ(judgement.verdict, Verdict::Pass) << Name(judgement.verdict);
   EXPECT_THAT(judgement.findings, IsEmpty());
   ASSERT_EQ(judgement.notes.size(), 1U);
   EXPECT_EQ(judgement.notes[0].rule, harness::Rule::CouldNotKnow);
 }
 
-// `later`: how often another object has the handle and the program tries again. Where it tries, it has not released before.
-Trace RetriesLater(const KindCase& c, int told, int later = 1) {
+// `later`: how often another object has the handle and the program tries again. Where it tries, it has released nothing before, or a retry
+// of a release that was `refused`.
+Trace RetriesLater(const KindCase& c, int told, int later = 1, bool refused = false) {
   Trace t;
   for (int i = 0; i < told; ++i) {
     c.acquire(t);
+    if (refused) {
+      c.release(t);
+      t.Last().Refused(CUDA_ERROR_LAUNCH_FAILED).Stack(1);
+    }
     c.release(t);
-    t.Last().After(CUDA_ERROR_LAUNCH_FAILED).Stack(1);
+    t.Last().After(CUDA_ERROR_LAUNCH_FAILED).Stack(refused ? 2 : 1);
   }
   for (int another = 0; another < later; ++another) {
     c.acquire(t);
@@ -125,6 +134,7 @@ CUAUDIT_CASE(DoubleRelease, EveryKindWhoseRetryMeetsANewObject) {
     const CaseRow row(c.kind);
     for (const int told : {1, 2}) ExpectCouldNotKnow(c, RetriesLater(c, told));
     ExpectCouldNotKnow(c, RetriesLater(c, 1, 3));
+    EXPECT_THAT(JudgeBesideOne(c, RetriesLater(c, 1, 3, true)).findings, IsEmpty());
   }
 }
 
@@ -132,6 +142,7 @@ CUAUDIT_CASE(OverReleasedPrimary, ARetryAfterAnotherPartHasReleased) {
   for (const KindCase& c : KindCases()) {
     if (c.kind != driver::Kind::PrimaryContext) continue;
     for (const int later : {1, 3}) ExpectCouldNotKnow(c, RetriesLater(c, 1, later));
+    EXPECT_THAT(JudgeBesideOne(c, RetriesLater(c, 1, 3, true)).findings, IsEmpty());
   }
 }
 
