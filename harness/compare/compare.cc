@@ -250,7 +250,9 @@ const std::string* FormerName(const report::Case& one, const Base& base, const r
 }  // namespace
 
 Base BaseOf(std::string name, report::Audit audit) {
-  return {.name = std::move(name), .defects = KnownDefects(audit), .runs = KnownRuns(audit), .audit = std::move(audit)};
+  Base base = {.name = std::move(name), .defects = KnownDefects(audit), .runs = KnownRuns(audit)};
+  base.audit = std::move(audit);
+  return base;
 }
 
 void CompareWith(Base base, report::Audit* head) {
