@@ -250,8 +250,11 @@ const std::string* FormerName(const report::Case& one, const Base& base, const r
 }  // namespace
 
 Base BaseOf(std::string name, report::Audit audit) {
-  Base base = {.name = std::move(name), .defects = KnownDefects(audit), .runs = KnownRuns(audit)};
-  base.audit = std::move(audit);
+  Base base;
+  base.name = std::move(name);
+  base.defects = KnownDefects(audit);
+  base.runs = KnownRuns(audit);
+  base.audit = std::move(audit);  // last: the two above read it
   return base;
 }
 
