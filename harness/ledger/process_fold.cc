@@ -252,6 +252,7 @@ void ProcessFold::Carry(const faults::Record& record, const Graphs::Addresses& a
     contexts_.RefuseToSet(record);
   if (answer == Answer::After) AcquireUnowned(record, row);
   if (answer == Answer::After && row.effect == Effect::AddsNode) graphs_.DenyNode(record);
+  if (answer == Answer::After && row.effect == Effect::BeginsCapture) graphs_.BeginCapture(record);  // under way, whatever was told
   // The program does not know whether anything is mapped there, and the driver accepts an unmapping in both cases.
   if (answer == Answer::Refused && row.kind == Kind::Mapping && driver::IsAcquire(row.effect))
     account_.Borrow(Family::Mapping, ArgumentAt(record, row.object));

@@ -263,8 +263,8 @@ Trace GoesOnInAContextThatEnded(Run run) {
   return t;
 }
 
-// A fallback works in a context of its own reference, and sets memory after it has given that back. Before it the failing path has released
-// the primary context once too often: with nothing left to take, or under its caller, who works there still.
+// A fallback works in a context of its own reference, and sets memory after it has given that back. Before that the failing path has
+// released the primary context once too often: when nobody held it any more, or while its caller still worked in it.
 enum class Before { NothingWasLeft, TheCallerWasInIt };
 template <Before before>
 Trace AFallbackUsesWhatItReleased(Run run) {

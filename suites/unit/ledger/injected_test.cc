@@ -239,6 +239,18 @@ TEST(InjectedFault, AMappingThatFailedAfterwardsMakesTheDriverDeclineToo) {
   EXPECT_THAT(Left(t.Fold()), ElementsAre("address_reservation 1 release_refused"));
 }
 
+// What is queued then becomes nodes, and memory of a node comes to life at a launch alone.
+TEST(InjectedFault, ACaptureThatWasDeniedIsUnderWay) {
+  Trace t;
+  t.CreateStream(0x10);
+  t.Call(CallId::StreamBeginCapture_v2).In(0, 0x10).After();
+  t.Call(CallId::MemAllocAsync).Out(0, 0x2000).In(1, 0x100).In(2, 0x10);
+  t.Call(CallId::StreamDestroy_v2).In(0, 0x10);
+  t.CreateStream(0x10);
+  t.Call(CallId::MemAllocAsync).Out(0, 0x3000).In(1, 0x100).In(2, 0x10);
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1", "stream_ordered_memory 1"));
+}
+
 // A program that leaves its own capture open has nobody else to blame.
 TEST(InjectedFault, WhatTheDriverDeclinesWithoutARefusedReleaseIsALeak) {
   Trace t;
