@@ -13,12 +13,13 @@
 #include <map>
 #include <memory_resource>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "faults/driver/kinds.h"
 #include "harness/ledger/address_space.h"
 #include "harness/ledger/arguments.h"
+#include "harness/ledger/denied_releases.h"
+#include "harness/ledger/foundations.h"
 #include "harness/ledger/ledger.h"
 
 namespace cuaudit::harness {
@@ -37,88 +38,6 @@ struct Books {
   Object& object(std::int64_t index) { return ledger.objects[static_cast<std::size_t>(index)]; }
   void Violate(Rule rule, driver::Kind kind, const faults::Record& record, std::uint64_t handle, std::int64_t object);
 };
-
-// Which object a handle stands on: a texture on its array, a function on its module, a level on its mipmapped array (README.md, section
-// "What stands on what").
-
-// Functions and kernels are no objects of their own: they have this family here.
-inline constexpr driver::Family kCode = driver::Family::None;
-
-// Among the addresses of a graph node, a number with this bit is not an address: it is the index of an object that the node needs. No
-// device or host address has the bit.
-inline constexpr std::uint64_t kNeededObject = std::uint64_t{1} << 63U;
-
-// Handles of two families may be equal numbers.
-struct FamilyHandle {
-  driver::Family family;
-  std::uint64_t handle;
-  friend bool operator==(const FamilyHandle&, const FamilyHandle&) = default;
-
-  struct Hash {
-    std::size_t operator()(const FamilyHandle& key) const noexcept {
-      const std::uint64_t h = (key.handle ^ (static_cast<std::uint64_t>(key.family) << 56U)) * 0x9e3779b97f4a7c15U;
-      return static_cast<std::size_t>(h ^ (h >> 29U));
-    }
-  };
-};
-
-class Foundations {
- public:
-  // From now on `handle` stands on `object`; -1: on nothing that the ledger knows.
-  void Put(driver::Family family, std::uint64_t handle, std::int64_t object) {
-    if (object >= 0) {
-      of_[{family, handle}] = object;
-    } else if (!of_.empty()) {
-      of_.erase({family, handle});
-    }
-  }
-  [[nodiscard]] std::int64_t Of(driver::Family family, std::uint64_t handle) const {
-    if (of_.empty()) return -1;
-    const auto found = of_.find({family, handle});
-    return found == of_.end() ? -1 : found->second;
-  }
-  [[nodiscard]] bool empty() const { return of_.empty(); }
-
- private:
-  std::unordered_map<FamilyHandle, std::int64_t, FamilyHandle::Hash> of_;
-};
-
-// Releases of one handle that were carried out and said to have failed. The program may try each again, whosever the handle is by then. One
-// of the two releases is then once too often, and a use may come too late.
-//
-// Where the retry has succeeded, it has taken a newer object, and what goes wrong afterwards is the owner's: a use, or the release at the
-// place where the first one was tried. That uses one up when the handle is acquired next, because all that goes wrong until then is of one
-// retry. A release that goes wrong elsewhere is the retry itself. It has failed, so the program is right to try again later.
-class DeniedReleases {
- public:
-  // `first`: where the program tried to release the object for the first time.
-  void Add(const Site& first) {
-    ++count_;
-    stack_ = first.stack;
-  }
-  // Whether a use that came too late may come of one of them.
-  bool ExcuseUse() { return used_ = count_ != 0; }
-  // Whether a release once too often may. One that the driver has `accepted` uses one up at once.
-  bool Excuse(const faults::Record& release, bool accepted) {
-    if (count_ == 0) return false;
-    if (accepted) --count_;
-    used_ = !accepted && (used_ || release.stack == stack_);
-    return true;
-  }
-  void BeginAnew() {
-    if (std::exchange(used_, false)) --count_;
-  }
-
- private:
-  std::uint32_t count_ = 0;
-  std::uint32_t stack_ = 0;  // of the latest
-  bool used_ = false;
-};
-
-// Where the program first tried what the release `record` does.
-inline Site FirstTry(const Object& object, const faults::Record& record) {
-  return object.state == State::ReleaseRefused ? object.released : SiteOf(record);
-}
 
 // What is known about one handle value.
 struct HandleEntry {
