@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: MIT
-#define __CUDA_API_VERSION_INTERNAL
 #include "faults/driver/effects.h"
 
 #include <array>
 #include <cstddef>
 #include <iterator>
 #include <string_view>
-
-#include "faults/driver/call_shape.h"
-#include "faults/driver/shape.h"
 
 namespace cuaudit::driver {
 namespace {
@@ -172,17 +168,5 @@ bool MovesContext(Effect effect) noexcept { return (TraitsOf(effect) & kMovesCon
 bool RecordsContext(Effect effect) noexcept { return (TraitsOf(effect) & (kAcquires | kReleases | kMovesContext)) != 0; }
 
 CUresult DefaultCode(BaseId base) noexcept { return kLikeliest[Index(base)]; }
-
-namespace {
-
-constexpr Shape kShapes[] = {
-#define CUAUDIT_CALL(id, base, version, per_thread) CallType<CallId::id>::kShape,
-#include "driver_calls.inc"
-#undef CUAUDIT_CALL
-};
-
-}  // namespace
-
-const Shape& ShapeOf(CallId id) noexcept { return kShapes[Index(id)]; }
 
 }  // namespace cuaudit::driver
