@@ -131,7 +131,7 @@ void Contexts::Destroy(const faults::Record& record, Answer answer) {
       return account_->Borrow(Family::Context, handle);
   } else {
     const bool ended = EndsDenied(handle, detaches);
-    if ((detaches && !ended) || answer != Answer::Succeeded) return;
+    if (!ended && (detaches || answer != Answer::Succeeded)) return;
   }
   const bool attached = driver::BaseOf(static_cast<driver::CallId>(made)) == driver::BaseId::CtxAttach;
   const Object* const owner = known && !attached ? &account_->books().object(entry->last) : nullptr;

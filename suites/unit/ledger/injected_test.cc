@@ -318,6 +318,16 @@ TEST(DeniedContext, EndsWithItsLastDetachment) {
   }
 }
 
+TEST(DeniedContext, EndsWithWhatIsInItWhenThatIsDeniedToo) {
+  for (const CallId end : {CallId::CtxDestroy_v2, CallId::CtxDetach}) {
+    Trace t;
+    t.Call(CallId::CtxCreate_v4).Out(0, 0xb).After();
+    t.Call(CallId::StreamCreate).Out(0, 0x51).Context(0xb);
+    t.Call(end).In(0, 0xb).Context(0xb).After();
+    EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1 orphaned"));
+  }
+}
+
 TEST(DeniedContext, IsNotWhatAnotherOneHasMade) {
   for (const CallId denied : {CallId::CtxAttach, CallId::CtxSetCurrent}) {
     Trace t;
