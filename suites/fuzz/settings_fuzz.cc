@@ -65,8 +65,13 @@ void TryBenign(const std::string& text) {
   const Result<Benign> benign = ParseBenign(text);
   if (!benign.ok()) return CheckRefused(benign.status(), "'" + text + "': ");
   std::string formatted = benign->call;
+  if (benign->occurrence != 0) formatted += "#" + std::to_string(benign->occurrence);
   if (!benign->function.empty()) formatted += "@" + (benign->module.empty() ? "" : benign->module + "!") + benign->function;
-  Require(formatted == text, "nothing of a declaration is lost", formatted);
+  if (text.find("#0") == std::string::npos) Require(formatted == text, "nothing of a declaration is lost", formatted);
+  const Result<Benign> again = ParseBenign(formatted);
+  Require(again.ok() && again->call == benign->call && again->occurrence == benign->occurrence && again->module == benign->module &&
+              again->function == benign->function,
+          "and it means the same", formatted);
 }
 
 void TryHows(std::string_view text) {

@@ -51,10 +51,12 @@ Result<Benign> ParseBenign(const std::string& text) {
   const std::string counted = text.substr(0, at);
   const std::size_t hash = counted.find('#');
   benign.call = counted.substr(0, hash);
-  const char* const number = hash == std::string::npos ? nullptr : counted.c_str() + hash + 1;
-  const auto [end, error] = number == nullptr ? std::from_chars_result{nullptr, std::errc()}
-                                              : std::from_chars(number, counted.c_str() + counted.size(), benign.occurrence);
-  const bool no_number = number != nullptr && (error != std::errc() || *end != '\0' || benign.occurrence == 0);
+  bool no_number = false;
+  if (hash != std::string::npos) {
+    const char* const last = counted.data() + counted.size();
+    const auto [end, error] = std::from_chars(counted.data() + hash + 1, last, benign.occurrence);
+    no_number = error != std::errc() || end != last || benign.occurrence == 0;
+  }
   if (driver::FindBase(benign.call) == driver::kBaseCount || no_number) {
     return Status(Exit::Usage, expected +
                                    "a driver entry point without version suffix, such as cuMemPoolCreate or cuMemPoolCreate#2, then "

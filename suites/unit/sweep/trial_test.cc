@@ -250,6 +250,14 @@ TEST(Benign, ADeclaredFaultAloneIsAbsorbedOrNot) {
   EXPECT_EQ(trial.verdict, Verdict::Misreported);
 }
 
+TEST(Benign, ACountIsANumberFromOne) {
+  EXPECT_EQ(ParseBenign("cuMemPoolCreate")->occurrence, 0U);
+  EXPECT_EQ(ParseBenign("cuMemPoolCreate#2@libvideo.so!make_pool")->occurrence, 2U);
+  using std::string_view_literals::operator""sv;
+  for (const std::string_view count : {""sv, "0"sv, "x"sv, "2x"sv, "-1"sv, "4294967296"sv, "1\0"sv})
+    EXPECT_FALSE(ParseBenign("cuMemPoolCreate#" + std::string(count)).ok()) << count;
+}
+
 TEST(Benign, ADeclarationThatNoFaultHitIsAFinding) {
   TrialResult trial = Swallowed();
   std::map<std::size_t, TrialResult> results = {{0, trial}};
