@@ -64,6 +64,18 @@ TEST(Blame, AFunctionThatReleasesHalfIsToBlame) {
       << "free_one was called for another object only";
 }
 
+// An optional part fails, and the program goes on: its tear-down releases what other objects there are.
+TEST(Blame, ATearDownThatCameToTheReleaseDidNotStopBeforeIt) {
+  const char* const released = "close:21 < drop:30 < main:12";
+  EXPECT_EQ(Blamed("init:3 < main:10", "init:5 < main:10", released, {"close:20 < drop:30 < main:12"}), "close");
+  EXPECT_EQ(Blamed("init:3 < main:10", "init:5 < main:10", released, {"close:20 < drop:30 < main:12", released}), "init");
+  EXPECT_EQ(Blamed("init:3 < main:10", "init:5 < main:10", released, {"close:20 < drop:30 < main:12", "close:21 < drop:30 < main:11"}),
+            "close")
+      << "called from elsewhere";
+  EXPECT_EQ(Blamed("init:3 < thread:2", "work:5 < main:10", released, {"close:20 < drop:30 < main:12", released}), "close")
+      << "nobody else held it";
+}
+
 // The calls of the fault-free run, for a failing call that is a release.
 std::string BlamedBeside(const std::string& acquired, const std::string& failed, const std::string& released,
                          const std::vector<std::string>& rehearsed) {
