@@ -17,7 +17,8 @@ using driver::Kind;
 using report::Rule;
 using words::IsLoss;
 
-// Of objects that are lost together the owner comes first: a context, then what the driver made, then what the host made.
+// Of objects that are lost together the owner comes first: a context, then what the driver made, then what the host made. Blocks of the
+// heap come last: the C library has some for each stream and directory.
 int OwnerRank(Kind kind) {
   switch (kind) {
     case Kind::Context:
@@ -27,6 +28,8 @@ int OwnerRank(Kind kind) {
     case Kind::None:
     case Kind::Block:
       return 2;
+    case Kind::HostHeap:
+      return 3;
     default:
       return IsHost(kind) ? 2 : 1;
   }
