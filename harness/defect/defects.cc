@@ -91,7 +91,7 @@ std::size_t DefectFinder::Take(const Shown& shown, Rule rule) {
 void DefectFinder::Add(const Shown& shown, Rule rule) {
   const std::size_t thing = Take(shown, rule);
   AddOnce(shown.trial, &things_[thing].trials);
-  if (shown.ended != 0) Join(by_end_.try_emplace({shown.trial, shown.ended}, thing).first->second, thing);
+  if (shown.common_call != 0) Join(by_call_.try_emplace({shown.trial, shown.common_call}, thing).first->second, thing);
   NoteFaults(shown, rule, thing);
 }
 

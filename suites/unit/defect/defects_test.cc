@@ -168,7 +168,7 @@ TEST(Defects, OneFindingOfWhichTwoFunctionsAreBlamedIsOne) {
 TEST(Defects, WhatFollowsOneEarlyReleaseIsOne) {
   const auto ended = [](std::size_t trial, std::uint64_t place, std::uint64_t end) {
     Shown shown = At(trial, Kind::Module, place);
-    shown.ended = end;
+    shown.common_call = end;
     return shown;
   };
   Report one;
