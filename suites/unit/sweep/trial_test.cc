@@ -152,6 +152,30 @@ TEST_F(TrialTest, WhoPopsTooOftenMadeTheCall) {
   EXPECT_EQ(found->blame->because, report::BlamedBecause::MadeTheCall);
 }
 
+// A program tries again what a burst refuses. The second refusal is the one that its function saw while it held the stream.
+TEST_F(TrialTest, WhatIsAcquiredWhileAFaultGoesOnIsLostAtItsNextRefusal) {
+  const auto call = [this](CallId id, std::uint32_t stack) -> faults::Record& {
+    trial_.StackIn(stack, "/nowhere/program");
+    faults::Record& record = trial_.Call(id);
+    record.stack = stack;
+    return record;
+  };
+  for (const bool before : {true, false}) {
+    if (!before) call(CallId::StreamCreate, 3).argument[0] = 0x51;
+    faults::Record& refused = call(CallId::EventCreate, before ? 5 : 3);
+    refused.fault = 1;
+    refused.flags = faults::kInjected;
+    refused.result = CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  call(CallId::EventQuery, 6);
+  const TrialResult trial = Trial(0);
+  const auto found =
+      std::find_if(trial.findings.begin(), trial.findings.end(), [](const TrialFindingText& one) { return one.rule == Rule::Leak; });
+  ASSERT_NE(found, trial.findings.end());
+  ASSERT_TRUE(found->blame.has_value());
+  EXPECT_EQ(found->blame->because, report::BlamedBecause::HeldIt);
+}
+
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
