@@ -227,19 +227,6 @@ CUAUDIT_CASE(UnknownHandle, ARegistrationIsNoPinnedMemory) {
   EXPECT_THAT(Wrong(t.Fold()), ElementsAre("unknown_handle pinned_memory"));
 }
 
-// A buffer is from malloc where there is no pinned memory, and the program forgets that.
-CUAUDIT_CASE(UnknownHandle, ABlockOfTheHeapIsGivenToTheDriver) {
-  Also(harness::Rule::Leak, driver::Kind::HostHeap);
-  Trace t;
-  t.Host(faults::HostCall::Allocate, 0x5000, 64);
-  t.Call(CallId::MemFreeHost).In(0, 0x5000).Fails(CUDA_ERROR_INVALID_VALUE);
-  const harness::Ledger ledger = t.Fold();
-  EXPECT_THAT(Wrong(ledger), ElementsAre("unknown_handle pinned_memory"));
-  EXPECT_EQ(ledger.violations[0].object, 0) << "the report says where the block is from";
-  EXPECT_THAT(Left(ledger), ElementsAre("host_heap 1"));
-  EXPECT_EQ(ledger.objects[0].released, ledger.violations[0].where) << "nobody forgot to release it";
-}
-
 CUAUDIT_CASE(WrongContext, TheDriverRefusesInAForeignContext) {
   Also(harness::Rule::Leak, driver::Kind::Module);
   Trace t;
