@@ -131,7 +131,8 @@ std::string BlameOf(const Run& run, const Defect& defect) {
       return release.empty() || HandsOver(root, release) ? function + " held it, saw the failure and returned"
                                                          : function + " returned without " + release;
     case BlamedBecause::BeganRelease:
-      return function + " was entered to release it, and returned before " + release;
+      return HandsOver(root, release) ? function + " was to hand it over, saw the failure and returned"
+                                      : function + " was entered to release it, and returned before " + release;
     case BlamedBecause::NeverReached:
       return function + ", which calls " + release + " without the fault, was not reached";
     case BlamedBecause::MadeTheCall:

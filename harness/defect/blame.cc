@@ -96,6 +96,14 @@ std::size_t LastEntered(const LossEvidence& evidence) {
   return Program(evidence.released, entered);
 }
 
+// True when the calls after the failure came to the release, on the way of the fault-free run: there it released other objects.
+bool CameToTheRelease(const LossEvidence& evidence) {
+  return std::any_of(evidence.afterwards.begin(), evidence.afterwards.end(), [&](const Stack* call) {
+    const std::optional<Common> both = CommonActivation(*call, evidence.released);
+    return both && both->in_a == 0 && both->in_b == 0 && SamePlace(call->front(), evidence.released.front());
+  });
+}
+
 }  // namespace
 
 std::optional<Blame> BlameForLoss(const LossEvidence& evidence) {
@@ -104,7 +112,7 @@ std::optional<Blame> BlameForLoss(const LossEvidence& evidence) {
   const std::size_t holder = Holder(evidence);
   const std::size_t entered = LastEntered(evidence);
   const bool held = holder < failed.size();
-  const bool began = entered < released.size();
+  const bool began = entered < released.size() && !(held && CameToTheRelease(evidence));
   const std::size_t stopped = StoppedAtItsRelease(evidence, holder);
   if (stopped < failed.size()) return Blame{failed[stopped], BlamedBecause::BeganRelease};
   // The way to the failing call and the way to the release part in this function: depths count from there.

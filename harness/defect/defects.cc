@@ -17,7 +17,8 @@ using driver::Kind;
 using report::Rule;
 using words::IsLoss;
 
-// Of objects that are lost together the owner comes first: a context, then what the driver made, then what the host made.
+// Of objects that are lost together the owner comes first: a context, then what the driver made, then what the host made. Blocks of the
+// heap come last: the C library has some for each stream and directory.
 int OwnerRank(Kind kind) {
   switch (kind) {
     case Kind::Context:
@@ -27,6 +28,8 @@ int OwnerRank(Kind kind) {
     case Kind::None:
     case Kind::Block:
       return 2;
+    case Kind::HostHeap:
+      return 3;
     default:
       return IsHost(kind) ? 2 : 1;
   }
@@ -88,7 +91,7 @@ std::size_t DefectFinder::Take(const Shown& shown, Rule rule) {
 void DefectFinder::Add(const Shown& shown, Rule rule) {
   const std::size_t thing = Take(shown, rule);
   AddOnce(shown.trial, &things_[thing].trials);
-  if (shown.ended != 0) Join(by_end_.try_emplace({shown.trial, shown.ended}, thing).first->second, thing);
+  if (shown.common_call != 0) Join(by_call_.try_emplace({shown.trial, shown.common_call}, thing).first->second, thing);
   NoteFaults(shown, rule, thing);
 }
 

@@ -43,7 +43,7 @@ struct Shown {
   std::optional<report::Blame> blame;
   const report::Acquired* released = nullptr;  // where the fault-free run releases it; may be null
   // What relates it to what other trials show; 0: unknown.
-  std::uint64_t ended = 0;        // key of the acquisition and the release of an object that was gone
+  std::uint64_t common_call = 0;  // key of an object's acquisition and of the release that explains what is wrong
   std::size_t faults = 0;         // number of calls that the trial made fail
   std::uint64_t first_fault = 0;  // key of the first failing call, with its occurrence
   std::uint64_t failed_at = 0;    // key of the place where all of them were made; 0: at several places
@@ -97,7 +97,7 @@ class DefectFinder {
   std::vector<Thing> things_;
   std::unordered_map<std::uint64_t, std::size_t> by_key_;
   std::map<std::size_t, std::vector<Counts>> by_finding_;                 // the things that each finding shows
-  std::map<std::pair<std::size_t, std::uint64_t>, std::size_t> by_end_;   // by trial and Shown::ended
+  std::map<std::pair<std::size_t, std::uint64_t>, std::size_t> by_call_;  // by trial and Shown::common_call
   std::unordered_map<std::uint64_t, std::vector<std::size_t>> by_first_;  // losses after one fault: by kind, acquirer and place
   std::unordered_map<std::uint64_t, std::vector<std::size_t>> takers_;    // who takes a primary reference, by the only fault
 };

@@ -191,7 +191,11 @@ void Account::ReleaseNothing(Kind kind, HandleEntry* entry, std::uint64_t handle
     if (graph_memory_ && driver::FamilyOf(kind) == Family::Pointer) return;
     // When the driver accepts an unknown handle, the program got the handle by a way without records, for example from the CUDA runtime.
     if (answer == Answer::Unfinished || (answer == Answer::Failed && driver::SaysUnknown(static_cast<CUresult>(record.result)))) {
-      books_->Violate(Rule::UnknownHandle, kind, record, handle, -1);
+      // A block of the heap that was taken for the driver's own memory. The end of a registration would not have released it.
+      const HandleEntry* const heap = kind == Kind::HostRegistration ? nullptr : Find(driver::FamilyOf(Kind::HostHeap), handle);
+      const std::int64_t block = heap == nullptr ? -1 : heap->top;
+      books_->Violate(Rule::UnknownHandle, kind, record, handle, block);
+      if (block >= 0) books_->object(block).released = SiteOf(record);
     }
     return;
   }
@@ -225,9 +229,9 @@ void Account::Release(Kind kind, std::uint64_t handle, std::uint64_t count, cons
   }
   if (!Releases(answer)) {
     Object& object = books_->object(ReferenceToRelease(*entry));
-    if (ReleasesOtherMemory(kind, object.kind)) {
-      if (object.state == State::Live && answer == Answer::Failed) object.released = SiteOf(record);
-    } else if (answer == Answer::Refused) {
+    if (object.state == State::Live && answer == Answer::Failed) object.released = SiteOf(record);  // the driver declined
+    if (ReleasesOtherMemory(kind, object.kind)) return;
+    if (answer == Answer::Refused) {
       object.state = State::ReleaseRefused;
       object.released = SiteOf(record);
     } else if (!context_denied_ && object.context != 0 && object.context != record.context && SaysWrongContext(record.result)) {
@@ -235,8 +239,6 @@ void Account::Release(Kind kind, std::uint64_t handle, std::uint64_t count, cons
     } else if (plan_left_something_ && object.state == State::Live) {
       object.state = State::ReleaseRefused;
       object.released = SiteOf(record);
-    } else if (object.state == State::Live && answer == Answer::Failed) {
-      object.released = SiteOf(record);  // the driver declined, and nobody but the program is to blame
     }
     return;
   }

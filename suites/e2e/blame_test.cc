@@ -39,6 +39,7 @@ constexpr Row kRows[] = {
     {"blame", "context_children", "leak", "owner_open", "cuCtxDestroy"},
     {"blame", "swallowed", kLost, "optional_begin", "cuStreamDestroy"},
     {"blame", "second_fault", kLost, "undo", "cuStreamDestroy"},
+    {"blame", "again", kLost, "pairs_fill", "cuStreamDestroy", "", "--how=burst"},
     {"blame_ways", "callback", kLost, "visit", "cuStreamDestroy"},
     {"blame_ways", "callback_around", kLost, "walk", "cuStreamDestroy"},
     {"blame_ways", "table", kLost, "backend_run", "cuStreamDestroy"},

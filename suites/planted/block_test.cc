@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is lost beside the driver's own objects: blocks of a program's pool, as it tells of them itself (cuaudit/mark.h), and descriptors
-// that the driver makes or takes over.
+// What is lost beside the driver's own objects: blocks of a program's pool, as it tells of them itself (cuaudit/mark.h), descriptors
+// that the driver makes or takes over, and blocks of the heap that it is given.
 #include "suites/support/cases/case.h"
 #include "suites/support/cases/traces.h"
 #include "suites/support/journal_image.h"
@@ -250,6 +250,32 @@ CUAUDIT_CASE(ClosedAfterImport, OnAPathThatOnlyAFaultTakes) {
   ASSERT_THAT(judgement.findings, SizeIs(1));
   EXPECT_EQ(judgement.findings[0].rule, Rule::ClosedAfterImport);
   EXPECT_EQ(judgement.findings[0].other.call, static_cast<std::uint16_t>(CallId::ImportExternalMemory));
+}
+
+// A buffer is from malloc where there is no pinned memory, and the program forgets that.
+CUAUDIT_CASE(UnknownHandle, ABlockOfTheHeapIsGivenToTheDriver) {
+  Also(harness::Rule::Leak, driver::Kind::HostHeap);
+  Trace t;
+  t.Host(faults::HostCall::Allocate, 0x5000, 64);
+  t.Call(CallId::MemFreeHost).In(0, 0x5000).Fails(CUDA_ERROR_INVALID_VALUE);
+  const harness::Ledger ledger = t.Fold();
+  EXPECT_THAT(Wrong(ledger), ElementsAre("unknown_handle pinned_memory"));
+  EXPECT_EQ(ledger.violations[0].object, 0) << "the report says where the block is from";
+  EXPECT_THAT(Left(ledger), ElementsAre("host_heap 1"));
+  EXPECT_EQ(ledger.objects[0].released, ledger.violations[0].where) << "nobody forgot to release it";
+}
+
+// Its registration failed, and the way back ends it all the same. That says nothing about the block.
+CUAUDIT_CASE(UnknownHandle, ARegistrationThatIsNotThere) {
+  Also(harness::Rule::Leak, driver::Kind::HostHeap);
+  Trace t;
+  t.Host(faults::HostCall::Allocate, 0x5000, 64);
+  t.Call(CallId::MemHostUnregister).In(0, 0x5000).Fails(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+  const harness::Ledger ledger = t.Fold();
+  EXPECT_THAT(Wrong(ledger), ElementsAre("unknown_handle host_registration"));
+  EXPECT_THAT(Left(ledger), ElementsAre("host_heap 1"));
+  EXPECT_EQ(ledger.violations[0].object, -1);
+  EXPECT_EQ(ledger.objects[0].released, harness::Site()) << "it was forgotten";
 }
 
 }  // namespace

@@ -235,6 +235,7 @@ CUAUDIT_CASE(WrongContext, TheDriverRefusesInAForeignContext) {
   const harness::Ledger ledger = t.Fold();
   EXPECT_THAT(Wrong(ledger), ElementsAre("wrong_context module"));
   EXPECT_THAT(Left(ledger), ElementsAre("module 1"));
+  EXPECT_EQ(ledger.objects[0].released, ledger.violations[0].where) << "nobody forgot to release it";
 }
 
 CUAUDIT_CASE(WrongContext, TheDriverRefusesWithoutAContext) {

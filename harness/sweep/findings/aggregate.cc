@@ -205,8 +205,7 @@ class Adder {
       entry = findings_.Add(std::move(finding), key, fingerprint);
     }
     harness::Shown one{shows.index, *entry, text.kind, PlaceOf(text, shows), text.blame, &*text.released};
-    if (OtherCallOf(text.rule).released && text.acquired_key != 0 && text.other_key != 0)
-      one.ended = HashNumber(text.other_key, text.acquired_key);
+    one.common_call = CommonCall(text);
     one.count = text.count;
     if ((one.faults = shows.faults.size()) != 0) one.first_fault = HashText(shows.faults.front());
     const auto at_first = std::count(shows.later_keys.begin(), shows.later_keys.end(), shows.fault_key);

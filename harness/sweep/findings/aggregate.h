@@ -30,6 +30,10 @@ std::uint64_t GroupKey(const TrialFindingText& finding, const std::optional<repo
 // Adds one more fault to a key.
 std::uint64_t AddFault(std::uint64_t key, const report::Fault& fault, std::uint64_t fault_key);
 
+// Equal for what one release of a trial explains: what is done with an object that it released, or the loss of one whose release the driver
+// refused in the wrong context, or because the object is none of its own. 0: no release explains it.
+std::uint64_t CommonCall(const TrialFindingText& finding);
+
 // The finding of the trial that equals `finding` apart from counts and faults; null for none. An object left behind is the same whether its
 // context ended (orphaned) or, because that release failed as well, did not (leak).
 const TrialFindingText* FindSame(const TrialResult& trial, const TrialFindingText& finding);

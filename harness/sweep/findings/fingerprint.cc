@@ -41,6 +41,15 @@ std::uint64_t GroupKey(const TrialFindingText& finding, const std::optional<repo
   return AddFault(hash, *fault, fault_key);
 }
 
+std::uint64_t CommonCall(const TrialFindingText& finding) {
+  if (finding.acquired_key == 0) return 0;
+  if (OtherCallOf(finding.rule).released) return finding.other_key == 0 ? 0 : HashNumber(finding.other_key, finding.acquired_key);
+  const bool refuses = finding.rule == Rule::WrongContext || finding.rule == Rule::UnknownHandle;
+  if (!refuses && SortOf(finding.rule) != RuleSort::Lost) return 0;
+  const std::uint64_t refused = finding.rule == Rule::Orphaned ? finding.other_key : finding.where_key;
+  return refused == 0 ? 0 : HashNumber(refused, HashText("refused", finding.acquired_key));
+}
+
 const TrialFindingText* FindSame(const TrialResult& trial, const TrialFindingText& finding) {
   const std::uint64_t core = CoreOf(finding);
   const auto same =

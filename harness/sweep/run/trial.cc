@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "harness/sweep/run/trial.h"
 
+#include <map>
 #include <set>
 #include <utility>
 
@@ -150,6 +151,17 @@ class Blamer {
   std::vector<std::pair<std::uint64_t, std::size_t>> left_;  // from this ticket back, functions further in were not yet running
 };
 
+// The failed call on whose way back an object was lost: the last fault's, or, of an object that was acquired since, the first call after
+// that which the same fault refused again.
+const Record& WayBackFrom(const Evidence& trial, const Record& last, const TrialFinding& finding) {
+  if (!IsLoss(finding.rule) || finding.acquired.begin < last.begin) return last;
+  for (const std::uint32_t call : trial.own_calls()) {
+    const Record& record = trial.record(call);
+    if (record.begin > finding.acquired.begin && record.fault == last.fault) return record;
+  }
+  return last;
+}
+
 }  // namespace
 
 void NamePlaces(const Observation& trial, SiteTexts* texts, TrialResult* result) {
@@ -221,11 +233,13 @@ void AddFindings(std::vector<TrialFindingText> found, TrialResult* trial) {
 void BlameFindings(const Rehearsed& rehearsal, const Observation& trial, std::span<const TrialFinding> findings, SiteTexts* sites,
                    std::vector<TrialFindingText>* texts) {
   if (findings.empty()) return;
-  // What the program lost, it lost on the way back from the last fault.
-  const Record* const failed = trial.evidence().last_hit();
-  if (failed == nullptr) return;
-  Blamer blamer(rehearsal, trial, *failed, sites);
-  for (std::size_t i = 0; i < findings.size(); ++i) blamer.Blame(findings[i], &(*texts)[i]);
+  const Record* const last = trial.evidence().last_hit();
+  if (last == nullptr) return;
+  std::map<const Record*, Blamer> blamers;
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    const Record* const failed = &WayBackFrom(trial.evidence(), *last, findings[i]);
+    blamers.try_emplace(failed, rehearsal, trial, *failed, sites).first->second.Blame(findings[i], &(*texts)[i]);
+  }
 }
 
 }  // namespace cuaudit::harness

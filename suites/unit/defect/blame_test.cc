@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who is to blame for a loss, which release belongs to which acquisition, and by what a defect is known again.
+// Who is to blame for a loss, and which release belongs to which acquisition.
 #include "harness/defect/blame.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "harness/defect/defects.h"
 #include "harness/defect/reference_pairs.h"
 
 namespace cuaudit::harness::blame_test {
@@ -62,6 +61,18 @@ TEST(Blame, AFunctionThatReleasesHalfIsToBlame) {
   EXPECT_EQ(Blamed("init:3 < main:10", "work:7 < main:11", "free_one:2 < destroy:21 < main:12", {"free_one:2 < destroy:20 < main:12"}),
             "destroy")
       << "free_one was called for another object only";
+}
+
+// An optional part fails, and the program goes on: its tear-down releases what other objects there are.
+TEST(Blame, ATearDownThatCameToTheReleaseDidNotStopBeforeIt) {
+  const char* const released = "close:21 < drop:30 < main:12";
+  EXPECT_EQ(Blamed("init:3 < main:10", "init:5 < main:10", released, {"close:20 < drop:30 < main:12"}), "close");
+  EXPECT_EQ(Blamed("init:3 < main:10", "init:5 < main:10", released, {"close:20 < drop:30 < main:12", released}), "init");
+  EXPECT_EQ(Blamed("init:3 < main:10", "init:5 < main:10", released, {"close:20 < drop:30 < main:12", "close:21 < drop:30 < main:11"}),
+            "close")
+      << "called from elsewhere";
+  EXPECT_EQ(Blamed("init:3 < thread:2", "work:5 < main:10", released, {"close:20 < drop:30 < main:12", released}), "close")
+      << "nobody else held it";
 }
 
 // The calls of the fault-free run, for a failing call that is a release.
@@ -330,69 +341,6 @@ TEST(ReferencePairs, AReleaseIsNeverSettledWithALaterAcquisition) {
 TEST(ReferencePairs, NothingIsReleased) {
   EXPECT_TRUE(Calls({"+decoder_open:2 < main:1", "+encoder_open:2 < main:2"}).Pair().empty());
   EXPECT_TRUE(Calls({}).Pair().empty());
-}
-
-report::Finding Leak() {
-  report::Finding finding;
-  finding.rule = report::Rule::Leak;
-  finding.kind = "stream";
-  finding.acquired = {"cuStreamCreate", {Frame{"prog", "open", "a.c", 10, 0x100}, Frame{"prog", "main", "a.c", 20, 0x200}}};
-  finding.fault = report::Fault{"cuEventCreate", 1, "refuse", "OUT_OF_MEMORY", "cuEventCreate#1=OUT_OF_MEMORY,refuse", {}};
-  return finding;
-}
-
-std::optional<report::Blame> BlamedAt(const char* function, int line = 1) {
-  return report::Blame{Frame{"prog", function, "a.c", line, static_cast<std::uint64_t>(line)}, report::BlamedBecause::HeldIt};
-}
-
-TEST(DefectFingerprint, SurvivesMovedLinesOtherFaultsAndOtherCounts) {
-  const std::string before = DefectFingerprint(Leak(), BlamedAt("open"));
-  report::Finding moved = Leak();
-  moved.acquired.stack[0].line = 99;
-  moved.acquired.stack[0].offset = 0x999;
-  moved.acquired.stack[1].function = "run";
-  moved.fault->text = "cuEventCreate#7=OUT_OF_MEMORY,refuse";
-  moved.fault->call = "cuMemAlloc";
-  moved.count = 5;
-  moved.trials = 9;
-  EXPECT_EQ(DefectFingerprint(moved, BlamedAt("open", 55)), before);
-  moved.rule = report::Rule::Orphaned;
-  EXPECT_EQ(DefectFingerprint(moved, BlamedAt("open")), before) << "the same loss";
-}
-
-TEST(DefectFingerprint, TellsDefectsApart) {
-  const std::string one = DefectFingerprint(Leak(), BlamedAt("open"));
-  EXPECT_NE(DefectFingerprint(Leak(), BlamedAt("main")), one);
-  for (int change = 0; change < 4; ++change) {
-    report::Finding other = Leak();
-    if (change == 0) other.kind = "event";
-    if (change == 1) other.rule = report::Rule::DoubleRelease;
-    if (change == 2) other.acquired.stack[0].function = "reopen";
-    if (change == 3) other.acquired.call = "cuStreamCreateWithPriority";
-    EXPECT_NE(DefectFingerprint(other, BlamedAt("open")), one) << change;
-  }
-}
-
-TEST(DefectFingerprint, AFunctionIsItsNameWithoutWhatACompilerAdds) {
-  EXPECT_EQ(PlainName("open"), "open");
-  EXPECT_EQ(PlainName("open.part.0"), "open");
-  EXPECT_EQ(PlainName("open.constprop.1.isra.0"), "open");
-  EXPECT_EQ(PlainName("pool::Open(int, char const*)"), "pool::Open");
-  EXPECT_EQ(PlainName("(anonymous namespace)::Open(int)"), "(anonymous namespace)::Open");
-  EXPECT_EQ(PlainName("pool::(anonymous namespace)::Open()"), "pool::(anonymous namespace)::Open");
-  EXPECT_EQ(PlainName("Call::operator()(int) const"), "Call::operator()");
-  EXPECT_EQ(PlainName("Pool<void (*)(int)>::Open(int)"), "Pool<void (*)(int)>::Open");
-  EXPECT_EQ(PlainName(""), "");
-}
-
-TEST(DefectFingerprint, AWayEndsAtTheBlamedFunction) {
-  report::Acquired place = Leak().acquired;
-  const std::uint64_t way = WayKey(place, BlamedAt("open"));
-  place.stack[1].line = 21;
-  EXPECT_EQ(WayKey(place, BlamedAt("open")), way) << "open was called from another line";
-  EXPECT_NE(WayKey(place, BlamedAt("main")), WayKey(Leak().acquired, BlamedAt("main")));
-  place.stack[0].line = 11;
-  EXPECT_NE(WayKey(place, BlamedAt("open")), way);
 }
 
 }  // namespace

@@ -107,12 +107,13 @@ TEST(Defects, WhatIsAlwaysLostTogetherIsOneAndItsOwnerComesFirst) {
     Report report;
     for (const std::size_t trial : {4U, 7U}) {
       report.Lost(trial, Kind::HostHeap, 1, "alloc").Lost(trial, Kind::Stream, 2, "stream").Lost(trial, Kind::Context, 3, "open");
+      report.Lost(trial, Kind::FileDescriptor, 4, "import");
     }
     if (!alone) {
-      EXPECT_THAT(report.Kinds(), ElementsAre(ElementsAre("context", "stream", "host_heap")));
+      EXPECT_THAT(report.Kinds(), ElementsAre(ElementsAre("context", "stream", "file_descriptor", "host_heap")));
     } else {
       report.Lost(8, Kind::HostHeap, 1, "alloc");
-      EXPECT_THAT(report.Kinds(), ElementsAre(ElementsAre("host_heap"), ElementsAre("context", "stream")));
+      EXPECT_THAT(report.Kinds(), ElementsAre(ElementsAre("host_heap"), ElementsAre("context", "stream", "file_descriptor")));
     }
   }
 }
@@ -167,7 +168,7 @@ TEST(Defects, OneFindingOfWhichTwoFunctionsAreBlamedIsOne) {
 TEST(Defects, WhatFollowsOneEarlyReleaseIsOne) {
   const auto ended = [](std::size_t trial, std::uint64_t place, std::uint64_t end) {
     Shown shown = At(trial, Kind::Module, place);
-    shown.ended = end;
+    shown.common_call = end;
     return shown;
   };
   Report one;

@@ -92,6 +92,8 @@ TEST(DefectSteps, WhatTheFailingCallWasToTakeOverWasHeld) {
   EXPECT_THAT(BlameOf(run, run.defects[0]), testing::EndsWith(" returned without cuEventCreate"));
   run.findings[0].kind = "user_object";
   EXPECT_THAT(BlameOf(run, run.defects[0]), testing::EndsWith(" held it, saw the failure and returned"));
+  run.defects[0].blame->because = BlamedBecause::BeganRelease;
+  EXPECT_THAT(BlameOf(run, run.defects[0]), testing::EndsWith(" was to hand it over, saw the failure and returned"));
 }
 
 TEST(DefectSteps, AWayBackFromOtherFaultsIsLeftOut) {

@@ -141,5 +141,36 @@ TEST(AggregateDefects, PutsTogetherWhatFollowsOneRelease) {
   EXPECT_EQ(DefectsOf({trial(30, 31)}), 2U) << "two objects of one place";
 }
 
+// A texture is destroyed while another context is current, or none; a block of the heap is given to the driver. It refuses both, and they
+// are lost.
+TEST(AggregateDefects, PutsALossTogetherWithItsRefusedRelease) {
+  constexpr std::uint64_t kRefused = 30;
+  const auto trial = [](Rule wrongly, Rule rule, std::uint64_t declined, std::uint64_t acquired) {
+    TrialResult result = Shows({"cuCtxPushCurrent#1=INVALID_CONTEXT,refuse"}, 9);
+    result.findings.resize(2, result.findings[0]);
+    for (TrialFindingText& finding : result.findings) finding.kind = driver::Kind::TextureObject;
+    TrialFindingText& lost = result.findings[0];
+    lost.rule = rule;
+    lost.acquired_key = acquired;
+    (rule == Rule::Orphaned ? lost.other_key : lost.where_key) = declined;
+    lost.blame = report::Blame{Line("main", 9), report::BlamedBecause::HeldIt};
+    TrialFindingText& wrong = result.findings[1];
+    wrong.rule = wrongly;
+    wrong.acquired_key = 7;
+    wrong.where_key = kRefused;
+    wrong.blame = report::Blame{Line("uninit", 3), report::BlamedBecause::MadeTheCall};
+    return result;
+  };
+  for (const Rule lost : {Rule::Leak, Rule::Orphaned}) {
+    for (const Rule wrongly : {Rule::WrongContext, Rule::UnknownHandle}) {
+      EXPECT_EQ(DefectsOf({trial(wrongly, lost, kRefused, 7)}), 1U);
+      EXPECT_EQ(DefectsOf({trial(wrongly, lost, kRefused + 1, 7)}), 2U) << "another release was declined";
+      EXPECT_EQ(DefectsOf({trial(wrongly, lost, kRefused, 8)}), 2U) << "another object";
+      EXPECT_EQ(DefectsOf({trial(wrongly, lost, 0, 7)}), 2U) << "it was never released";
+    }
+    EXPECT_EQ(DefectsOf({trial(Rule::Deficit, lost, kRefused, 7)}), 2U) << "that release was not refused";
+  }
+}
+
 }  // namespace
 }  // namespace cuaudit::harness::aggregate_defects_test

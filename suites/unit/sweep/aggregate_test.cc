@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Many trials as one report, and what that report says that a run did not look at.
+// Many trials as one report, what that report says that a run did not look at, and how places are named.
 #include "harness/sweep/findings/aggregate.h"
 
 #include <gmock/gmock.h>
@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "suites/support/journal_builder.h"
+#include "suites/support/journal_image.h"
 
 namespace cuaudit::harness::aggregate_test {
 namespace {
@@ -334,6 +335,35 @@ TEST(DescribeRun, EntryPointsThatNobodyAuditsAreCounted) {
   EXPECT_EQ(Described(journal.Read()).totals.skipped.count({Reason::UnknownEntry}), 0U);
   journal.header().unknown_pointers.store(3);
   EXPECT_EQ(Described(journal.Read()).totals.skipped.at({Reason::UnknownEntry}), 3U);
+}
+
+// The places of a run in words.
+
+std::vector<std::string> FunctionsOf(faults::RecordKind kind, std::vector<std::uint64_t> frames) {
+  testing::Trace trace;
+  trace.CreateStream(0x10).Stack(1);
+  testing::JournalImage image(trace);
+  image.Module("/opt/none/prog").Module("/opt/none/libc.so.6").Stack(1, frames);
+  Site site = image.ledger().objects.at(0).acquired;
+  site.record_kind = kind;
+  SiteTexts texts;
+  std::vector<std::string> functions;
+  for (const report::Frame& frame : texts.Text(image.view(), site, 1)->stack) functions.push_back(frame.module + " " + frame.function);
+  return functions;
+}
+
+constexpr std::uint64_t kProgram = 0;
+constexpr std::uint64_t kCLibrary = 1;
+
+// atexit and pthread_create may be given a function of the driver.
+TEST(SiteTexts, ACallThatTheCLibraryMakesIsNotNamedByAFunctionOfIt) {
+  const std::uint64_t inner = testing::JournalImage::Frame(kCLibrary, 0x10);
+  const std::uint64_t outer = testing::JournalImage::Frame(kCLibrary, 0x20);
+  using faults::RecordKind;
+  EXPECT_EQ(FunctionsOf(RecordKind::Call, {inner, outer}), std::vector<std::string>{"libc.so.6 the C library"});
+  EXPECT_EQ(FunctionsOf(RecordKind::Call, {inner, testing::JournalImage::Frame(kProgram, 0x30), outer}),
+            (std::vector<std::string>{"libc.so.6 ", "prog "}));
+  EXPECT_EQ(FunctionsOf(RecordKind::Stop, {inner}), std::vector<std::string>{"libc.so.6 "}) << "where a thread stopped may be there";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a trial amounts to, how its places are named, and what was declared benign or as long as the process.
+// What a trial amounts to, and what was declared benign or as long as the process.
 #include "harness/sweep/run/trial.h"
 
 #include <gmock/gmock.h>
@@ -9,7 +9,6 @@
 #include "harness/sweep/findings/benign.h"
 #include "harness/verdict/evidence/site_keys.h"
 #include "suites/support/journal_builder.h"
-#include "suites/support/journal_image.h"
 
 namespace cuaudit::harness::trial_test {
 namespace {
@@ -150,6 +149,30 @@ TEST_F(TrialTest, WhoPopsTooOftenMadeTheCall) {
   ASSERT_NE(found, trial.findings.end());
   ASSERT_TRUE(found->blame.has_value());
   EXPECT_EQ(found->blame->because, report::BlamedBecause::MadeTheCall);
+}
+
+// A program tries again what a burst refuses. The second refusal is the one that its function saw while it held the stream.
+TEST_F(TrialTest, WhatIsAcquiredWhileAFaultGoesOnIsLostAtItsNextRefusal) {
+  const auto call = [this](CallId id, std::uint32_t stack) -> faults::Record& {
+    trial_.StackIn(stack, "/nowhere/program");
+    faults::Record& record = trial_.Call(id);
+    record.stack = stack;
+    return record;
+  };
+  for (const bool before : {true, false}) {
+    if (!before) call(CallId::StreamCreate, 3).argument[0] = 0x51;
+    faults::Record& refused = call(CallId::EventCreate, before ? 5 : 3);
+    refused.fault = 1;
+    refused.flags = faults::kInjected;
+    refused.result = CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  call(CallId::EventQuery, 6);
+  const TrialResult trial = Trial(0);
+  const auto found =
+      std::find_if(trial.findings.begin(), trial.findings.end(), [](const TrialFindingText& one) { return one.rule == Rule::Leak; });
+  ASSERT_NE(found, trial.findings.end());
+  ASSERT_TRUE(found->blame.has_value());
+  EXPECT_EQ(found->blame->because, report::BlamedBecause::HeldIt);
 }
 
 using ::testing::IsEmpty;
@@ -346,35 +369,6 @@ TEST(Lifetimes, ABadRowIsToldWithItsLine) {
   EXPECT_THAT(why("1 stream v2-0123456789abcdef0"), HasSubstr("expected the fingerprint"));
   EXPECT_THAT(why("1 stream v1-0123456789abcdef"), HasSubstr("expected the fingerprint"));
   EXPECT_THAT(why("1 stream v2-0123456789abcdef-2"), HasSubstr("expected the fingerprint"));
-}
-
-// The places of a run in words.
-
-std::vector<std::string> FunctionsOf(faults::RecordKind kind, std::vector<std::uint64_t> frames) {
-  testing::Trace trace;
-  trace.CreateStream(0x10).Stack(1);
-  testing::JournalImage image(trace);
-  image.Module("/opt/none/prog").Module("/opt/none/libc.so.6").Stack(1, frames);
-  Site site = image.ledger().objects.at(0).acquired;
-  site.record_kind = kind;
-  SiteTexts texts;
-  std::vector<std::string> functions;
-  for (const report::Frame& frame : texts.Text(image.view(), site, 1)->stack) functions.push_back(frame.module + " " + frame.function);
-  return functions;
-}
-
-constexpr std::uint64_t kProgram = 0;
-constexpr std::uint64_t kCLibrary = 1;
-
-// atexit and pthread_create may be given a function of the driver.
-TEST(SiteTexts, ACallThatTheCLibraryMakesIsNotNamedByAFunctionOfIt) {
-  const std::uint64_t inner = testing::JournalImage::Frame(kCLibrary, 0x10);
-  const std::uint64_t outer = testing::JournalImage::Frame(kCLibrary, 0x20);
-  using faults::RecordKind;
-  EXPECT_EQ(FunctionsOf(RecordKind::Call, {inner, outer}), std::vector<std::string>{"libc.so.6 the C library"});
-  EXPECT_EQ(FunctionsOf(RecordKind::Call, {inner, testing::JournalImage::Frame(kProgram, 0x30), outer}),
-            (std::vector<std::string>{"libc.so.6 ", "prog "}));
-  EXPECT_EQ(FunctionsOf(RecordKind::Stop, {inner}), std::vector<std::string>{"libc.so.6 "}) << "where a thread stopped may be there";
 }
 
 }  // namespace

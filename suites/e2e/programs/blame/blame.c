@@ -235,11 +235,41 @@ static int second_fault(void) {
   return bad | undo(&pair);
 }
 
+// again: an optional part is tried twice, and each time a call fails it forgets what it was about to keep.
+typedef struct Pairs {
+  Pair pair[2];
+  int count;
+} Pairs;
+static int pairs_drop(Pairs *pairs) {
+  int bad = 0;
+  while (pairs->count > 0) bad |= pair_close(&pairs->pair[--pairs->count]);
+  return bad;
+}
+static int pairs_fill(Pairs *pairs) {
+  while (pairs->count < 2) {
+    Pair pair;
+    if (failed(cuStreamCreate(&pair.stream, 0))) break;
+    if (failed(cuEventCreate(&pair.event, 0))) {
+      if (!wrong) cuStreamDestroy(pair.stream);
+      break;
+    }
+    pairs->pair[pairs->count++] = pair;
+  }
+  if (pairs->count == 2) return 0;
+  pairs_drop(pairs);
+  return 1;
+}
+static int again(void) {
+  Pairs pairs = {0};
+  if (pairs_fill(&pairs) && pairs_fill(&pairs)) return 1;
+  return pairs_drop(&pairs);
+}
+
 static const Row kRows[] = {
     {"early_return", &early_return},   {"wrong_label", &wrong_label},     {"nested_helper", &nested_helper},
     {"nested_caller", &nested_caller}, {"half_close", &half_close},       {"loop_inside", &loop_inside},
     {"loop_around", &loop_around},     {"lost_together", &lost_together}, {"context_children", &context_children},
-    {"swallowed", &swallowed},         {"second_fault", &second_fault},
+    {"swallowed", &swallowed},         {"second_fault", &second_fault},   {"again", &again},
 };
 
 int main(int argc, char **argv) { return run_row(kRows, (int)(sizeof(kRows) / sizeof(kRows[0])), argc, argv); }
