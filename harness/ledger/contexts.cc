@@ -57,7 +57,7 @@ void Contexts::ReleasePrimary(const faults::Record& record, Answer answer) {
   const std::uint64_t device = record.argument[0];
   Primary& primary = primaries_[device];
   if (primary.references.empty()) {
-    if (Releases(answer) && primary.denied > 0 && --primary.denied == 0) OrphanUnheld(primary, record);
+    if (GivesBackDenied(primary, record, answer)) return;
     if (account_->Inherited(Family::PrimaryContext, device)) return;
     const HandleEntry* entry = account_->Find(Family::PrimaryContext, device);
     if (entry != nullptr && entry->last >= 0 && account_->books().object(entry->last).told_alive) return;
@@ -74,6 +74,8 @@ void Contexts::ReleasePrimary(const faults::Record& record, Answer answer) {
     return;
   }
   if (!Releases(answer)) return;
+  // Then the reference that the owner's thread holds may be the one that stays, and a later release tells.
+  const bool of_another = primary.threads[chosen] != record.tid && HasDenied(primary, record.tid);
   primary.references.erase(primary.references.begin() + static_cast<std::ptrdiff_t>(chosen));
   primary.threads.erase(primary.threads.begin() + static_cast<std::ptrdiff_t>(chosen));
   Object& reference = account_->books().object(index);
@@ -81,7 +83,7 @@ void Contexts::ReleasePrimary(const faults::Record& record, Answer answer) {
   account_->Close(index, State::Released, SiteOf(record));
   reference.told_alive = reference.release_denied = answer == Answer::After;
   if (reference.release_denied) primary.denied_releases.Add(first);
-  OrphanUnheld(primary, record);
+  if (!of_another) OrphanUnheld(primary, record);
 }
 
 // A denied reference does not count. The context ends for the program when the program has released its own last reference.

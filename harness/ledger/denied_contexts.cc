@@ -8,7 +8,20 @@ namespace cuaudit::harness {
 
 // Under `after` the driver counts a reference that the program does not know of.
 void Contexts::DenyPrimary(const faults::Record& record) {
-  if (record.argument[0] != 0) ++PrimaryOf(record).denied;
+  if (record.argument[0] != 0) PrimaryOf(record).denied.push_back(record.tid);
+}
+
+bool Contexts::HasDenied(const Primary& primary, std::uint32_t tid) {
+  return std::find(primary.denied.begin(), primary.denied.end(), tid) != primary.denied.end();
+}
+
+// The call has answered the context, and who goes by that gives back what the driver counts. What the driver declines is no such reference.
+bool Contexts::GivesBackDenied(Primary& primary, const faults::Record& record, Answer answer) {
+  if (primary.denied.empty() || answer == Answer::Failed) return false;
+  if (!Releases(answer)) return true;
+  primary.denied.pop_back();
+  if (primary.denied.empty()) OrphanUnheld(primary, record);
+  return true;
 }
 
 void Contexts::DenyContext(std::uint64_t context, bool attached) {

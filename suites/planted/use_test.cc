@@ -114,6 +114,21 @@ CUAUDIT_CASE(UseAfterRelease, ReleasedAfterItsContextWasDestroyed) {
   EXPECT_THAT(Left(ledger), IsEmpty());
 }
 
+// Thread 2 was told that it did not get its reference. Its release alone may leave that of thread 1.
+CUAUDIT_CASE(UseAfterRelease, ReleasedAfterTheLastPrimaryReferenceThatTheProgramKnowsOf) {
+  for (const std::uint32_t releasing : {1U, 2U, 3U}) {
+    const CaseRow row(std::to_string(releasing));
+    Trace t;
+    t.Retain().Thread(1);
+    t.CreateStream(0x10).Thread(1);
+    t.Retain().Thread(2).After();
+    t.ReleasePrimary().Thread(releasing);
+    if (releasing == 2) t.ReleasePrimary().Thread(1);
+    t.DestroyStream(0x10).Thread(1);
+    EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release stream"));
+  }
+}
+
 // The pinned scope lets the release succeed; without the pin the stream would be gone.
 CUAUDIT_CASE(UseAfterRelease, ReleasedAfterTheLastPrimaryReference) {
   Trace t;

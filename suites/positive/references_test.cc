@@ -39,6 +39,28 @@ CUAUDIT_CASE(OverReleasedPrimary, ReleasedAfterAReset) {
   ExpectSilent(t);
 }
 
+// The call answers the context and says that it failed. Who goes by the context gives back what the driver counts; others leave it.
+CUAUDIT_CASE(OverReleasedPrimary, AReferenceThatIsSaidNotToBeThere) {
+  for (const bool beside : {false, true}) {
+    Trace t;
+    if (beside) t.Retain();
+    t.Retain().After();
+    t.ReleasePrimary();
+    if (beside) t.ReleasePrimary();
+    ExpectSilent(t);
+  }
+  Trace t;
+  t.Retain().Thread(1);
+  t.CreateStream(0x10).Thread(1);
+  t.Retain().Thread(2).After();
+  t.ReleasePrimary().Thread(2).Refused();
+  t.ReleasePrimary().Thread(2);
+  t.DestroyStream(0x10).Thread(1);
+  t.ReleasePrimary().Thread(1).Refused();
+  t.ReleasePrimary().Thread(1);
+  ExpectSilent(t);
+}
+
 CUAUDIT_CASE(Orphaned, TheRuntimeHoldsThePrimaryContextToo) {
   Trace t;
   t.CreateStream(0x10);  // in a context that is current although nobody retained it
