@@ -128,6 +128,7 @@ class Contexts {
     bool held_elsewhere = false;
     std::uint32_t greens = 0;           // green contexts that hold the primary context
     std::vector<std::uint32_t> denied;  // the threads of the references that the program was told it did not get
+    Site ended = {};                    // the release of the last other one, when that may have been given back instead
     DeniedReleases denied_releases;
   };
   struct Green {
@@ -136,7 +137,8 @@ class Contexts {
   };
 
   Primary& PrimaryOf(const faults::Record& record);  // of the device that the retain names
-  void OrphanUnheld(const Primary& primary, const faults::Record& record);
+  void OrphanUnheld(Primary& primary, const faults::Record& record);
+  void EndPrimary(Primary& primary);
   static bool HasDenied(const Primary& primary, std::uint32_t tid);
   bool GivesBackDenied(Primary& primary, const faults::Record& record, Answer answer);
   Stack& StackOf(const faults::Record& record);

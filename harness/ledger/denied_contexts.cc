@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // denied_contexts.cc: what a call does to the contexts when the program is told that it failed, carried out or not.
 #include <algorithm>
+#include <utility>
 
 #include "harness/ledger/contexts.h"
 
@@ -22,6 +23,12 @@ bool Contexts::GivesBackDenied(Primary& primary, const faults::Record& record, A
   primary.denied.pop_back();
   if (primary.denied.empty()) OrphanUnheld(primary, record);
   return true;
+}
+
+// A thread with a denied reference may have given that one back, and then another reference is left. Until it is released, or the program
+// retains the context anew or ends, the context lives.
+void Contexts::EndPrimary(Primary& primary) {
+  if (primary.ended != Site{}) account_->Orphan(primary.context, std::exchange(primary.ended, Site{}));
 }
 
 void Contexts::DenyContext(std::uint64_t context, bool attached) {

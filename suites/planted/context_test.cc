@@ -185,6 +185,21 @@ CUAUDIT_CASE(Orphaned, TheLastPrimaryReferenceTakesThemAlong) {
   EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1 orphaned"));
 }
 
+// The thread was told that it did not get a second reference, and gave one back. What is left then goes with the context all the same.
+CUAUDIT_CASE(Orphaned, TheLastPrimaryReferenceThatTheProgramKnowsOf) {
+  Also(harness::Rule::UseAfterRelease, driver::Kind::Stream);
+  Trace t;
+  t.Retain();
+  t.CreateStream(0x10);
+  t.Retain().After();
+  t.ReleasePrimary();
+  EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1 orphaned"));
+  t.Retain();
+  t.DestroyStream(0x10);
+  t.ReleasePrimary();
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release stream"));
+}
+
 CUAUDIT_CASE(Orphaned, AResetKillsTheChildrenAndKeepsTheReference) {
   Also(harness::Rule::Leak, driver::Kind::PrimaryContext);
   Trace t;

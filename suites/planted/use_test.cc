@@ -114,16 +114,21 @@ CUAUDIT_CASE(UseAfterRelease, ReleasedAfterItsContextWasDestroyed) {
   EXPECT_THAT(Left(ledger), IsEmpty());
 }
 
-// Thread 2 was told that it did not get its reference. Its release alone may leave that of thread 1.
+// A thread that was told that it did not get its reference may give it back; then the other one is left, and ends the context.
 CUAUDIT_CASE(UseAfterRelease, ReleasedAfterTheLastPrimaryReferenceThatTheProgramKnowsOf) {
-  for (const std::uint32_t releasing : {1U, 2U, 3U}) {
-    const CaseRow row(std::to_string(releasing));
+  struct Shape {
+    const char* label;
+    std::uint32_t denied, first, second;  // threads
+  };
+  constexpr Shape kShapes[] = {{"the owner's", 2, 1, 0}, {"a third one's", 2, 3, 0}, {"both", 2, 2, 1}, {"both of one thread", 1, 1, 1}};
+  for (const Shape& shape : kShapes) {
+    const CaseRow row(shape.label);
     Trace t;
     t.Retain().Thread(1);
     t.CreateStream(0x10).Thread(1);
-    t.Retain().Thread(2).After();
-    t.ReleasePrimary().Thread(releasing);
-    if (releasing == 2) t.ReleasePrimary().Thread(1);
+    t.Retain().Thread(shape.denied).After();
+    t.ReleasePrimary().Thread(shape.first);
+    if (shape.second != 0) t.ReleasePrimary().Thread(shape.second);
     t.DestroyStream(0x10).Thread(1);
     EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release stream"));
   }

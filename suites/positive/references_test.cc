@@ -49,16 +49,18 @@ CUAUDIT_CASE(OverReleasedPrimary, AReferenceThatIsSaidNotToBeThere) {
     if (beside) t.ReleasePrimary();
     ExpectSilent(t);
   }
-  Trace t;
-  t.Retain().Thread(1);
-  t.CreateStream(0x10).Thread(1);
-  t.Retain().Thread(2).After();
-  t.ReleasePrimary().Thread(2).Refused();
-  t.ReleasePrimary().Thread(2);
-  t.DestroyStream(0x10).Thread(1);
-  t.ReleasePrimary().Thread(1).Refused();
-  t.ReleasePrimary().Thread(1);
-  ExpectSilent(t);
+  for (const std::uint32_t thread : {1U, 2U}) {
+    Trace t;
+    t.Retain().Thread(1);
+    t.CreateStream(0x10).Thread(1);
+    t.Retain().Thread(thread).After();
+    t.ReleasePrimary().Thread(thread).Refused();
+    t.ReleasePrimary().Thread(thread);
+    t.DestroyStream(0x10).Thread(1);
+    t.ReleasePrimary().Thread(1).Refused();
+    t.ReleasePrimary().Thread(1);
+    ExpectSilent(t);
+  }
 }
 
 CUAUDIT_CASE(Orphaned, TheRuntimeHoldsThePrimaryContextToo) {
