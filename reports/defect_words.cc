@@ -131,7 +131,7 @@ std::string BlameOf(const Run& run, const Defect& defect) {
       return release.empty() || HandsOver(root, release) ? function + " held it, saw the failure and returned"
                                                          : function + " returned without " + release;
     case BlamedBecause::BeganRelease:
-      return function + " was entered to release it, and returned before " + release;
+      return function + " was entered to release it, and returned without " + release + " for it";
     case BlamedBecause::NeverReached:
       return function + ", which calls " + release + " without the fault, was not reached";
     case BlamedBecause::MadeTheCall:
