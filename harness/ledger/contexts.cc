@@ -28,7 +28,6 @@ Contexts::Primary& Contexts::PrimaryOf(const faults::Record& record) {
 
 void Contexts::RetainPrimary(const faults::Record& record) {
   Primary& primary = PrimaryOf(record);
-  EndPrimary(primary);
   Object reference = {.kind = Kind::PrimaryContext, .handle = record.argument[1], .context = primary.context};
   primary.denied_releases.BeginAnew();
   primary.references.push_back(account_->Retain(reference, record));
@@ -74,7 +73,7 @@ void Contexts::ReleasePrimary(const faults::Record& record, Answer answer) {
     reference.released = SiteOf(record);
     return;
   }
-  if (!Releases(answer)) return;
+  if (!Releases(answer) || MayGiveBackDenied(primary, record)) return;
   primary.references.erase(primary.references.begin() + static_cast<std::ptrdiff_t>(chosen));
   primary.threads.erase(primary.threads.begin() + static_cast<std::ptrdiff_t>(chosen));
   Object& reference = account_->books().object(index);
@@ -82,14 +81,14 @@ void Contexts::ReleasePrimary(const faults::Record& record, Answer answer) {
   account_->Close(index, State::Released, SiteOf(record));
   reference.told_alive = reference.release_denied = answer == Answer::After;
   if (reference.release_denied) primary.denied_releases.Add(first);
+  if (primary.references.empty()) primary.spare = {};
   OrphanUnheld(primary, record);
 }
 
 // A denied reference does not count. The context ends for the program when the program has released its own last reference.
-void Contexts::OrphanUnheld(Primary& primary, const faults::Record& record) {
+void Contexts::OrphanUnheld(const Primary& primary, const faults::Record& record) {
   if (runtime_exits_ || !primary.references.empty() || primary.greens != 0 || primary.held_elsewhere) return;
-  primary.ended = SiteOf(record);
-  if (!HasDenied(primary, record.tid)) EndPrimary(primary);
+  account_->Orphan(primary.context, SiteOf(record));
 }
 
 // The CUDA Driver API says: "Resetting the primary context does not release it". The children end; the references stay.
@@ -373,7 +372,7 @@ void Contexts::EndCycle(const faults::Record& record) {
 }
 
 void Contexts::Finish() {
-  for (auto& [device, primary] : primaries_) EndPrimary(primary);
+  for (auto& [device, primary] : primaries_) EndSpare(primary);
   for (Stack& stack : stacks_) {
     for (StackEntry& entry : stack.entries) Report(entry);
     for (const Taken& taken : stack.owed) {

@@ -128,7 +128,7 @@ class Contexts {
     bool held_elsewhere = false;
     std::uint32_t greens = 0;           // green contexts that hold the primary context
     std::vector<std::uint32_t> denied;  // the threads of the references that the program was told it did not get
-    Site ended = {};                    // the release of the last other one, when that may have been given back instead
+    Site spare = {};                    // a release that gave back a denied reference, or the last other one if nothing else does
     DeniedReleases denied_releases;
   };
   struct Green {
@@ -137,9 +137,9 @@ class Contexts {
   };
 
   Primary& PrimaryOf(const faults::Record& record);  // of the device that the retain names
-  void OrphanUnheld(Primary& primary, const faults::Record& record);
-  void EndPrimary(Primary& primary);
-  static bool HasDenied(const Primary& primary, std::uint32_t tid);
+  void OrphanUnheld(const Primary& primary, const faults::Record& record);
+  static bool MayGiveBackDenied(Primary& primary, const faults::Record& record);
+  void EndSpare(Primary& primary);
   bool GivesBackDenied(Primary& primary, const faults::Record& record, Answer answer);
   Stack& StackOf(const faults::Record& record);
   void TakeTop(Stack& stack, const faults::Record& record, bool destroyed);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // denied_contexts.cc: what a call does to the contexts when the program is told that it failed, carried out or not.
 #include <algorithm>
-#include <utility>
 
 #include "harness/ledger/contexts.h"
 
@@ -10,10 +9,6 @@ namespace cuaudit::harness {
 // Under `after` the driver counts a reference that the program does not know of.
 void Contexts::DenyPrimary(const faults::Record& record) {
   if (record.argument[0] != 0) PrimaryOf(record).denied.push_back(record.tid);
-}
-
-bool Contexts::HasDenied(const Primary& primary, std::uint32_t tid) {
-  return std::find(primary.denied.begin(), primary.denied.end(), tid) != primary.denied.end();
 }
 
 // The call has answered the context, and who goes by that gives back what the driver counts. What the driver declines is no such reference.
@@ -25,10 +20,22 @@ bool Contexts::GivesBackDenied(Primary& primary, const faults::Record& record, A
   return true;
 }
 
-// A thread with a denied reference may have given that one back, and then another reference is left. Until it is released, or the program
-// retains the context anew or ends, the context lives.
-void Contexts::EndPrimary(Primary& primary) {
-  if (primary.ended != Site{}) account_->Orphan(primary.context, std::exchange(primary.ended, Site{}));
+// True when a thread that has a denied reference releases while the program holds one other. Nobody knows which of the two it means. While
+// the other one may still be released, the context lives.
+bool Contexts::MayGiveBackDenied(Primary& primary, const faults::Record& record) {
+  const auto own = std::find(primary.denied.begin(), primary.denied.end(), record.tid);
+  if (primary.references.size() != 1 || own == primary.denied.end()) return false;
+  primary.denied.erase(own);
+  primary.spare = SiteOf(record);
+  return true;
+}
+
+// Nothing else has released the other reference: it was that one.
+void Contexts::EndSpare(Primary& primary) {
+  if (primary.spare == Site{} || primary.references.empty()) return;
+  account_->Close(primary.references.front(), State::Released, primary.spare);
+  primary.references.erase(primary.references.begin());
+  if (primary.references.empty()) account_->Orphan(primary.context, primary.spare);
 }
 
 void Contexts::DenyContext(std::uint64_t context, bool attached) {

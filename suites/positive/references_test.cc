@@ -45,6 +45,7 @@ CUAUDIT_CASE(OverReleasedPrimary, AReferenceThatIsSaidNotToBeThere) {
     Trace t;
     if (beside) t.Retain();
     t.Retain().After();
+    t.ReleasePrimary().Refused();
     t.ReleasePrimary();
     if (beside) t.ReleasePrimary();
     ExpectSilent(t);
@@ -54,11 +55,11 @@ CUAUDIT_CASE(OverReleasedPrimary, AReferenceThatIsSaidNotToBeThere) {
     t.Retain().Thread(1);
     t.CreateStream(0x10).Thread(1);
     t.Retain().Thread(thread).After();
-    t.ReleasePrimary().Thread(thread).Refused();
     t.ReleasePrimary().Thread(thread);
+    t.Retain().Thread(2);
     t.DestroyStream(0x10).Thread(1);
-    t.ReleasePrimary().Thread(1).Refused();
     t.ReleasePrimary().Thread(1);
+    t.ReleasePrimary().Thread(2);
     ExpectSilent(t);
   }
 }
