@@ -188,6 +188,7 @@ CUAUDIT_CASE(Orphaned, TheLastPrimaryReferenceTakesThemAlong) {
 // The thread was told that it did not get a second reference, and gave one back. What is left goes with the context all the same.
 CUAUDIT_CASE(Orphaned, TheLastPrimaryReferenceThatTheProgramKnowsOf) {
   Also(harness::Rule::Leak, driver::Kind::PrimaryContext);
+  Also(harness::Rule::Leak, driver::Kind::Stream);
   Trace t;
   t.Retain();
   t.CreateStream(0x10);
