@@ -97,7 +97,7 @@ void Contexts::TryPutBack(Stack& stack, const faults::Record& record) {
 
 // The context, when the program tried to destroy it and was refused.
 const Object* Contexts::KeptByRefusal(std::uint64_t context) {
-  const HandleEntry* const entry = account_->Find(Family::Context, context);
+  const HandleEntry* const entry = account_->Find(driver::Family::Context, context);
   const Object* const object = entry == nullptr || entry->top < 0 ? nullptr : &account_->books().object(entry->top);
   return object != nullptr && object->state == State::ReleaseRefused ? object : nullptr;
 }
