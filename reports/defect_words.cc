@@ -132,7 +132,7 @@ std::string BlameOf(const Run& run, const Defect& defect) {
                                                          : function + " returned without " + release;
     case BlamedBecause::BeganRelease:
       return HandsOver(root, release) ? function + " was to hand it over, saw the failure and returned"
-                                      : function + " was entered to release it, and returned before " + release;
+                                      : function + " was entered to release it, and returned without " + release + " for it";
     case BlamedBecause::NeverReached:
       return function + ", which calls " + release + " without the fault, was not reached";
     case BlamedBecause::MadeTheCall:

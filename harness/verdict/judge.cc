@@ -149,8 +149,12 @@ std::vector<TrialFinding> AsNotes(std::vector<TrialFinding> excused) {
 // treated the work as done, and such misuse stays a finding. The ledger has marked what comes of trying a release again that was said to
 // have failed.
 std::vector<TrialFinding> TakeExcused(const Evidence& trial, bool claims, std::vector<TrialFinding>* violations) {
+  const auto waited = [&](const TrialFinding& finding) { return IsExcused(trial, finding) || WasLostBefore(trial, finding); };
+  for (TrialFinding& finding : *violations) {
+    if (claims && waited(finding)) finding.detail.push_back({Detail::WaitFailed});
+  }
   const auto first = std::stable_partition(violations->begin(), violations->end(), [&](const TrialFinding& finding) {
-    const bool waits = IsExcused(trial, finding) || WasLostBefore(trial, finding);
+    const bool waits = waited(finding);
     return !(waits && !claims) && !finding.believed && !(IsProved(finding.rule) && WasDenied(trial, finding.other));
   });
   std::vector<TrialFinding> notes(std::make_move_iterator(first), std::make_move_iterator(violations->end()));

@@ -173,6 +173,8 @@ CUAUDIT_CASE(HostFreedInUse, OnTheWayOutOfAnotherFailure) {
   }
 }
 
+const words::Details kWaitFailed = {{words::Detail::WaitFailed}};
+
 // A wait was refused, and only that wait would have put the two calls in order.
 Judgement JudgeRefusedWait(MisuseRule rule, bool says_success, CallId refused = CallId::StreamSynchronize) {
   const auto program = [&](bool faulted) {
@@ -254,6 +256,7 @@ CUAUDIT_CASE(FreedInUse, InALostContext) {
     const Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(waits == Waits::AndSaysSuccess ? 0 : 1), true, {});
     ASSERT_THAT(judgement.findings, SizeIs(1));
     EXPECT_EQ(judgement.findings[0].rule, Rule::FreedInUse);
+    EXPECT_EQ(Words(judgement.findings[0].detail), waits == Waits::AndSaysSuccess ? Words(kWaitFailed) : "");
   }
 }
 
@@ -272,6 +275,7 @@ CUAUDIT_CASE(UnorderedAccess, BehindAWaitThatWasRefusedAndReportedAsSuccess) {
   EXPECT_EQ(judgement.verdict, Verdict::Misuse);
   ASSERT_THAT(judgement.findings, SizeIs(1));
   EXPECT_EQ(judgement.findings[0].rule, Rule::UnorderedAccess);
+  EXPECT_EQ(Words(judgement.findings[0].detail), Words(kWaitFailed));
 }
 
 // The stream could have been waited for without the event.

@@ -271,6 +271,22 @@ CUAUDIT_CASE(OverReleasedPrimary, DevicesAreCountedApart) {
   EXPECT_THAT(Left(ledger), ElementsAre("primary_context 1"));
 }
 
+// One reference may be given back, of that device, and none that was not carried out.
+CUAUDIT_CASE(OverReleasedPrimary, OfARetainThatIsSaidToHaveFailed) {
+  Trace twice, elsewhere, refused, declined;
+  twice.Retain().After();
+  twice.ReleasePrimary();
+  twice.ReleasePrimary();
+  elsewhere.Retain().After();
+  elsewhere.ReleasePrimary(1);
+  refused.Retain().Refused();
+  refused.ReleasePrimary();
+  declined.Retain().After();
+  declined.ReleasePrimary().Fails(CUDA_ERROR_INVALID_CONTEXT);
+  for (Trace* const t : {&twice, &elsewhere, &refused, &declined})
+    EXPECT_THAT(Wrong(t->Fold()), ElementsAre("over_released_primary_context primary_context"));
+}
+
 CUAUDIT_CASE(OverReleasedReference, MoreThanTheCallerHolds) {
   Trace t;
   t.Call(CallId::UserObjectCreate).Out(0, 0x9).In(3, 1);

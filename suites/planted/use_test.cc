@@ -114,6 +114,26 @@ CUAUDIT_CASE(UseAfterRelease, ReleasedAfterItsContextWasDestroyed) {
   EXPECT_THAT(Left(ledger), IsEmpty());
 }
 
+// A thread that was told that it did not get its reference may give it back; then the other one is left, and ends the context.
+CUAUDIT_CASE(UseAfterRelease, ReleasedAfterTheLastPrimaryReferenceThatTheProgramKnowsOf) {
+  struct Shape {
+    const char* label;
+    std::uint32_t denied, first, second;  // threads
+  };
+  constexpr Shape kShapes[] = {{"the owner's", 2, 1, 0}, {"a third one's", 2, 3, 0}, {"both", 2, 2, 1}, {"both of one thread", 1, 1, 1}};
+  for (const Shape& shape : kShapes) {
+    const CaseRow row(shape.label);
+    Trace t;
+    t.Retain().Thread(1);
+    t.CreateStream(0x10).Thread(1);
+    t.Retain().Thread(shape.denied).After();
+    t.ReleasePrimary().Thread(shape.first);
+    if (shape.second != 0) t.ReleasePrimary().Thread(shape.second);
+    t.DestroyStream(0x10).Thread(1);
+    EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release stream"));
+  }
+}
+
 // The pinned scope lets the release succeed; without the pin the stream would be gone.
 CUAUDIT_CASE(UseAfterRelease, ReleasedAfterTheLastPrimaryReference) {
   Trace t;

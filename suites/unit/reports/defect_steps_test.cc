@@ -69,6 +69,13 @@ TEST(DefectSteps, TheBlamedFunctionReturnsBeforeItsCallersGoOn) {
   EXPECT_THAT(Says(run)[5], testing::StartsWith("play, which calls cuStreamDestroy"));
 }
 
+// It may have made that call for others: for what the cache holds instead of the lost one, or for another reference.
+TEST(DefectSteps, WhoBeganTheReleaseLeftThisOneOut) {
+  report::Run run = Lost();
+  run.defects[0].blame->because = BlamedBecause::BeganRelease;
+  EXPECT_EQ(BlameOf(run, run.defects[0]), "play was entered to release it, and returned without cuStreamDestroy for it");
+}
+
 TEST(DefectSteps, AReleaseThatTheDriverRefusedWasNotForgotten) {
   report::Run run = Lost();
   run.findings[0].rule = Rule::Leak;
