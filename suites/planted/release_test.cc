@@ -275,8 +275,7 @@ CUAUDIT_CASE(OverReleasedPrimary, DevicesAreCountedApart) {
 CUAUDIT_CASE(OverReleasedPrimary, OfARetainThatIsSaidToHaveFailed) {
   Trace twice, elsewhere, refused, declined;
   twice.Retain().After();
-  twice.ReleasePrimary();
-  twice.ReleasePrimary();
+  for (int i = 0; i < 2; ++i) twice.ReleasePrimary();
   elsewhere.Retain().After();
   elsewhere.ReleasePrimary(1);
   refused.Retain().Refused();
