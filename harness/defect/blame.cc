@@ -112,7 +112,7 @@ std::optional<Blame> BlameForLoss(const LossEvidence& evidence) {
   const std::size_t holder = Holder(evidence);
   const std::size_t entered = LastEntered(evidence);
   const bool held = holder < failed.size();
-  const bool began = entered < released.size() && !(held && CameToTheRelease(evidence));
+  const bool began = entered < released.size() && !(held && !evidence.passed_over && CameToTheRelease(evidence));
   const std::size_t stopped = StoppedAtItsRelease(evidence, holder);
   if (stopped < failed.size()) return Blame{failed[stopped], BlamedBecause::BeganRelease};
   // The way to the failing call and the way to the release part in this function: depths count from there.

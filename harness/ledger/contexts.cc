@@ -73,7 +73,7 @@ void Contexts::ReleasePrimary(const faults::Record& record, Answer answer) {
     reference.released = SiteOf(record);
     return;
   }
-  if (!Releases(answer) || MayGiveBackDenied(primary, record)) return;
+  if (!Releases(answer)) return;
   primary.references.erase(primary.references.begin() + static_cast<std::ptrdiff_t>(chosen));
   primary.threads.erase(primary.threads.begin() + static_cast<std::ptrdiff_t>(chosen));
   Object& reference = account_->books().object(index);
@@ -81,7 +81,6 @@ void Contexts::ReleasePrimary(const faults::Record& record, Answer answer) {
   account_->Close(index, State::Released, SiteOf(record));
   reference.told_alive = reference.release_denied = answer == Answer::After;
   if (reference.release_denied) primary.denied_releases.Add(first);
-  if (primary.references.empty()) primary.spare = {};
   OrphanUnheld(primary, record);
 }
 
@@ -372,7 +371,6 @@ void Contexts::EndCycle(const faults::Record& record) {
 }
 
 void Contexts::Finish() {
-  for (auto& [device, primary] : primaries_) EndSpare(primary);
   for (Stack& stack : stacks_) {
     for (StackEntry& entry : stack.entries) Report(entry);
     for (const Taken& taken : stack.owed) {

@@ -126,9 +126,8 @@ class Contexts {
     std::uint64_t context = 0;
     bool seen = false;
     bool held_elsewhere = false;
-    std::uint32_t greens = 0;           // green contexts that hold the primary context
-    std::vector<std::uint32_t> denied;  // the threads of the references that the program was told it did not get
-    Site spare = {};                    // a release that gave back a denied reference, or the last other one if nothing else does
+    std::uint32_t greens = 0;  // green contexts that hold the primary context
+    std::uint32_t denied = 0;  // references that the program was told it did not get
     DeniedReleases denied_releases;
   };
   struct Green {
@@ -138,8 +137,6 @@ class Contexts {
 
   Primary& PrimaryOf(const faults::Record& record);  // of the device that the retain names
   void OrphanUnheld(const Primary& primary, const faults::Record& record);
-  static bool MayGiveBackDenied(Primary& primary, const faults::Record& record);
-  void EndSpare(Primary& primary);
   bool GivesBackDenied(Primary& primary, const faults::Record& record, Answer answer);
   Stack& StackOf(const faults::Record& record);
   void TakeTop(Stack& stack, const faults::Record& record, bool destroyed);

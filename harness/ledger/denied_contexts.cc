@@ -8,34 +8,15 @@ namespace cuaudit::harness {
 
 // Under `after` the driver counts a reference that the program does not know of.
 void Contexts::DenyPrimary(const faults::Record& record) {
-  if (record.argument[0] != 0) PrimaryOf(record).denied.push_back(record.tid);
+  if (record.argument[0] != 0) ++PrimaryOf(record).denied;
 }
 
-// The call has answered the context, and who goes by that gives back what the driver counts. What the driver declines is no such reference.
+// The call has answered the context, and a program that cleans up by that gives back what the driver counts. What the driver declines is no
+// such reference.
 bool Contexts::GivesBackDenied(Primary& primary, const faults::Record& record, Answer answer) {
-  if (primary.denied.empty() || answer == Answer::Failed) return false;
-  if (!Releases(answer)) return true;
-  primary.denied.pop_back();
-  if (primary.denied.empty()) OrphanUnheld(primary, record);
+  if (primary.denied == 0 || answer == Answer::Failed) return false;
+  if (Releases(answer) && --primary.denied == 0) OrphanUnheld(primary, record);
   return true;
-}
-
-// True when a thread that has a denied reference releases while the program holds one other. Nobody knows which of the two it means. While
-// the other one may still be released, the context lives.
-bool Contexts::MayGiveBackDenied(Primary& primary, const faults::Record& record) {
-  const auto own = std::find(primary.denied.begin(), primary.denied.end(), record.tid);
-  if (primary.references.size() != 1 || own == primary.denied.end()) return false;
-  primary.denied.erase(own);
-  primary.spare = SiteOf(record);
-  return true;
-}
-
-// Nothing else has released the other reference: it was that one.
-void Contexts::EndSpare(Primary& primary) {
-  if (primary.spare == Site{} || primary.references.empty()) return;
-  account_->Close(primary.references.front(), State::Released, primary.spare);
-  primary.references.erase(primary.references.begin());
-  if (primary.references.empty()) account_->Orphan(primary.context, primary.spare);
 }
 
 void Contexts::DenyContext(std::uint64_t context, bool attached) {

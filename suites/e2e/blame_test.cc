@@ -40,6 +40,7 @@ constexpr Row kRows[] = {
     {"blame", "swallowed", kLost, "optional_begin", "cuStreamDestroy"},
     {"blame", "second_fault", kLost, "undo", "cuStreamDestroy"},
     {"blame", "again", kLost, "pairs_fill", "cuStreamDestroy", "", "--how=burst"},
+    {"blame", "passed_over", kLost, "streams_drop", "cuStreamDestroy"},
     {"blame_ways", "callback", kLost, "visit", "cuStreamDestroy"},
     {"blame_ways", "callback_around", kLost, "walk", "cuStreamDestroy"},
     {"blame_ways", "table", kLost, "backend_run", "cuStreamDestroy"},

@@ -114,7 +114,7 @@ CUAUDIT_CASE(UseAfterRelease, ReleasedAfterItsContextWasDestroyed) {
   EXPECT_THAT(Left(ledger), IsEmpty());
 }
 
-// A thread that was told that it did not get its reference may give it back; then the other one is left, and ends the context.
+// Whoever gives it back, the last reference that the program was told of ends the context.
 CUAUDIT_CASE(UseAfterRelease, ReleasedAfterTheLastPrimaryReferenceThatTheProgramKnowsOf) {
   struct Shape {
     const char* label;

@@ -80,7 +80,8 @@ class Blamer {
       }
       const std::size_t running =
           OnFailingThread(finding.acquired.begin) ? StillRunningSince(finding.acquired.begin) : failed_stack_.size();
-      text->blame = BlameForLoss({text->acquired->stack, failed_stack_, text->released->stack, running, afterwards_, RehearsedCalls()});
+      text->blame = BlameForLoss({text->acquired->stack, failed_stack_, text->released->stack, running, afterwards_, RehearsedCalls(),
+                                  WasPassedOver(finding, text->released->stack)});
     } else if (SortOf(finding.rule) == RuleSort::Changed) {
       const faults::JournalView& journal = *rehearsal_.run().journal;
       const Site back = rehearsal_.put_back_at(finding);
@@ -100,6 +101,15 @@ class Blamer {
   const Stack& Text(const Record& record) {
     const Site site = SiteOf(record);
     return sites_->Text(trial_.journal, site, SiteKey(trial_.journal, site))->stack;
+  }
+
+  bool WasPassedOver(const TrialFinding& lost, const Stack& release) const {
+    const std::vector<Object>& objects = evidence_.ledger->objects;
+    return !release.empty() && std::any_of(objects.begin(), objects.end(), [&](const Object& object) {
+      if (object.kind != lost.kind || object.acquired.begin <= lost.acquired.begin || object.released.begin <= failed_.begin) return false;
+      const Stack& there = sites_->Text(trial_.journal, object.released, SiteKey(trial_.journal, object.released))->stack;
+      return !there.empty() && SamePlace(there.front(), release.front());
+    });
   }
 
   // The calls of the fault-free run, when the call that failed is a release.
@@ -151,12 +161,14 @@ class Blamer {
   std::vector<std::pair<std::uint64_t, std::size_t>> left_;  // from this ticket back, functions further in were not yet running
 };
 
-// The failed call on whose way back an object was lost: the last fault's, or, of an object that was acquired since, the first call after
-// that which the same fault refused again.
+// The failed call on whose way back an object was lost: the last fault's, or, of an object that was acquired since, the first call of its
+// thread after that which the same fault refused again.
 const Record& WayBackFrom(const Evidence& trial, const Record& last, const TrialFinding& finding) {
   if (!IsLoss(finding.rule) || finding.acquired.begin < last.begin) return last;
+  const Record* const made = trial.call_at(finding.acquired.begin);
   for (const std::uint32_t call : trial.own_calls()) {
     const Record& record = trial.record(call);
+    if (made == nullptr || record.tid != made->tid || record.pid != made->pid) continue;
     if (record.begin > finding.acquired.begin && record.fault == last.fault) return record;
   }
   return last;

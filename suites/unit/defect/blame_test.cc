@@ -33,7 +33,7 @@ Stack S(const std::string& text) {
 }
 
 std::string Blamed(const std::string& acquired, const std::string& failed, const std::string& released = {},
-                   const std::vector<std::string>& afterwards = {}, std::size_t still_running = 0) {
+                   const std::vector<std::string>& afterwards = {}, std::size_t still_running = 0, bool passed_over = false) {
   const Stack acquire = S(acquired);
   const Stack fail = S(failed);
   const Stack release = S(released);
@@ -41,7 +41,7 @@ std::string Blamed(const std::string& acquired, const std::string& failed, const
   for (const std::string& call : afterwards) stacks.push_back(S(call));
   std::vector<const Stack*> calls;
   for (const Stack& stack : stacks) calls.push_back(&stack);
-  const auto blame = BlameForLoss({acquire, fail, release, still_running, calls});
+  const auto blame = BlameForLoss({acquire, fail, release, still_running, calls, {}, passed_over});
   return blame ? blame->function.function : "nobody";
 }
 
@@ -73,6 +73,8 @@ TEST(Blame, ATearDownThatCameToTheReleaseDidNotStopBeforeIt) {
       << "called from elsewhere";
   EXPECT_EQ(Blamed("init:3 < thread:2", "work:5 < main:10", released, {"close:20 < drop:30 < main:12", released}), "close")
       << "nobody else held it";
+  EXPECT_EQ(Blamed("init:3 < main:10", "init:5 < main:10", released, {"close:20 < drop:30 < main:12", released}, 0, true), "close")
+      << "it released a later one, and not this one";
 }
 
 // The calls of the fault-free run, for a failing call that is a release.

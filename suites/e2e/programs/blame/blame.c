@@ -265,11 +265,30 @@ static int again(void) {
   return pairs_drop(&pairs);
 }
 
+// passed_over: the tear-down leaves out one of three after a failure.
+static int streams_drop(CUstream *streams, int count, int left_out) {
+  int bad = 0;
+  for (int i = 0; i < count; ++i) {
+    if (i != left_out) bad |= failed(cuStreamDestroy(streams[i]));
+  }
+  return bad;
+}
+static int passed_over(void) {
+  CUstream streams[3];
+  CUevent event;
+  int count = 0;
+  while (count < 3 && !failed(cuStreamCreate(&streams[count], 0))) ++count;
+  const int bad = count < 3 || failed(cuEventCreate(&event, 0));
+  if (!bad && failed(cuEventDestroy(event))) return streams_drop(streams, count, -1) | 1;
+  return streams_drop(streams, count, count == 3 && bad && wrong ? 1 : -1) | bad;
+}
+
 static const Row kRows[] = {
     {"early_return", &early_return},   {"wrong_label", &wrong_label},     {"nested_helper", &nested_helper},
     {"nested_caller", &nested_caller}, {"half_close", &half_close},       {"loop_inside", &loop_inside},
     {"loop_around", &loop_around},     {"lost_together", &lost_together}, {"context_children", &context_children},
     {"swallowed", &swallowed},         {"second_fault", &second_fault},   {"again", &again},
+    {"passed_over", &passed_over},
 };
 
 int main(int argc, char **argv) { return run_row(kRows, (int)(sizeof(kRows) / sizeof(kRows[0])), argc, argv); }
