@@ -57,7 +57,7 @@ struct LossEvidence {
   std::span<const Stack* const> afterwards;  // calls of the faulted cycle from the failing one on
   // When the call that failed is a release: the calls of the fault-free run.
   std::span<const Stack* const> rehearsed = {};
-  bool passed_over = false;  // that release was made after the failure, of an object that was acquired after this one
+  bool passed_over = false;  // the release was made after the failure, of an object that was acquired between this one and the failure
 };
 
 std::optional<report::Blame> BlameForLoss(const LossEvidence& evidence);

@@ -106,7 +106,8 @@ class Blamer {
   bool WasPassedOver(const TrialFinding& lost, const Stack& release) const {
     const std::vector<Object>& objects = evidence_.ledger->objects;
     return !release.empty() && std::any_of(objects.begin(), objects.end(), [&](const Object& object) {
-      if (object.kind != lost.kind || object.acquired.begin <= lost.acquired.begin || object.released.begin <= failed_.begin) return false;
+      if (object.kind != lost.kind || object.acquired.begin <= lost.acquired.begin) return false;
+      if (object.acquired.begin >= failed_.begin || object.released.begin <= failed_.begin) return false;
       const Stack& there = sites_->Text(trial_.journal, object.released, SiteKey(trial_.journal, object.released))->stack;
       return !there.empty() && SamePlace(there.front(), release.front());
     });
