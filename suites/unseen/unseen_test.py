@@ -102,7 +102,7 @@ def main():
         programs = Programs(arguments, Path(directory))
         rows = list(programs.rows())
         if not rows:
-            parser.error(f"--only: expected the begin of a name, not {' '.join(arguments.only)}")
+            parser.error(f"--only: expected the begin of the name of a program{' that sweeps' if arguments.further else ''}, not {' '.join(arguments.only)}")
         found = dict(zip(((source.stem, form) for source, form in rows), pool.map(lambda row: programs.sweep(*row), rows)))
     if arguments.write:
         FOUND.write_text(HEAD + "".join(f"{name}\t{form}\t{rules}\n" for (name, form), rules in found.items()))

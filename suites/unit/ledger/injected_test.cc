@@ -245,10 +245,14 @@ TEST(InjectedFault, ACaptureThatWasDeniedIsUnderWay) {
   t.CreateStream(0x10);
   t.Call(CallId::StreamBeginCapture_v2).In(0, 0x10).After();
   t.Call(CallId::MemAllocAsync).Out(0, 0x2000).In(1, 0x100).In(2, 0x10);
+  Trace ended = t;
+  ended.Call(CallId::StreamEndCapture).In(0, 0x10).Fails(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
   t.Call(CallId::StreamDestroy_v2).In(0, 0x10);
   t.CreateStream(0x10);
-  t.Call(CallId::MemAllocAsync).Out(0, 0x3000).In(1, 0x100).In(2, 0x10);
-  EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1", "stream_ordered_memory 1"));
+  for (Trace* const one : {&t, &ended}) {
+    one->Call(CallId::MemAllocAsync).Out(0, 0x3000).In(1, 0x100).In(2, 0x10);
+    EXPECT_THAT(Left(one->Fold()), ElementsAre("stream 1", "stream_ordered_memory 1"));
+  }
 }
 
 // A program that leaves its own capture open has nobody else to blame.
