@@ -191,7 +191,7 @@ void Account::ReleaseNothing(Kind kind, HandleEntry* entry, std::uint64_t handle
     if (graph_memory_ && driver::FamilyOf(kind) == Family::Pointer) return;
     // When the driver accepts an unknown handle, the program got the handle by a way without records, for example from the CUDA runtime.
     if (answer == Answer::Unfinished || (answer == Answer::Failed && driver::SaysUnknown(static_cast<CUresult>(record.result)))) {
-      // A block of the heap that was taken for pinned memory.
+      // The program gave a block of malloc to cuMemFreeHost.
       const HandleEntry* const heap = kind == Kind::PinnedMemory ? Find(driver::FamilyOf(Kind::HostHeap), handle) : nullptr;
       const std::int64_t block = heap == nullptr ? -1 : heap->top;
       books_->Violate(Rule::UnknownHandle, kind, record, handle, block);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// denied_releases.h: what a release that was carried out, and said to have failed, excuses.
+// denied_releases.h: releases that were carried out although the program was told that they failed (`after`). The program may try such a
+// release again, and what goes wrong then is not its fault.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +11,8 @@
 
 namespace cuaudit::harness {
 
-// Releases of one handle that were carried out and said to have failed. The program may try each again, whosever the handle is by then. One
-// of the two releases is then once too often, and a use may come too late.
+// Those of one handle. When the program tries again, the handle may be another object's by then: that object is released too early, and
+// its owner releases it once too often, or uses it too late.
 //
 // Where the retry has succeeded, it has taken a newer object, and what goes wrong afterwards is the owner's: a use, or the release at the
 // place where the first one was tried. That uses one up when the handle is acquired next, because all that goes wrong until then is of one
