@@ -34,19 +34,6 @@ void Add(std::string_view between, std::size_t count, std::string_view word, std
   *text += fmt::format("{}{} {}", text->empty() ? "" : between, count, word);
 }
 
-std::uint64_t Skipped(const Run& run, Reason why) {
-  const auto found = run.totals.skipped.find(Because{why, {}});
-  return found == run.totals.skipped.end() ? 0 : found->second;
-}
-
-std::string CutShort(std::uint64_t over_budget, std::uint64_t beyond_limit) {
-  std::string text;
-  if (over_budget != 0) text = Plural(over_budget, "trial") + " left out when --budget was spent";
-  if (beyond_limit != 0)
-    text += text.empty() ? Plural(beyond_limit, "trial") + " left out beyond --limit" : fmt::format(", {} beyond --limit", beyond_limit);
-  return text;
-}
-
 }  // namespace
 
 std::vector<Listed> ListDefects(const Audit& audit) {
@@ -119,6 +106,11 @@ std::vector<NotProved> NothingProved(const Audit& audit) {
   return all;
 }
 
+std::uint64_t Changes::Count(Change change) const {
+  const auto found = defects.find(change);
+  return found == defects.end() ? 0 : found->second;
+}
+
 Changes CountChanges(const Audit& audit) {
   Changes all;
   for (const CaseChanges& one : CountChangesOfCases(audit)) {
@@ -186,18 +178,15 @@ Tally TallyOf(const Audit& audit, const std::vector<Listed>& defects) {
   }
   if (audit.comparison) {
     const Changes changes = CountChanges(audit);
-    const auto count = [&changes](Change change) {
-      const auto found = changes.defects.find(change);
-      return found == changes.defects.end() ? 0 : static_cast<std::size_t>(found->second);
-    };
-    tally.fixed = count(Change::Fixed);
-    tally.not_run = count(Change::NotRun);
+    tally.fixed = changes.Count(Change::Fixed);
+    tally.not_run = changes.Count(Change::NotRun);
   }
   for (const Case& one : audit.cases) {
     if (!NotRun(one).empty() || !std::all_of(one.runs.begin(), one.runs.end(), Proves)) ++tally.unproved;
     for (const Run& run : one.runs) {
-      tally.over_budget = Plus(tally.over_budget, Skipped(run, Reason::OverBudget));
-      tally.beyond_limit = Plus(tally.beyond_limit, Skipped(run, Reason::BeyondLimit));
+      const LeftOut left_out = LeftOutOf(run);
+      tally.left_out.over_budget = Plus(tally.left_out.over_budget, left_out.over_budget);
+      tally.left_out.beyond_limit = Plus(tally.left_out.beyond_limit, left_out.beyond_limit);
     }
   }
   tally.cases = cases.size();
@@ -224,15 +213,13 @@ std::string Headline(const Audit& audit, const Tally& tally) {
   if (!gone.empty()) text += "; " + gone;
   // A comparison has them in what was not run.
   if (tally.unproved != 0 && !audit.comparison) text += fmt::format("; {} proved nothing", Plural(tally.unproved, "case"));
-  if (const std::string cut = CutShort(tally.over_budget, tally.beyond_limit); !cut.empty()) text += "; " + cut;
+  if (const std::string cut = Describe(tally.left_out); !cut.empty()) text += "; " + cut;
   return text;
 }
 
-std::string TrialsLeftOut(const Run& run) { return CutShort(Skipped(run, Reason::OverBudget), Skipped(run, Reason::BeyondLimit)); }
-
 std::string CutShort(const Run& run) {
   constexpr std::size_t kMost = 600;
-  std::string text = TrialsLeftOut(run);
+  std::string text = Describe(LeftOutOf(run));
   if (!Proves(run) || ProvesAll(run)) return text;
   return text + (text.empty() ? "" : "; ") + Shortened(ForTerminal(WhyInPart(run.message)), kMost);
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "reports/audit.h"
+#include "reports/message.h"
 
 namespace cuaudit::report {
 
@@ -41,6 +42,8 @@ struct Changes {
   std::map<Change, std::uint64_t> defects;
   std::uint64_t suppressed = 0;
   std::uint64_t expired = 0;  // of the other numbers: a suppression accepted them until a day that has passed
+
+  std::uint64_t Count(Change change) const;
 };
 Changes CountChanges(const Audit& audit);
 
@@ -60,11 +63,10 @@ struct Tally {
   std::size_t suppressed = 0;
   std::size_t expired = 0;  // of those that count: a suppression accepted them until a day that has passed
   std::size_t fixed = 0;
-  std::size_t not_run = 0;         // as CountChanges counts
-  std::size_t unproved = 0;        // cases that were not carried out as a whole, or have a report that proves nothing
-  std::size_t cases = 0;           // with a name, that show the defects that count
-  std::uint64_t over_budget = 0;   // trials that --budget left out
-  std::uint64_t beyond_limit = 0;  // and --limit
+  std::size_t not_run = 0;   // as CountChanges counts
+  std::size_t unproved = 0;  // cases that were not carried out as a whole, or have a report that proves nothing
+  std::size_t cases = 0;     // with a name, that show the defects that count
+  LeftOut left_out;
 };
 Tally TallyOf(const Audit& audit, const std::vector<Listed>& defects);
 
@@ -81,10 +83,8 @@ bool Fails(const Audit& audit, const Defect& defect);
 // True when the report says something about the program: clean, findings or left.
 bool Proves(const Run& run);
 
-// "12 trials left out when --budget was spent, 3 beyond --limit". Empty when neither left any out.
-std::string TrialsLeftOut(const Run& run);
-
-// The same, and why a report with findings proves less than it should. Empty when a sweep made all trials that it had planned.
+// "12 trials left out when --budget was spent", and why a report with findings proves less than it should. Empty when a sweep made all
+// trials that it had planned.
 std::string CutShort(const Run& run);
 
 // True when the report says something about the program and nothing keeps it from saying all.

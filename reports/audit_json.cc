@@ -14,6 +14,7 @@
 #include "reports/json_node.h"
 #include "reports/json_reader.h"
 #include "reports/message.h"
+#include "reports/reasons_json.h"
 
 namespace cuaudit::report {
 namespace {
@@ -30,16 +31,7 @@ Json OfCase(const IndexedCase& one) {
 
 Json OfComparison(const Comparison& comparison) {
   Json gone = Json::array();
-  for (const Gone& one : comparison.gone) {
-    Json row = {{"change", words::Name(one.change)}};
-    if (!one.because.empty()) row["because"] = one.because;
-    row["case"] = one.case_name;
-    row["mode"] = Name(one.mode);
-    row["fingerprint"] = one.fingerprint;
-    row["rule"] = words::Name(one.rule);
-    row["title"] = one.title;
-    gone.push_back(std::move(row));
-  }
+  for (const Gone& one : comparison.gone) gone.push_back(GoneToJson(one));
   Json not_run = Json::array();
   for (const NotProved& one : comparison.not_run) {
     not_run.push_back({{"case", one.case_name}, {"mode", Name(one.mode)}, {"because", one.why}});
@@ -76,8 +68,6 @@ bool WriteAuditIndex(const AuditIndex& index, std::ostream& out) {
 namespace {
 namespace fs = std::filesystem;
 
-constexpr char kIndexFile[] = "audit.json";
-
 bool IsCaseName(std::string_view name) {
   const auto usual = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
@@ -99,8 +89,7 @@ Gone ReadGone(const JsonNode& node) {
   gone.case_name = node["case"].Text();
   gone.mode = ReadMode(node["mode"]);
   gone.fingerprint = node["fingerprint"].Text();
-  if (const std::optional<Rule> rule = words::Named<Rule>(node["rule"].Text())) gone.rule = *rule;
-  else node["rule"].Expected("a rule that this version knows (cuaudit list rules)");
+  gone.rule = ReadRule(node["rule"]);
   gone.title = node["title"].Text();
   return gone;
 }
@@ -153,12 +142,9 @@ void ReadIndex(const JsonNode& root, Index* index) {
   index->audit.project = root["header"].Maybe("project").Text();
 }
 
-ReadNamed FilesIn(const fs::path& directory) {
-  return [directory](const std::string& name, std::string* bytes) { return ReadReportFile((directory / name).string(), bytes); };
-}
-
 std::string ReadDirectory(const fs::path& directory, Audit* audit, const ReadSoFar& told) {
-  const std::string error = ReadAuditFiles(FilesIn(directory), audit, told);
+  const auto read = [&](const std::string& name, std::string* bytes) { return ReadReportFile((directory / name).string(), bytes); };
+  const std::string error = ReadAuditFiles(read, audit, told);
   return error.empty() ? error : (directory / error).string();
 }
 
@@ -182,12 +168,12 @@ std::string ReadReportFile(const std::string& path, std::string* bytes) {
 
 std::string ReadAuditFiles(const ReadNamed& read, Audit* audit, const ReadSoFar& told) {
   std::string bytes;
-  if (const std::string error = read(kIndexFile, &bytes); !error.empty()) return std::string(kIndexFile) + ": " + error;
+  if (const std::string error = read(kAuditFile, &bytes); !error.empty()) return std::string(kAuditFile) + ": " + error;
   Failure failure;
   const nlohmann::json document = ParseJson(bytes, &failure);
   Index index;
   if (failure.line.empty()) ReadIndex(JsonNode(&document, &failure), &index);
-  if (!failure.line.empty()) return std::string(kIndexFile) + ": " + failure.line;
+  if (!failure.line.empty()) return std::string(kAuditFile) + ": " + failure.line;
   std::size_t all = 0;
   for (const auto& files : index.files) all += files.size();
   const bool one = all == 1;
@@ -208,7 +194,7 @@ std::string ReadAuditFiles(const ReadNamed& read, Audit* audit, const ReadSoFar&
 std::string ReadAudit(const std::string& path, Audit* audit, const ReadSoFar& told) {
   std::error_code error;
   if (fs::is_directory(path, error)) return ReadDirectory(path, audit, told);
-  if (fs::path(path).filename() == kIndexFile) return ReadDirectory(fs::path(path).parent_path(), audit, told);
+  if (fs::path(path).filename() == kAuditFile) return ReadDirectory(fs::path(path).parent_path(), audit, told);
   std::string bytes;
   std::string expected = ReadReportFile(path, &bytes);
   Run run;

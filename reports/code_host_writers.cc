@@ -107,10 +107,8 @@ void AddCases(const Audit& audit, Annotations* annotations) {
                             kMessageBytes));
     }
   }
-  if (audit.comparison) {
-    for (const NotProved& one : Missing(audit)) {
-      annotations->Add(not_run, "cuaudit: not run: " + NameOf(one), {}, Data("the base has it: " + one.why, kMessageBytes));
-    }
+  for (const NotProved& one : Missing(audit)) {
+    annotations->Add(not_run, "cuaudit: not run: " + NameOf(one), {}, Data("the base has it: " + one.why, kMessageBytes));
   }
   for (const std::string& entry : audit.unused_suppressions) {
     annotations->Add(kWarning, "cuaudit: unused suppression", {}, Data(entry + ": no defect matches it", kMessageBytes));
@@ -218,8 +216,7 @@ std::vector<Json> IssuesOf(const Audit& audit, const SourceRoot& root) {
 }  // namespace
 
 bool WriteGitlab(const Audit& audit, const SourceRoot& root, std::ostream& out) {
-  WriteEntries(
-      IssuesOf(audit, root), [](const Json& one) { return one; }, "\n  ", "\n]", out);
+  WriteEntries(IssuesOf(audit, root), OnOneLine, "\n  ", "\n]", out);
   out << "\n";
   out.flush();
   return out.good();

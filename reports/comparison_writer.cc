@@ -48,25 +48,13 @@ void AppendCompared(const Run& run, const Defect& defect, const std::string& wit
   if (!defect.fingerprint.empty()) page->Line("     {}", page->Paint(kDim, "fingerprint " + ForTerminal(defect.fingerprint)));
 }
 
-void AppendChanged(const Audit& audit, Change change, std::size_t* number, Page* page) {
+// The defects that are asked for.
+template <typename Are>
+void AppendThose(const Audit& audit, const Are& are, std::size_t* number, Page* page) {
   for (const Case& one : audit.cases) {
     for (const Run& run : one.runs) {
       for (const Defect& defect : run.defects) {
-        if (defect.change == change && !IsSuppressed(defect)) AppendCompared(run, defect, Within(one.name, run.mode), ++*number, page);
-      }
-    }
-  }
-}
-
-// Those that are told already are new or changed.
-void AppendExpired(const Audit& audit, std::size_t* number, Page* page) {
-  for (const Case& one : audit.cases) {
-    for (const Run& run : one.runs) {
-      for (const Defect& defect : run.defects) {
-        const bool told = defect.change == Change::New || defect.change == Change::Changed;
-        if (!told && defect.suppressed && defect.suppressed->expired) {
-          AppendCompared(run, defect, Within(one.name, run.mode), ++*number, page);
-        }
+        if (are(defect)) AppendCompared(run, defect, Within(one.name, run.mode), ++*number, page);
       }
     }
   }
@@ -82,10 +70,7 @@ void AppendCounts(const std::vector<CaseChanges>& cases, Page* page) {
   page->Line("  {:<{}}  {:>6}  {:>7}  {:>7}  {:>6}  {:>9}  {:>10}  {:>7}", "case", width, "new", "changed", "not run", "fixed", "unchanged",
              "suppressed", "expired");
   for (const CaseChanges& one : cases) {
-    const auto number = [&one](Change change) {
-      const auto found = one.changes.defects.find(change);
-      return found == one.changes.defects.end() ? 0 : found->second;
-    };
+    const auto number = [&one](Change change) { return one.changes.Count(change); };
     page->Line("  {:<{}}  {:>6}  {:>7}  {:>7}  {:>6}  {:>9}  {:>10}  {:>7}", Shortened(one.case_name, kNameBytes), width,
                number(Change::New), number(Change::Changed), number(Change::NotRun), number(Change::Fixed), number(Change::Unchanged),
                one.changes.suppressed, one.changes.expired);
@@ -112,7 +97,7 @@ void AppendLeftOut(const Audit& audit, Page* page) {
   bool first = true;
   for (const Case& one : audit.cases) {
     for (const Run& run : one.runs) {
-      const std::string cut = TrialsLeftOut(run);
+      const std::string cut = Describe(LeftOutOf(run));
       if (cut.empty() || !ProvesAll(run)) continue;
       if (first) page->Line("");
       if (first) page->Line("{}:", page->Paint(kYellow, "cut short"));
@@ -165,9 +150,7 @@ bool WriteComparisonText(const Audit& audit, std::ostream& out, bool colour) {
   const std::vector<NotProved> not_proved = NothingProved(audit);
   std::string counts;
   for (const Change change : {Change::New, Change::Changed, Change::NotRun, Change::Fixed, Change::Unchanged}) {
-    const auto found = changes.defects.find(change);
-    const std::uint64_t count = found == changes.defects.end() ? 0 : found->second;
-    counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, words::Row(change).title);
+    counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", changes.Count(change), words::Row(change).title);
   }
   if (changes.suppressed != 0) counts += fmt::format(", {} suppressed", changes.suppressed);
   if (changes.expired != 0)
@@ -177,9 +160,15 @@ bool WriteComparisonText(const Audit& audit, std::ostream& out, bool colour) {
   for (const std::string& warning : comparison.warnings) page.Line("  warning  {}", ForTerminal(warning));
   AppendCounts(CountChangesOfCases(audit), &page);
   std::size_t number = 0;
-  AppendChanged(audit, Change::New, &number, &page);
-  AppendChanged(audit, Change::Changed, &number, &page);
-  AppendExpired(audit, &number, &page);
+  const auto changed_to = [](Change change) {
+    return [change](const Defect& defect) { return defect.change == change && !IsSuppressed(defect); };
+  };
+  AppendThose(audit, changed_to(Change::New), &number, &page);
+  AppendThose(audit, changed_to(Change::Changed), &number, &page);
+  const auto expired = [](const Defect& defect) {  // the new and the changed ones are told already
+    return defect.change != Change::New && defect.change != Change::Changed && defect.suppressed && defect.suppressed->expired;
+  };
+  AppendThose(audit, expired, &number, &page);
   AppendGone(comparison, not_proved, &page);
   AppendLeftOut(audit, &page);
   AppendFixed(comparison, &page);
@@ -196,8 +185,7 @@ using Ordered = nlohmann::ordered_json;
 Ordered CountsOf(const Changes& changes, std::uint64_t not_proved) {
   Ordered counts = Ordered::object();
   for (const Change change : {Change::New, Change::Changed, Change::Unchanged, Change::Fixed, Change::NotRun}) {
-    const auto found = changes.defects.find(change);
-    counts[std::string(words::Name(change))] = found == changes.defects.end() ? 0 : found->second;
+    counts[std::string(words::Name(change))] = changes.Count(change);
   }
   counts["suppressed"] = changes.suppressed;
   counts["expired"] = changes.expired;
@@ -219,17 +207,6 @@ Ordered Compared(const std::string& case_name, const Run& run, const Defect& def
                {"blame", BlameOf(run, defect)},
                {"reproduce", root.reproduce}};
   AddJudged(defect, &json);
-  return json;
-}
-
-Ordered OfGone(const Gone& gone) {
-  Ordered json{{"change", words::Name(gone.change)}};
-  if (!gone.because.empty()) json["because"] = gone.because;
-  json["case"] = gone.case_name;
-  json["mode"] = Name(gone.mode);
-  json["fingerprint"] = gone.fingerprint;
-  json["rule"] = words::Name(gone.rule);
-  json["title"] = gone.title;
   return json;
 }
 
@@ -255,7 +232,7 @@ bool WriteComparisonJson(const Audit& audit, std::ostream& out) {
   }
   json["gone"] = Ordered::array();
   if (audit.comparison) {
-    for (const Gone& gone : audit.comparison->gone) json["gone"].push_back(OfGone(gone));
+    for (const Gone& gone : audit.comparison->gone) json["gone"].push_back(GoneToJson(gone));
   }
   if (audit.comparison && !audit.comparison->warnings.empty()) json["warnings"] = audit.comparison->warnings;
   json["not_proved"] = Ordered::array();

@@ -122,8 +122,6 @@ std::vector<std::string> JsonNode::Texts() const {
   return texts;
 }
 
-nlohmann::ordered_json JsonNode::Whole() const { return value_ == nullptr ? nlohmann::ordered_json() : nlohmann::ordered_json(*value_); }
-
 std::vector<std::uint64_t> JsonNode::Counts() const {
   std::vector<std::uint64_t> counts;
   ForEach([&counts](const JsonNode& one) { counts.push_back(one.Count()); });
@@ -149,8 +147,9 @@ std::vector<std::string> JsonNode::Keys() const {
 }
 
 JsonNode JsonNode::At(std::size_t index) const {
-  if (failed()) return {nullptr, this, nullptr, index};
-  return {&(*value_)[index], this, nullptr, index};
+  if (index < Size()) return {&(*value_)[index], this, nullptr, index};
+  Expected("more entries");
+  return {nullptr, this, nullptr, index};
 }
 
 JsonNode JsonNode::Under(const std::string& key) const {

@@ -35,7 +35,6 @@ class JsonNode {
   bool Flag() const;
   std::vector<std::string> Texts() const;
   std::vector<std::uint64_t> Counts() const;
-  nlohmann::ordered_json Whole() const;  // a copy, for a reader of its own
 
   // Calls take(node) for each entry of a list, and take(key, node) for each of an object.
   template <typename Take>
@@ -47,7 +46,11 @@ class JsonNode {
     for (const std::string& key : Keys()) take(key, Under(key));
   }
 
-  std::size_t Size() const;  // of a list
+  std::size_t Size() const;              // of a list
+  JsonNode At(std::size_t index) const;  // an entry of a list, which has to be there
+
+  // The same value with a Failure of its own, and without the way to it.
+  JsonNode Apart(Failure* failure) const { return {value_, failure}; }
 
   void Expected(std::string_view what) const;  // fails here
   bool failed() const { return !failure_->line.empty(); }
@@ -57,7 +60,6 @@ class JsonNode {
       : value_(value), failure_(above->failure_), above_(above), key_(key), index_(index) {}
   std::string Way() const;
   std::vector<std::string> Keys() const;
-  JsonNode At(std::size_t index) const;
   JsonNode Under(const std::string& key) const;
 
   const nlohmann::json* value_ = nullptr;  // null: missing, or something failed before

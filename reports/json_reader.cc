@@ -64,8 +64,6 @@ Fault ReadFault(const JsonNode& node) {
   return fault;
 }
 
-Rule RuleOf(const JsonNode& node) { return Worded<Rule>(node, node.Text(), "a rule that this version knows (cuaudit list rules)"); }
-
 // Finds findings by fingerprint. Where several have one, each is taken once, those with the rule and kind of the member first; a finding
 // may belong to several defects, so one that is taken is answered again when there is no other.
 class FindingsByName {
@@ -147,7 +145,7 @@ Defect ReadDefect(const JsonNode& node, FindingsByName* findings) {
 
 Finding ReadFinding(const JsonNode& node) {
   Finding finding;
-  finding.rule = RuleOf(node["rule"]);
+  finding.rule = ReadRule(node["rule"]);
   finding.title = node["title"].Text();
   finding.kind = node["kind"].Text();
   finding.count = node["count"].Count();
@@ -294,7 +292,8 @@ Driver ReadDriver(const JsonNode& node) {
 void ReadSequence(const JsonNode& root, Run* run) {
   const JsonNode sequence = root.Maybe("sequence");
   if (!sequence.present()) return;
-  run->sequence = SequenceFromJson(sequence.Whole(), run->defects.size());
+  Failure apart;
+  run->sequence = SequenceFromJson(sequence.Apart(&apart), run->defects.size());
   if (!run->sequence) sequence.Expected("calls and trials as reports/schema/report.schema.json says");
   std::size_t at = 0;
   root["defects"].ForEach([&](const JsonNode& defect) {
@@ -304,7 +303,8 @@ void ReadSequence(const JsonNode& root, Run* run) {
       return;
     }
     Defect& into = run->defects[at++];
-    into.unwinding = UnwindingFromJson(unwinding.Whole(), *run->sequence);
+    Failure own;
+    into.unwinding = UnwindingFromJson(unwinding.Apart(&own), *run->sequence);
     if (!into.unwinding) unwinding.Expected("steps at places of the sequence");
   });
 }
@@ -361,6 +361,8 @@ void ReadRun(const JsonNode& root, const ReadSoFar& told, Run* run) {
 Mode ReadMode(const JsonNode& node) {
   return OneOf(node, std::array{Mode::Run, Mode::Cycles, Mode::Sweep, Mode::Replay, Mode::Unknown}, "sweep, cycles, run or replay");
 }
+
+Rule ReadRule(const JsonNode& node) { return Worded<Rule>(node, node.Text(), "a rule that this version knows (cuaudit list rules)"); }
 
 std::string ReadJson(std::string_view text, Run* run, const ReadSoFar& told) {
   Failure failure;

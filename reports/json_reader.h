@@ -23,6 +23,7 @@ namespace cuaudit::report {
 
 // The mode of a report, also of none.
 Mode ReadMode(const JsonNode& node);
+Rule ReadRule(const JsonNode& node);
 
 // Empty: it was read. A report is not empty text.
 [[nodiscard]] std::string ReadJson(std::string_view text, Run* run, const ReadSoFar& told = {});

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include <charconv>
 #include <cmath>
-#include <concepts>
 #include <cstdint>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -32,49 +29,8 @@ Json Counts(const InWords& counts) {
   return json;
 }
 
-// One JSON object as text on one line. Most of a long report is call stacks, and a document for each of their frames would take longer than
-// all the rest of the report.
-class Line {
- public:
-  Line& Add(std::string_view name, std::string_view text) {
-    Name(name);
-    AppendText(text, &text_);
-    return *this;
-  }
-  template <std::integral Number>
-  Line& Add(std::string_view name, Number number) {
-    Name(name);
-    char digits[24];
-    text_.append(std::begin(digits), std::to_chars(std::begin(digits), std::end(digits), number).ptr);
-    return *this;
-  }
-  Line& AddRaw(std::string_view name, std::string_view json) {
-    Name(name);
-    text_ += json;
-    return *this;
-  }
-  std::string Take() { return std::move(text_ += '}'); }
-
- private:
-  void Name(std::string_view name) {
-    text_ += text_.empty() ? "{\"" : ",\"";
-    text_.append(name) += "\":";
-  }
-  std::string text_;
-};
-
-template <typename Entries, typename ToText>
-std::string ListText(const Entries& entries, const ToText& text) {
-  std::string list = "[";
-  for (const auto& entry : entries) {
-    if (list.size() != 1) list += ',';
-    list += text(entry);
-  }
-  return list += ']';
-}
-
 std::string FrameText(const Frame& frame) {
-  Line line;
+  JsonLine line;
   line.Add("module", frame.module).Add("function", frame.function).Add("file", frame.file).Add("line", frame.line);
   line.Add("offset", frame.offset);
   if (frame.start != 0) line.Add("start", frame.start);
@@ -84,20 +40,20 @@ std::string FrameText(const Frame& frame) {
 std::string StackText(const std::vector<Frame>& frames) { return ListText(frames, FrameText); }
 
 std::string PlaceText(const Acquired& acquired) {
-  return Line().Add("call", acquired.call).AddRaw("stack", StackText(acquired.stack)).Take();
+  return JsonLine().Add("call", acquired.call).AddRaw("stack", StackText(acquired.stack)).Take();
 }
 
 std::string PlaceOrNullText(const Acquired& place) { return place.call.empty() && place.stack.empty() ? "null" : PlaceText(place); }
 
 std::string FaultText(const Fault& fault) {
-  Line line;
+  JsonLine line;
   line.Add("call", fault.call).Add("occurrence", fault.occurrence).Add("how", fault.how).Add("code", fault.code).Add("text", fault.text);
   return line.AddRaw("stack", StackText(fault.stack)).Take();
 }
 
 std::string FindingText(const Finding& finding) {
   const std::optional<Verdict> verdict = words::VerdictOf(finding.rule);
-  Line line;
+  JsonLine line;
   line.Add("rule", words::Name(finding.rule)).Add("title", finding.title).Add("kind", finding.kind).Add("count", finding.count);
   line.Add("bytes", finding.bytes).Add("verdict", verdict ? words::Name(*verdict) : std::string_view());
   line.AddRaw("fault", finding.fault ? FaultText(*finding.fault) : "null").AddRaw("acquired", PlaceText(finding.acquired));
@@ -151,18 +107,6 @@ Json ToJson(const Run& run, const Defect& defect) {
   AddJudged(defect, &json);
   if (defect.unwinding) json["unwinding"] = UnwindingToJson(*defect.unwinding);
   return json;
-}
-
-// A list that may be long has one entry on each line. Only one entry at a time is in memory as text.
-template <typename Entries, typename ToText>
-void WriteList(std::string_view name, const Entries& entries, const ToText& text, std::ostream& out) {
-  out << ",\n  \"" << name << "\": [";
-  const char* before = "\n    ";
-  for (const auto& one : entries) {
-    out << before << text(one);
-    before = ",\n    ";
-  }
-  out << (entries.empty() ? "]" : "\n  ]");
 }
 
 Json ToJson(const Coverage& coverage) {
@@ -244,16 +188,6 @@ Json FaultsOf(const Run& run) {
   return rows;
 }
 
-Json Live(const Run& run) {
-  Json rows = Json::array();
-  for (const LiveRow& row : run.live) {
-    rows.push_back(
-        Json{{"kind", row.kind}, {"acquired", row.acquired}, {"released", row.released}, {"live", row.live}, {"bytes", row.bytes}});
-    if (row.orphaned != 0) rows.back()["orphaned"] = row.orphaned;
-  }
-  return rows;
-}
-
 }  // namespace
 
 bool WriteJson(const Run& run, std::ostream& out) {
@@ -305,16 +239,19 @@ bool WriteJson(const Run& run, std::ostream& out) {
   json["per_cycle"] = per_cycle;
   json["cycles"] = Cycles(run);
   if (run.meters) json["meters"] = MetersOf(*run.meters);
-  json["live"] = Live(run);
+  json["live"] = LiveToJson(run.live);
   if (run.coverage) json["coverage"] = ToJson(*run.coverage);
   std::string head = json.dump(2, ' ', false, Json::error_handler_t::replace);
   head.resize(head.rfind('\n'));  // the lists go in before the closing brace
   out << head;
   if (run.sequence) out << ",\n  \"sequence\": " << OnOneLine(SequenceToJson(*run.sequence));
-  WriteList(
-      "defects", run.defects, [&run](const Defect& one) { return OnOneLine(ToJson(run, one)); }, out);
-  WriteList("findings", run.findings, FindingText, out);
-  WriteList("notes", run.notes, FindingText, out);
+  const auto write_list = [&out](std::string_view name, const auto& entries, const auto& text) {
+    out << ",\n  \"" << name << "\": ";
+    WriteEntries(entries, text, "\n    ", "\n  ]", out);
+  };
+  write_list("defects", run.defects, [&run](const Defect& one) { return OnOneLine(ToJson(run, one)); });
+  write_list("findings", run.findings, FindingText);
+  write_list("notes", run.notes, FindingText);
   out << ",\n  \"header\": " << OnOneLine(Json{{"generated", run.generated}, {"tool_version", run.tool_version}}) << "\n}\n";
   out.flush();
   return out.good();

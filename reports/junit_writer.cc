@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <ostream>
@@ -96,35 +97,42 @@ std::string Body(const Run& run, const Defect& defect) {
   return text;
 }
 
+void Skip(pugi::xml_node test, std::string_view message) { Set(test.append_child("skipped"), "message", message); }
+
+// `how`: "failure" or "error".
+pugi::xml_node Fail(pugi::xml_node test, const char* how, std::string_view type, std::string_view message) {
+  pugi::xml_node failed = test.append_child(how);
+  Set(failed, "type", type);
+  Set(failed, "message", message);
+  return failed;
+}
+
+void SystemOut(pugi::xml_node test, std::string_view text) { SetText(test.append_child("system-out"), text); }
+
 struct Counter {
-  std::size_t tests = 0;
-  std::size_t failures = 0;
-  std::size_t errors = 0;
-  std::size_t skipped = 0;
-
-  void Add(const Counter& other) {
-    tests += other.tests;
-    failures += other.failures;
-    errors += other.errors;
-    skipped += other.skipped;
-  }
+  const char* name;
+  const char* child;  // that a test of this sort has
+  std::size_t count = 0;
 };
+using SuiteCounts = std::array<Counter, 4>;
 
-void SetCounts(pugi::xml_node node, const Counter& counter) {
-  Set(node, "tests", std::to_string(counter.tests));
-  Set(node, "failures", std::to_string(counter.failures));
-  Set(node, "errors", std::to_string(counter.errors));
-  Set(node, "skipped", std::to_string(counter.skipped));
+// The tests of a suite; `all` is the sum of all suites.
+void SetCounts(pugi::xml_node node, SuiteCounts* all) {
+  for (Counter& one : *all) {
+    const auto counted = [&](pugi::xml_node test) { return one.child == nullptr || test.child(one.child); };
+    const pugi::xml_object_range<pugi::xml_named_node_iterator> tests = node.children("testcase");
+    const auto count = static_cast<std::size_t>(std::count_if(tests.begin(), tests.end(), counted));
+    Set(node, one.name, std::to_string(count));
+    one.count += count;
+  }
 }
 
 // The reports of one case.
 struct Suite {
   pugi::xml_node node;
   const std::string& case_name;
-  Counter counter = {};
 
   pugi::xml_node Case(Mode mode, std::string_view group, std::string_view name) {
-    ++counter.tests;
     pugi::xml_node test = node.append_child("testcase");
     const std::string of = case_name.empty() ? "" : case_name + ".";
     Set(test, "classname", "cuaudit." + of + std::string(Name(mode)) + "." + std::string(group));
@@ -142,61 +150,40 @@ struct Suite {
 };
 
 // What a run or a case that proves nothing is: in error where that fails, otherwise skipped, so that nothing says it passed.
-void AppendNothingProved(std::string_view type, std::string_view message, bool fails, pugi::xml_node test, Suite* suite) {
-  if (fails) {
-    ++suite->counter.errors;
-    pugi::xml_node error = test.append_child("error");
-    Set(error, "type", type);
-    Set(error, "message", message);
-  } else {
-    ++suite->counter.skipped;
-    Set(test.append_child("skipped"), "message", std::string(type) + ": " + std::string(message));
-  }
+void AppendNothingProved(std::string_view type, std::string_view message, bool fails, pugi::xml_node test) {
+  if (fails) Fail(test, "error", type, message);
+  else Skip(test, std::string(type) + ": " + std::string(message));
 }
 
 void AppendOutcome(const Run& run, const Audit& audit, Suite* suite) {
-  const bool ended = run.outcome == Outcome::Clean || run.outcome == Outcome::Findings || run.outcome == Outcome::Left || !run.outcome;
+  const bool ended = Proves(run) || !run.outcome;
   const std::string message = MessageLine(run);
+  const bool not_run_fails = FailsOn(audit, Change::NotRun);
   pugi::xml_node test = suite->Case(run.mode, "outcome", "outcome");
   if (!ended) {
-    AppendNothingProved(OutcomeName(run), message.empty() ? OutcomeName(run) : message, FailsOn(audit, Change::NotRun), test, suite);
+    AppendNothingProved(OutcomeName(run), message.empty() ? OutcomeName(run) : message, not_run_fails, test);
   } else {
     const bool told = run.outcome == Outcome::Clean || run.outcome == Outcome::Left;
-    SetText(test.append_child("system-out"), told && !message.empty() ? message : OutcomeName(run));
+    SystemOut(test, told && !message.empty() ? message : OutcomeName(run));
   }
   const std::string cut = CutShort(run);
   if (cut.empty()) return;
   test = suite->Case(run.mode, "outcome", "cut_short");
-  if (ended && audit.comparison && !ProvesAll(run) && FailsOn(audit, Change::NotRun)) {
-    AppendNothingProved("not_run", cut, true, test, suite);
-  } else {
-    ++suite->counter.skipped;
-    Set(test.append_child("skipped"), "message", cut);
-  }
+  if (ended && audit.comparison && !ProvesAll(run) && not_run_fails) Fail(test, "error", "not_run", cut);
+  else Skip(test, cut);
 }
 
 // A defect fails, but for one that a suppression accepts, and one that the policy of the comparison does not fail on.
 void AppendDefect(const Run& run, const Defect& defect, bool fails, Suite* suite) {
   const Finding& root = RootOf(run, defect);
   pugi::xml_node test = suite->Case(run.mode, root.rule, root.kind, defect.fingerprint);
-  if (IsSuppressed(defect)) {
-    ++suite->counter.skipped;
-    Set(test.append_child("skipped"), "message", SuppressionOf(defect) + "; " + Headline(run, defect));
-    SetText(test.append_child("system-out"), Body(run, defect));
-    return;
-  }
   const std::string change = defect.change == Change::None ? "" : std::string(words::Row(defect.change).title) + ": ";
-  if (!fails) {
-    ++suite->counter.skipped;
-    Set(test.append_child("skipped"), "message", change + Headline(run, defect));
-    SetText(test.append_child("system-out"), Body(run, defect));
+  if (fails && !IsSuppressed(defect)) {
+    SetText(Fail(test, "failure", words::Name(root.rule), change + Headline(run, defect)), Body(run, defect));
     return;
   }
-  ++suite->counter.failures;
-  pugi::xml_node failure = test.append_child("failure");
-  Set(failure, "type", words::Name(root.rule));
-  Set(failure, "message", change + Headline(run, defect));
-  SetText(failure, Body(run, defect));
+  Skip(test, (IsSuppressed(defect) ? SuppressionOf(defect) + "; " : change) + Headline(run, defect));
+  SystemOut(test, Body(run, defect));
 }
 
 void AppendCases(const Run& run, const Audit& audit, Suite* suite) {
@@ -205,24 +192,20 @@ void AppendCases(const Run& run, const Audit& audit, Suite* suite) {
   for (const Verdict verdict : kPassing) {
     const auto found = run.totals.verdicts.find(verdict);
     if (found == run.totals.verdicts.end() || found->second == 0) continue;
-    SetText(suite->Case(run.mode, "verdict", words::Name(verdict)).append_child("system-out"), std::to_string(found->second) + " trials");
+    SystemOut(suite->Case(run.mode, "verdict", words::Name(verdict)), std::to_string(found->second) + " trials");
   }
   if (run.meters) {
     for (const Meter& row : run.meters->rows) {
       if (row.grows) continue;
-      SetText(suite->Case(run.mode, "meter", row.name).append_child("system-out"),
-              "no growth; would have seen >= " + std::to_string(row.detectable) + " bytes a cycle");
+      SystemOut(suite->Case(run.mode, "meter", row.name),
+                "no growth; would have seen >= " + std::to_string(row.detectable) + " bytes a cycle");
     }
-    for (const auto& [name, why] : run.meters->absent) {
-      ++suite->counter.skipped;
-      Set(suite->Case(run.mode, "meter", name).append_child("skipped"), "message", words::Words(why));
-    }
+    for (const auto& [name, why] : run.meters->absent) Skip(suite->Case(run.mode, "meter", name), words::Words(why));
   }
   for (const Finding& note : run.notes) {
-    ++suite->counter.skipped;
     pugi::xml_node test = suite->Case(run.mode, note.rule, note.kind, note.fingerprint);
-    Set(test.append_child("skipped"), "message", Headline(note));
-    if (const std::string body = Body(note); !body.empty()) SetText(test.append_child("system-out"), body);
+    Skip(test, Headline(note));
+    if (const std::string body = Body(note); !body.empty()) SystemOut(test, body);
   }
 }
 
@@ -275,7 +258,7 @@ std::string SuiteName(const Reported& part) {
   return "cuaudit " + std::string(Name(run.mode)) + (run.command.empty() ? "" : ": " + ForShell(run.command));
 }
 
-Counter AppendSuite(const Reported& part, const Audit& audit, pugi::xml_node root) {
+void AppendSuite(const Reported& part, const Audit& audit, pugi::xml_node root, SuiteCounts* all) {
   pugi::xml_node node = root.append_child("testsuite");
   Set(node, "name", SuiteName(part));
   pugi::xml_node properties = node.append_child("properties");
@@ -288,16 +271,15 @@ Counter AppendSuite(const Reported& part, const Audit& audit, pugi::xml_node roo
     AppendCases(*run, audit, &suite);
   }
   if (!part.not_run.empty()) {
-    AppendNothingProved("not_run", part.not_run, FailsOn(audit, Change::NotRun), suite.Case(Mode::Unknown, "outcome", "outcome"), &suite);
+    AppendNothingProved("not_run", part.not_run, FailsOn(audit, Change::NotRun), suite.Case(Mode::Unknown, "outcome", "outcome"));
   }
-  SetCounts(node, suite.counter);
+  SetCounts(node, all);
   Set(node, "time", "0");
   if (!part.runs.empty() && !part.runs.front()->generated.empty()) Set(node, "timestamp", part.runs.front()->generated);
-  return suite.counter;
 }
 
 // What only the base has: a fixed defect passes, one that nobody looked for is skipped, unless the policy fails on them.
-Counter AppendComparison(const Audit& audit, pugi::xml_node root) {
+void AppendComparison(const Audit& audit, pugi::xml_node root, SuiteCounts* all) {
   const Comparison& comparison = *audit.comparison;
   static const std::string kName = "comparison";
   pugi::xml_node node = root.append_child("testsuite");
@@ -308,28 +290,20 @@ Counter AppendComparison(const Audit& audit, pugi::xml_node root) {
     pugi::xml_node test = suite.Case(gone.mode, gone.rule, of + std::string(words::Name(gone.rule)), gone.fingerprint);
     const std::string why = gone.change == Change::Fixed ? "fixed" : "not run: " + gone.because;
     if (FailsOn(audit, gone.change)) {
-      ++suite.counter.failures;
-      pugi::xml_node failure = test.append_child("failure");
-      Set(failure, "type", words::Name(gone.change));
-      Set(failure, "message", why);
-      SetText(failure, gone.title);
-      continue;
+      SetText(Fail(test, "failure", words::Name(gone.change), why), gone.title);
+    } else if (gone.change == Change::Fixed) {
+      SystemOut(test, "fixed: " + gone.title);
+    } else {
+      Skip(test, why);
+      SystemOut(test, gone.title);
     }
-    if (gone.change == Change::Fixed) {
-      SetText(test.append_child("system-out"), "fixed: " + gone.title);
-      continue;
-    }
-    ++suite.counter.skipped;
-    Set(test.append_child("skipped"), "message", why);
-    SetText(test.append_child("system-out"), gone.title);
   }
   for (const NotProved& one : comparison.not_run) {
     AppendNothingProved("not_run", "the base has it: " + one.why, FailsOn(audit, Change::NotRun),
-                        suite.Case(one.mode, "outcome", one.case_name.empty() ? "outcome" : one.case_name), &suite);
+                        suite.Case(one.mode, "outcome", one.case_name.empty() ? "outcome" : one.case_name));
   }
-  SetCounts(node, suite.counter);
+  SetCounts(node, all);
   Set(node, "time", "0");
-  return suite.counter;
 }
 
 bool WriteParts(std::string_view name, const std::vector<Reported>& parts, const Audit& audit, std::ostream& out) {
@@ -339,10 +313,10 @@ bool WriteParts(std::string_view name, const std::vector<Reported>& parts, const
   Set(declaration, "encoding", "UTF-8");
   pugi::xml_node root = document.append_child("testsuites");
   Set(root, "name", name);
-  Counter all;
-  for (const Reported& part : parts) all.Add(AppendSuite(part, audit, root));
-  if (audit.comparison) all.Add(AppendComparison(audit, root));
-  SetCounts(root, all);
+  SuiteCounts all = {{{"tests", nullptr}, {"failures", "failure"}, {"errors", "error"}, {"skipped", "skipped"}}};
+  for (const Reported& part : parts) AppendSuite(part, audit, root, &all);
+  if (audit.comparison) AppendComparison(audit, root, &all);
+  for (const Counter& one : all) Set(root, one.name, std::to_string(one.count));
   StreamWriter writer(&out);
   document.save(writer, "  ", pugi::format_default, pugi::encoding_utf8);
   out.flush();

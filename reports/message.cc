@@ -63,7 +63,9 @@ std::string CleanFor(const Part& chosen) { return "clean for " + HowMany(chosen,
 std::string CleanFor(const Run& run) {
   if (!run.message.chosen) return {};
   const std::uint64_t pruned = PrunedOf(run);
-  return CleanFor(*run.message.chosen) + (pruned == 0 ? "" : ", " + std::to_string(pruned) + " pruned as equal (--no-prune tries them)");
+  const std::string left_out = Describe(LeftOutOf(run));
+  return CleanFor(*run.message.chosen) + (pruned == 0 ? "" : ", " + std::to_string(pruned) + " pruned as equal (--no-prune tries them)") +
+         (left_out.empty() ? "" : ", " + left_out);
 }
 
 // "5 stream acquired by cuStreamCreate < load src/load.c:14; 1 event acquired by …"
@@ -93,6 +95,22 @@ bool MakesTrials(const Run& run) { return run.mode == Mode::Sweep || run.mode ==
 }  // namespace
 
 std::string_view Name(Mode mode) { return kModes[static_cast<std::size_t>(mode)]; }
+
+std::uint64_t Skipped(const Run& run, Reason why) {
+  std::uint64_t count = 0;
+  for (const auto& [because, number] : run.totals.skipped) count += because.reason == why ? number : 0;
+  return count;
+}
+
+LeftOut LeftOutOf(const Run& run) { return {Skipped(run, Reason::OverBudget), Skipped(run, Reason::BeyondLimit)}; }
+
+std::string Describe(const LeftOut& left_out) {
+  std::string text;
+  if (left_out.over_budget != 0) text = Plural(left_out.over_budget, "trial") + " left out when --budget was spent";
+  if (left_out.beyond_limit == 0) return text;
+  return text.empty() ? Plural(left_out.beyond_limit, "trial") + " left out beyond --limit"
+                      : fmt::format("{}, {} beyond --limit", text, left_out.beyond_limit);
+}
 
 std::string_view OutcomeName(const Run& run) { return run.outcome ? words::Name(*run.outcome) : std::string_view(); }
 

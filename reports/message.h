@@ -21,6 +21,19 @@ std::string WhyInPart(const Message& message);
 // Of a sweep with Message::untried, and of its case.
 inline constexpr char kUntried[] = "the budget was spent before each place was tried once";
 
+// How many calls or checks were left out for this reason, whatever its part that varies.
+std::uint64_t Skipped(const Run& run, Reason why);
+
+// Trials that were planned, and not made because --budget was spent or --limit was reached.
+struct LeftOut {
+  std::uint64_t over_budget = 0;
+  std::uint64_t beyond_limit = 0;
+};
+LeftOut LeftOutOf(const Run& run);
+
+// "12 trials left out when --budget was spent, 3 beyond --limit". Empty when neither left any out.
+std::string Describe(const LeftOut& left_out);
+
 // Why the outcome is not clean; for a clean one what of the plan it is for. Empty when there is nothing to add.
 std::string Explanation(const Run& run);
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "reports/audit.h"
+#include "reports/message.h"
 
 namespace cuaudit::report {
 namespace {
@@ -186,57 +186,23 @@ class TextTable {
 
 ordered_json OrNone(const std::optional<std::uint32_t>& number) { return number ? ordered_json(*number) : ordered_json(-1); }
 
-// Reads one value after the other; after the first that makes no sense all are refused.
-class Reader {
- public:
-  bool ok() const { return ok_; }
+std::uint32_t ReadIndex(const JsonNode& node, std::uint64_t below) {
+  const std::uint64_t number = node.Count();
+  if (number >= below) node.Expected("a number below " + std::to_string(below));
+  return static_cast<std::uint32_t>(number);
+}
 
-  const ordered_json& Member(const ordered_json& json, const char* name) {
-    const auto found = json.is_object() ? json.find(name) : json.end();
-    if (json.is_object() && found != json.end()) return *found;
-    return Refuse();
-  }
-  const ordered_json& Part(const ordered_json& json, std::size_t index) {
-    return json.is_array() && index < json.size() ? json[index] : Refuse();
-  }
-  const ordered_json& List(const ordered_json& json) { return json.is_array() ? json : Refuse(); }
-  std::string Text(const ordered_json& json) {
-    if (json.is_string()) return json.get<std::string>();
-    Refuse();
-    return {};
-  }
-  std::uint64_t Number(const ordered_json& json, std::uint64_t below = ~std::uint64_t{0}) {
-    const bool whole = json.is_number_unsigned() || (json.is_number_integer() && json.get<std::int64_t>() >= 0);
-    if (whole && json.get<std::uint64_t>() < below) return json.get<std::uint64_t>();
-    Refuse();
-    return 0;
-  }
-  std::uint32_t Index(const ordered_json& json, std::size_t below) { return static_cast<std::uint32_t>(Number(json, below)); }
-  std::optional<std::uint32_t> IndexOrNone(const ordered_json& json, std::size_t below) {
-    if (json.is_number_integer() && json == -1) return std::nullopt;
-    return Index(json, below);
-  }
-  std::vector<std::uint32_t> Indices(const ordered_json& json, std::size_t below) {
-    std::vector<std::uint32_t> numbers;
-    for (const ordered_json& one : List(json)) numbers.push_back(Index(one, below));
-    return numbers;
-  }
-  template <typename E>
-  E Named(const ordered_json& json) {
-    const std::optional<E> found = words::Named<E>(Text(json));
-    if (!found) Refuse();
-    return found.value_or(E{});
-  }
+// -1: none.
+std::optional<std::uint32_t> ReadIndexOrNone(const JsonNode& node, std::uint64_t below) {
+  if (node.Number() == -1) return std::nullopt;
+  return ReadIndex(node, below);
+}
 
- private:
-  const ordered_json& Refuse() {
-    static const ordered_json nothing = ordered_json::array();
-    ok_ = false;
-    return nothing;
-  }
-
-  bool ok_ = true;
-};
+std::vector<std::uint32_t> ReadIndices(const JsonNode& node, std::uint64_t below) {
+  std::vector<std::uint32_t> numbers;
+  node.ForEach([&](const JsonNode& one) { numbers.push_back(ReadIndex(one, below)); });
+  return numbers;
+}
 
 }  // namespace
 
@@ -280,64 +246,77 @@ ordered_json UnwindingToJson(const Unwinding& unwinding) {
                       {"missing", unwinding.missing}};
 }
 
-std::optional<Sequence> SequenceFromJson(const ordered_json& json, std::size_t defects) {
-  Reader read;
+std::optional<Sequence> SequenceFromJson(const JsonNode& json, std::size_t defects) {
+  constexpr std::uint64_t kLines = std::uint64_t{1} << 31U;
+  constexpr std::uint64_t kCycles = std::uint64_t{1} << 32U;
   Sequence sequence;
-  for (const ordered_json& row : read.List(read.Member(json, "places"))) {
-    CallPlace place;
-    place.call = read.Text(read.Part(row, 0));
-    if (row.is_array() && row.size() > 1) {
-      Frame& at = place.at.emplace();
-      at.module = read.Text(read.Part(row, 1));
-      at.function = read.Text(read.Part(row, 2));
-      at.file = read.Text(read.Part(row, 3));
-      at.line = static_cast<int>(read.Number(read.Part(row, 4), std::uint64_t{1} << 31U));
-      at.offset = read.Number(read.Part(row, 5));
-    }
-    sequence.places.push_back(std::move(place));
-  }
+  json["places"].ForEach([&](const JsonNode& row) {
+    CallPlace& place = sequence.places.emplace_back();
+    place.call = row.At(0).Text();
+    if (row.Size() < 2) return;
+    place.at =
+        Frame{row.At(1).Text(), row.At(2).Text(), row.At(3).Text(), static_cast<int>(ReadIndex(row.At(4), kLines)), row.At(5).Count()};
+  });
   const std::size_t places = sequence.places.size();
-  for (const ordered_json& row : read.List(read.Member(json, "calls"))) {
-    sequence.calls.push_back({read.Index(read.Part(row, 0), places), read.Text(read.Part(row, 1)),
-                              static_cast<std::uint32_t>(read.Number(read.Part(row, 2), std::uint64_t{1} << 32U))});
-  }
-  sequence.more = read.Number(read.Member(json, "more"));
-  std::vector<std::string> faults;
-  for (const ordered_json& text : read.List(read.Member(json, "faults"))) faults.push_back(read.Text(text));
+  json["calls"].ForEach([&](const JsonNode& row) {
+    sequence.calls.push_back({ReadIndex(row.At(0), places), row.At(1).Text(), ReadIndex(row.At(2), kCycles)});
+  });
+  sequence.more = json["more"].Count();
+  const std::vector<std::string> faults = json["faults"].Texts();
   std::vector<Verdict> verdicts;
-  for (const ordered_json& name : read.List(read.Member(json, "verdicts"))) verdicts.push_back(read.Named<Verdict>(name));
-  for (const ordered_json& row : read.List(read.Member(json, "trials"))) {
+  json["verdicts"].ForEach([&](const JsonNode& name) { verdicts.push_back(Worded<Verdict>(name, name.Text(), "a verdict")); });
+  json["trials"].ForEach([&](const JsonNode& row) {
     TriedCall trial;
-    trial.call = read.IndexOrNone(read.Part(row, 0), sequence.calls.size());
-    const std::uint32_t verdict = read.Index(read.Part(row, 1), verdicts.size());
-    const std::vector<std::uint32_t> texts = read.Indices(read.Part(row, 2), faults.size());
-    for (const ordered_json& place : read.List(read.Part(row, 3))) trial.then.push_back(read.IndexOrNone(place, places));
-    trial.defects = read.Indices(read.Part(row, 4), defects);
-    if (row.is_array() && row.size() > 5) trial.at = read.Index(read.Part(row, 5), places);
-    if (!read.ok()) return std::nullopt;
+    trial.call = ReadIndexOrNone(row.At(0), sequence.calls.size());
+    const std::uint32_t verdict = ReadIndex(row.At(1), verdicts.size());
+    const std::vector<std::uint32_t> texts = ReadIndices(row.At(2), faults.size());
+    row.At(3).ForEach([&](const JsonNode& place) { trial.then.push_back(ReadIndexOrNone(place, places)); });
+    trial.defects = ReadIndices(row.At(4), defects);
+    if (row.Size() > 5) trial.at = ReadIndex(row.At(5), places);
+    if (row.failed()) return;
     trial.verdict = verdicts[verdict];
     for (const std::uint32_t text : texts) trial.faults.push_back(faults[text]);
     sequence.trials.push_back(std::move(trial));
-  }
-  sequence.more_trials = read.Number(read.Member(json, "more_trials"));
-  return read.ok() ? std::optional<Sequence>(std::move(sequence)) : std::nullopt;
+  });
+  sequence.more_trials = json["more_trials"].Count();
+  return json.failed() ? std::nullopt : std::optional<Sequence>(std::move(sequence));
 }
 
-std::optional<Unwinding> UnwindingFromJson(const ordered_json& json, const Sequence& sequence) {
-  Reader read;
+std::optional<Unwinding> UnwindingFromJson(const JsonNode& json, const Sequence& sequence) {
   Unwinding unwinding;
-  for (const ordered_json& text : read.List(read.Member(json, "faults"))) unwinding.faults.push_back(read.Text(text));
-  for (const ordered_json& row : read.List(read.Member(json, "steps"))) {
-    unwinding.steps.push_back({read.Index(read.Part(row, 0), sequence.places.size()), read.Text(read.Part(row, 1))});
-  }
-  unwinding.more = read.Number(read.Member(json, "more"));
-  unwinding.held = read.Indices(read.Member(json, "held"), sequence.calls.size());
-  unwinding.missing = read.Indices(read.Member(json, "missing"), sequence.calls.size());
-  return read.ok() ? std::optional<Unwinding>(std::move(unwinding)) : std::nullopt;
+  unwinding.faults = json["faults"].Texts();
+  json["steps"].ForEach([&](const JsonNode& row) {
+    unwinding.steps.push_back({ReadIndex(row.At(0), sequence.places.size()), row.At(1).Text()});
+  });
+  unwinding.more = json["more"].Count();
+  unwinding.held = ReadIndices(json["held"], sequence.calls.size());
+  unwinding.missing = ReadIndices(json["missing"], sequence.calls.size());
+  return json.failed() ? std::nullopt : std::optional<Unwinding>(std::move(unwinding));
 }
 
 Json SuppressedToJson(const Suppressed& one) {
   return Json{{"reason", one.reason}, {"owner", one.owner}, {"until", one.until}, {"expired", one.expired}, {"entry", one.entry}};
+}
+
+Json LiveToJson(const std::vector<LiveRow>& live) {
+  Json rows = Json::array();
+  for (const LiveRow& row : live) {
+    rows.push_back(
+        Json{{"kind", row.kind}, {"acquired", row.acquired}, {"released", row.released}, {"live", row.live}, {"bytes", row.bytes}});
+    if (row.orphaned != 0) rows.back()["orphaned"] = row.orphaned;
+  }
+  return rows;
+}
+
+Json GoneToJson(const Gone& gone) {
+  Json json{{"change", words::Name(gone.change)}};
+  if (!gone.because.empty()) json["because"] = gone.because;
+  json["case"] = gone.case_name;
+  json["mode"] = Name(gone.mode);
+  json["fingerprint"] = gone.fingerprint;
+  json["rule"] = words::Name(gone.rule);
+  json["title"] = gone.title;
+  return json;
 }
 
 void AddJudged(const Defect& defect, Json* json) {

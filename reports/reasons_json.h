@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "reports/audit.h"
 #include "reports/json_node.h"
 #include "reports/run.h"
 
@@ -43,6 +44,12 @@ Message MessageFromJson(const JsonNode& node);
 // {"reason": ..., "owner": ..., "until": "2027-03-31", "expired": false, "entry": "suppressions.toml:12"}
 nlohmann::ordered_json SuppressedToJson(const Suppressed& one);
 
+// The rows of the table of live objects; "orphaned" where there are some.
+nlohmann::ordered_json LiveToJson(const std::vector<LiveRow>& live);
+
+// What only the base has; "because" where it is not fixed.
+nlohmann::ordered_json GoneToJson(const Gone& gone);
+
 // Adds what a comparison and a suppression say of a defect, each under its own key and only where it is said: "was", "taken_for",
 // "suppressed".
 void AddJudged(const Defect& defect, nlohmann::ordered_json* json);
@@ -57,8 +64,8 @@ nlohmann::ordered_json SequenceToJson(const Sequence& sequence);
 nlohmann::ordered_json UnwindingToJson(const Unwinding& unwinding);
 
 // `defects` is the number of defects of the report: trials name them.
-std::optional<Sequence> SequenceFromJson(const nlohmann::ordered_json& json, std::size_t defects);
+std::optional<Sequence> SequenceFromJson(const JsonNode& json, std::size_t defects);
 // The numbers in it are those of `sequence`.
-std::optional<Unwinding> UnwindingFromJson(const nlohmann::ordered_json& json, const Sequence& sequence);
+std::optional<Unwinding> UnwindingFromJson(const JsonNode& json, const Sequence& sequence);
 
 }  // namespace cuaudit::report

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "reports/audit_defects.h"
@@ -21,12 +22,8 @@ namespace {
 
 constexpr std::size_t kMostUploaded = 25000;  // results that GitHub takes in one upload
 
-// What becomes one result.
-struct Entry {
-  const Listed* defect = nullptr;
-  const Finding* note = nullptr;
-  const Gone* gone = nullptr;
-};
+// What becomes one result: a defect, a note, or what only the base has.
+using Entry = std::variant<const Listed*, const Finding*, const Gone*>;
 
 struct Writer {
   const SourceRoot& root;
@@ -160,28 +157,22 @@ Json ResultOf(const Writer& writer, const Gone& gone) {
   return result;
 }
 
-Json ResultOf(const Writer& writer, const Entry& entry) {
-  if (entry.defect != nullptr) return ResultOf(writer, *entry.defect);
-  return entry.note != nullptr ? ResultOf(writer, *entry.note) : ResultOf(writer, *entry.gone);
-}
-
-Rule RuleOf(const Entry& entry) {
-  if (entry.defect != nullptr) return RootOf(*entry.defect->run, *entry.defect->defect).rule;
-  return entry.note != nullptr ? entry.note->rule : entry.gone->rule;
-}
+Rule RuleOf(const Listed& listed) { return RootOf(*listed.run, *listed.defect).rule; }
+Rule RuleOf(const Finding& note) { return note.rule; }
+Rule RuleOf(const Gone& gone) { return gone.rule; }
 
 std::vector<Entry> EntriesOf(const Audit& audit, const std::vector<Listed>& defects, SarifProfile profile) {
   std::vector<Entry> entries;
   const bool full = profile == SarifProfile::Full;
   for (const Listed& listed : defects) {
     if (!full && (IsSuppressed(*listed.defect) || entries.size() == kMostUploaded)) continue;
-    entries.push_back({&listed, nullptr, nullptr});
+    entries.emplace_back(&listed);
   }
   if (!full) return entries;
   for (const Case& one : audit.cases) {
     for (const Run& run : one.runs) {
       for (const Finding& note : run.notes) {
-        if (AsksForMore(note.rule)) entries.push_back({nullptr, &note, nullptr});
+        if (AsksForMore(note.rule)) entries.emplace_back(&note);
       }
     }
   }
@@ -194,7 +185,7 @@ std::vector<Entry> EntriesOf(const Audit& audit, const std::vector<Listed>& defe
   }
   for (const Gone& gone : audit.comparison->gone) {
     const bool fresh = gone.fingerprint.empty() || known.insert(gone.fingerprint).second;
-    if (gone.change == Change::Fixed && fresh) entries.push_back({nullptr, nullptr, &gone});
+    if (gone.change == Change::Fixed && fresh) entries.emplace_back(&gone);
   }
   return entries;
 }
@@ -217,18 +208,11 @@ Json RuleEntry(Rule rule) {
                 {"problem.severity", counts ? "error" : "recommendation"}}}};
 }
 
-// A date as run.h has it. Reports come from files, so the field may hold anything.
-bool IsDate(std::string_view text) {
-  constexpr std::string_view kShape = "dddd-dd-ddTdd:dd:ddZ";
-  return text.size() == kShape.size() && std::equal(text.begin(), text.end(), kShape.begin(),
-                                                    [](char c, char shape) { return shape == 'd' ? c >= '0' && c <= '9' : c == shape; });
-}
-
-// The same of an identifier.
-bool IsGuid(std::string_view text) {
-  constexpr std::string_view kShape = "xxxxxxxx-xxxx-5xxx-xxxx-xxxxxxxxxxxx";
-  return text.size() == kShape.size() && std::equal(text.begin(), text.end(), kShape.begin(), [](char c, char shape) {
-           return shape == 'x' ? (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') : c == shape;
+// Whether a text has a shape in which 'd' is a digit and 'x' one of hexadecimal. Reports come from files, so a field may hold anything.
+bool HasShape(std::string_view text, std::string_view wanted) {
+  return text.size() == wanted.size() && std::equal(text.begin(), text.end(), wanted.begin(), [](char c, char shape) {
+           const bool digit = c >= '0' && c <= '9';
+           return shape == 'd' ? digit : shape == 'x' ? digit || (c >= 'a' && c <= 'f') : c == shape;
          });
 }
 
@@ -239,13 +223,13 @@ Json InvocationOf(const Case& one, const Run& run) {
   if (Proves(run)) invocation["exitCode"] = run.outcome == Outcome::Clean ? 0 : 1;
   if (run.outcome == Outcome::NotExercised) invocation["exitCode"] = 3;
   if (run.interrupted) invocation["exitSignalName"] = ForTerminal(run.interrupted->signal);
-  if (IsDate(run.generated)) invocation["endTimeUtc"] = run.generated;
+  if (HasShape(run.generated, "dddd-dd-ddTdd:dd:ddZ")) invocation["endTimeUtc"] = run.generated;
   Json notifications = Json::array();
   if (const std::string message = MessageLine(run); !message.empty()) {
     const std::string_view level = ProvesAll(run) ? "note" : run.outcome == Outcome::Error ? "error" : "warning";
     notifications.push_back(Notification(level, message));
   }
-  if (const std::string cut = TrialsLeftOut(run); !cut.empty()) notifications.push_back(Notification("warning", cut));
+  if (const std::string cut = Describe(LeftOutOf(run)); !cut.empty()) notifications.push_back(Notification("warning", cut));
   if (!notifications.empty()) invocation["toolExecutionNotifications"] = std::move(notifications);
   Json properties{{"mode", Name(run.mode)}, {"outcome", OutcomeName(run)}, {"program", run.command}, {"driver", Name(run.driver.kind)}};
   if (!one.name.empty()) properties["case"] = one.name;
@@ -268,8 +252,6 @@ Json Invocations(const Audit& audit) {
       beside.push_back(Notification("warning", "nobody looked for " + gone.fingerprint + " of the base in case " + gone.case_name + ": " +
                                                    (gone.because.empty() ? gone.title : gone.because)));
     }
-  }
-  if (audit.comparison) {
     for (const NotProved& one : audit.comparison->not_run)
       beside.push_back(Notification("warning", "the base has " + NameOf(one) + ", and it was not run: " + one.why));
   }
@@ -304,7 +286,7 @@ bool WriteSarif(const Audit& audit, const SourceRoot& root, SarifProfile profile
   const std::vector<Listed> defects = ListDefects(audit);
   const std::vector<Entry> entries = EntriesOf(audit, defects, profile);
   Writer writer{root, profile, {}};
-  for (const Entry& entry : entries) writer.rules.push_back(RuleOf(entry));
+  for (const Entry& entry : entries) writer.rules.push_back(std::visit([](const auto* one) { return RuleOf(*one); }, entry));
   std::sort(writer.rules.begin(), writer.rules.end());
   writer.rules.erase(std::unique(writer.rules.begin(), writer.rules.end()), writer.rules.end());
 
@@ -312,18 +294,21 @@ bool WriteSarif(const Audit& audit, const SourceRoot& root, SarifProfile profile
       << "\"version\": \"2.1.0\",\n\"runs\": [{\n\"tool\": {\"driver\": {\"name\": \"cuaudit\"";
   if (!audit.tool_version.empty()) out << ", \"semanticVersion\": " << OnOneLine(audit.tool_version);
   out << ",\n\"rules\": ";
-  WriteEntries(writer.rules, RuleEntry, "\n  ", "\n]", out);
+  WriteEntries(
+      writer.rules, [](Rule rule) { return OnOneLine(RuleEntry(rule)); }, "\n  ", "\n]", out);
   out << "}},\n\"automationDetails\": " << OnOneLine(Json{{"id", AutomationId(audit)}, {"guid", GuidOf(ResultKeysOf(audit))}})
       << ",\n\"originalUriBaseIds\": {\"%SRCROOT%\": {\"description\": {\"text\": \"the folder that --source-root names\"}}}";
-  if (audit.comparison && IsGuid(audit.comparison->base_guid)) out << ",\n\"baselineGuid\": " << OnOneLine(audit.comparison->base_guid);
+  if (audit.comparison && HasShape(audit.comparison->base_guid, "xxxxxxxx-xxxx-5xxx-xxxx-xxxxxxxxxxxx"))
+    out << ",\n\"baselineGuid\": " << OnOneLine(audit.comparison->base_guid);
   if (const Json invocations = Invocations(audit); !invocations.empty()) {
     out << ",\n\"invocations\": ";
-    WriteEntries(
-        invocations, [](const Json& one) { return one; }, "\n  ", "\n]", out);
+    WriteEntries(invocations, OnOneLine, "\n  ", "\n]", out);
   }
   out << ",\n\"properties\": " << OnOneLine(Json{{"summary", sarif::Text(Headline(audit, TallyOf(audit, defects)))}}) << ",\n\"results\": ";
-  WriteEntries(
-      entries, [&writer](const Entry& one) { return ResultOf(writer, one); }, "\n  ", "\n]", out);
+  const auto result = [&writer](const Entry& entry) {
+    return OnOneLine(std::visit([&](const auto* one) { return ResultOf(writer, *one); }, entry));
+  };
+  WriteEntries(entries, result, "\n  ", "\n]", out);
   out << "\n}]\n}\n";
   out.flush();
   return out.good();

@@ -7,48 +7,26 @@
 namespace cuaudit::report {
 namespace {
 
-void AppendDifference(const Difference& one, std::string* line) {
-  *line += R"({"rule":)";
-  AppendText(words::Name(one.rule), line);
-  *line += R"(,"kind":)";
-  AppendText(one.kind, line);
-  line->append(R"(,"count":)").append(std::to_string(one.count));
-  line->append(R"(,"bytes":)").append(std::to_string(one.bytes)) += '}';
+std::string DifferenceText(const Difference& one) {
+  return JsonLine().Add("rule", words::Name(one.rule)).Add("kind", one.kind).Add("count", one.count).Add("bytes", one.bytes).Take();
 }
 
-void AppendEnd(const TrialEnd& end, std::string* line) {
-  if (end.hung) {
-    *line += R"(,"hung":true)";
-  } else if (!end.signal.empty()) {
-    *line += R"(,"signal":)";
-    AppendText(end.signal, line);
-  } else {
-    line->append(R"(,"exit":)").append(std::to_string(end.exit));
-  }
+std::string Quoted(const std::string& text) {
+  std::string quoted;
+  AppendText(text, &quoted);
+  return quoted;
 }
 
-// Millions of lines are written, and a document for each would take longer than reading the trials.
-void AppendTrial(const TrialRow& trial, std::string* line) {
-  line->append(R"({"trial":)").append(std::to_string(trial.number)) += R"(,"faults":[)";
-  for (const std::string& fault : trial.faults) {
-    if (&fault != &trial.faults.front()) *line += ',';
-    AppendText(fault, line);
-  }
-  line->append(R"(],"fired":)").append(trial.fired ? "true" : "false") += R"(,"verdict":)";
-  AppendText(words::Name(trial.verdict), line);
-  *line += R"(,"differs":[)";
-  for (const Difference& one : trial.differs) {
-    if (&one != &trial.differs.front()) *line += ',';
-    AppendDifference(one, line);
-  }
-  *line += ']';
-  if (trial.end) AppendEnd(*trial.end, line);
-  if (!trial.fired) {
-    *line += R"(,"missed":)";
-    AppendText(words::Name(trial.missed), line);
-  }
-  if (trial.attempts > 1) line->append(R"(,"attempts":)").append(std::to_string(trial.attempts));
-  *line += "}\n";
+std::string TrialText(const TrialRow& trial) {
+  JsonLine line;
+  line.Add("trial", trial.number).AddRaw("faults", ListText(trial.faults, Quoted)).AddRaw("fired", trial.fired ? "true" : "false");
+  line.Add("verdict", words::Name(trial.verdict)).AddRaw("differs", ListText(trial.differs, DifferenceText));
+  if (trial.end && trial.end->hung) line.AddRaw("hung", "true");
+  else if (trial.end && !trial.end->signal.empty()) line.Add("signal", trial.end->signal);
+  else if (trial.end) line.Add("exit", trial.end->exit);
+  if (!trial.fired) line.Add("missed", words::Name(trial.missed));
+  if (trial.attempts > 1) line.Add("attempts", trial.attempts);
+  return line.Take();
 }
 
 }  // namespace
@@ -64,12 +42,7 @@ bool WriteTrials(const Run& run, std::span<const TrialRow> trials, std::ostream&
                         {"trials", trials.size()},
                         {"whole", whole}})
       << '\n';
-  std::string line;
-  for (const TrialRow& trial : trials) {
-    line.clear();
-    AppendTrial(trial, &line);
-    out << line;
-  }
+  for (const TrialRow& trial : trials) out << TrialText(trial) << '\n';
   out.flush();
   return out.good();
 }

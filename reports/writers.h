@@ -108,9 +108,6 @@ bool WriteGitlab(const Audit& audit, const SourceRoot& root, std::ostream& out);
 // the files of another machine, and has none.
 bool WriteHtml(const Audit& audit, const SourceRoot& root, std::ostream& out);
 
-// One report as an audit of one case without a name.
-bool WriteHtml(const Run& run, const SourceRoot& root, std::ostream& out);
-
 // An audit that was compared with a base, as text and as JSON (schema/comparison.schema.json).
 //
 // Text for people: what is new first, then what changed and what nobody looked for, and the numbers of the rest.

@@ -27,7 +27,7 @@ NOISE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?
 OWN = r"(?:[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*|k[A-Z][A-Za-z0-9]*|CUAUDIT_\w+|cuaudit_\w+)"
 USED = re.compile(rf"(?<![\w.])(?<!->)(?P<scope>(?:(?!{OWN}\b)\w+::)*)(?P<name>{OWN})\b(?:::\w+)*")
 TYPE = re.compile(rf"\b(?:struct|class|union|enum(?:\s+(?:class|struct))?)\s+(?:\[\[[^\]]*\]\]\s*|alignas\([^)]*\)\s*|CUAUDIT_\w+(?:\([^)]*\))?\s+)*({OWN})\b\s*(?P<next>[;:{{]|final\b)?")
-ALIAS = re.compile(rf"\busing\s+({OWN})\s*=|\btypedef\b[^;{{}}]*?\b({OWN})\s*;|\}}\s*({OWN})\s*;|^[ \t]*#[ \t]*define[ \t]+({OWN})\b|\b(?:typename|class|concept)\s+({OWN})\s*[,=>]|::({OWN})\s*;", re.M)
+ALIAS = re.compile(rf"\busing\s+({OWN})\s*=|\btypedef\b[^;{{}}]*?\b({OWN})\s*;|\}}\s*({OWN})\s*;|^[ \t]*#[ \t]*define[ \t]+({OWN})\b|\b(?:typename|class|concept)(?:\.\.\.)?\s+({OWN})\s*[,=>]|::({OWN})\s*;", re.M)
 ENUMERATORS = re.compile(r"\benum\b[^;{}()]*\{([^}]*)\}")
 # What stands after a type is a function, a constant or a variable. A word before it that is no type makes it a use.
 NAMED = re.compile(rf"(?P<before>[\w\]]|>)(?P<star>[*&]*)\s+(?:\w+::)*(?P<name>{OWN})\s*(?P<next>[(=;{{\[,):])")

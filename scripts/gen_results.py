@@ -63,7 +63,7 @@ def mutants(root):
     survivors = re.findall(r"^- `.*$", text.split("## Survivors", 1)[-1].split("\n## ", 1)[0], re.MULTILINE)
     if not rows or sum(int(row[3]) for row in rows[:-1]) != len(survivors):
         fail("suites/mutants/MUTANTS.md: expected a table and one line for each survivor")
-    return ["## Mutants of the harness", "", "Single lines made wrong, one by one in [`suites/mutants/MUTANTS.md`](../suites/mutants/MUTANTS.md).", "",
+    return ["## Mutants of the harness", "", "Single lines made wrong; more in [`suites/mutants/MUTANTS.md`](../suites/mutants/MUTANTS.md).", "",
             *table(["code", "mutants", "killed", "survived"], rows), "", "Survivors, with the reason why nothing can tell them:", "", *survivors]
 
 

@@ -77,7 +77,7 @@ class Audit {
     Status written = WriteIndex({{Detail::AuditNotYet}});
     std::vector<std::size_t> left;
     for (const std::size_t i : Order()) {
-      if (seen_[i].line.empty()) {
+      if (seen_[i].result.line.empty()) {
         left.push_back(i);
         continue;
       }
@@ -179,11 +179,11 @@ class Audit {
   Status TellRest(const std::vector<std::size_t>& which) {
     for (const std::size_t i : which) {
       CaseSeen& seen = seen_[i];
-      if (seen.line.empty()) {
+      if (seen.result.line.empty()) {
         if (signal_ != 0) continue;
-        seen.row.not_run = Words({Detail::BudgetSpent});
-        seen.line = cases_[i].name + ": not run: " + seen.row.not_run;
-        seen.exit = Exit::Environment;
+        seen.not_run = Words({Detail::BudgetSpent});
+        seen.result.line = cases_[i].name + ": not run: " + seen.not_run;
+        seen.result.exit = Exit::Environment;
       }
       Status told = Tell(i);
       if (!told.ok()) return told;
@@ -194,19 +194,12 @@ class Audit {
   // A case that nobody asks for keeps its reports as well, as long as they hold.
   void TakeFinished(std::size_t i) {
     CaseSeen& seen = seen_[i];
-    seen.row.name = cases_[i].name;
-    seen.row.tags = cases_[i].tags;
     seen.suppressions = cases_[i].options.suppressions;
     digests_.push_back(ConfigDigest(cases_[i], Surroundings(cases_[i]), inherited_));
     if (options_.fresh && selected_[i]) return;
     std::optional<FinishedCase> finished = ReadFinished(DoneFile(i), digests_.back(), options_.out);
     if (!finished.has_value() || (!seen.suppressions.empty() && !ExpireKept(cases_[i].name, options_.out, &*finished))) return;
-    seen.row.reports = finished->reports;
-    seen.row.trials = finished->trials;
-    seen.line = finished->line;
-    seen.unused_suppressions = finished->unused_suppressions;
-    seen.defects = finished->defects;
-    seen.exit = finished->exit;
+    seen.result = std::move(*finished);
     seen.complete = true;
   }
 
@@ -245,7 +238,7 @@ class Audit {
       slowest_ = cases_[i].name;
     }
     signal_ = seen.signal;
-    if (signal_ != 0) seen.row.not_run = Words({Detail::InterruptedBy, {words::SignalName(signal_)}});
+    if (signal_ != 0) seen.not_run = Words({Detail::InterruptedBy, {words::SignalName(signal_)}});
     Status written = WriteIndex({{Detail::AuditNotYet}});
     if (!written.ok()) return written;
     if (seen.complete) written = Finish(i);
@@ -254,16 +247,9 @@ class Audit {
   }
 
   Status Finish(std::size_t i) {
-    const CaseSeen& seen = seen_[i];
-    FinishedCase finished;
+    FinishedCase finished = seen_[i].result;
     finished.digest = digests_[i];
-    finished.reports = seen.row.reports;
-    finished.trials = seen.row.trials;
-    finished.line = seen.line;
-    finished.unused_suppressions = seen.unused_suppressions;
-    finished.defects = seen.defects;
-    finished.exit = seen.exit;
-    AddModules(seen.modules, &finished);
+    AddModules(seen_[i].modules, &finished);
     Status written = WriteFinished(DoneFile(i), finished);
     if (!written.ok()) return written;
     std::error_code error;
@@ -274,7 +260,7 @@ class Audit {
   // Each case is told once.
   Status Tell(std::size_t i) {
     if (!told_.insert(i).second) return {};
-    return WriteAll(STDOUT_FILENO, report::ForTerminal(seen_[i].line) + "\n", "stdout");
+    return WriteAll(STDOUT_FILENO, report::ForTerminal(seen_[i].result.line) + "\n", "stdout");
   }
 
   // `why` is said of selected cases that have no result yet.
@@ -285,7 +271,7 @@ class Audit {
     if (!error && std::filesystem::is_regular_file(project, error)) index.project = project.string();
     index.unused_suppressions = UnusedSuppressions(seen_);
     for (std::size_t i = 0; i < cases_.size(); ++i) {
-      report::IndexedCase row = seen_[i].row;
+      report::IndexedCase row = RowOf(seen_[i], cases_[i].name, cases_[i].tags);
       if (row.reports.empty() && row.not_run.empty()) row.not_run = selected_[i] ? Words(why) : Words({Detail::NotSelected});
       index.cases.push_back(std::move(row));
     }
@@ -331,9 +317,9 @@ Status CheckSuppressions(const std::vector<ProjectCase>& cases, const std::vecto
   std::set<std::string> seen;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const std::string& file = cases[i].options.suppressions;
-    if (!selected[i] || file.empty() || !seen.insert(file).second) continue;
-    const Result<Suppressions> read = Suppressions::Read(file);
-    if (!read.ok()) return AtItsPlace(cases[i], {Exit::Usage, OptionFlag{"--suppressions"}, read.status().message()});
+    if (!selected[i] || !seen.insert(file).second) continue;
+    const Result<Suppressions> read = Suppressions::Given(file);
+    if (!read.ok()) return AtItsPlace(cases[i], read.status());
   }
   return {};
 }

@@ -16,6 +16,7 @@
 #include "harness/sweep/plan/plan_file.h"
 #include "harness/sweep/report_rows.h"
 #include "harness/sweep/run/rehearsal.h"
+#include "reports/audit_defects.h"
 #include "reports/defect_words.h"
 #include "reports/message.h"
 #include "reports/text_page.h"
@@ -57,12 +58,6 @@ Result<Rehearsal> RehearseForSweep(const Session& session, const EngineOptions& 
   return rehearsal;
 }
 
-// A replay needs one fault-free run to compare with. Faults addressed by site belong to a program that does not do the same each time.
-Result<Rehearsal> RehearseForReplay(const Session& session, const std::vector<std::string>& faults, int* interrupted, Progress* progress) {
-  const bool by_site = std::any_of(faults.begin(), faults.end(), IsBySite);
-  return RehearseShown(session, by_site ? 2 : 1, interrupted, progress);
-}
-
 std::vector<std::string> ModulesOf(const Rehearsal& rehearsal) {
   std::vector<std::string> modules;
   const faults::JournalView& journal = rehearsal.run.journal;
@@ -71,8 +66,8 @@ std::vector<std::string> ModulesOf(const Rehearsal& rehearsal) {
 }
 
 // Carries out all trials, or the one of the faults `only`.
-void CarryOutTrials(const Session& session, const EngineOptions& sweep, Rehearsal rehearsal, const std::vector<std::string>& only,
-                    const Spend& spend, Progress* progress, CarriedOut* carried) {
+void RunTrials(const Session& session, const EngineOptions& sweep, Rehearsal rehearsal, const std::vector<std::string>& only,
+               const Spend& spend, Progress* progress, CarriedOut* carried) {
   SessionTrials trials(session, sweep, only.empty() ? SessionTrials::Of::Sweep : SessionTrials::Of::Replay);
   SweepEngine& engine = trials.engine();
   Status& status = carried->status;
@@ -121,23 +116,6 @@ void CarryOutTrials(const Session& session, const EngineOptions& sweep, Rehearsa
   carried->progressed = {signal, carried->run.totals.trials, engine.trials(), engine.plans_more()};
 }
 
-CarriedOut CarryOut(const Session& session, const EngineOptions& sweep, const std::vector<std::string>& only, const Spend& spend,
-                    Progress* progress) {
-  CarriedOut carried;
-  carried.run = session.NewReport();
-  int interrupted = 0;
-  Result<Rehearsal> rehearsal = only.empty() ? RehearseForSweep(session, sweep, &interrupted, &carried.run_time, progress)
-                                             : RehearseForReplay(session, only, &interrupted, progress);
-  if (interrupted != 0 || !rehearsal.ok()) {
-    carried.progressed.signal = interrupted;
-    carried.progressed.planned = only.size();
-    carried.status = rehearsal.status();
-    return carried;
-  }
-  CarryOutTrials(session, sweep, std::move(*rehearsal), only, spend, progress, &carried);
-  return carried;
-}
-
 }  // namespace
 
 SessionTrials::SessionTrials(const Session& session, const EngineOptions& sweep, Of of)
@@ -182,14 +160,15 @@ Result<Rehearsal> RehearseShown(const Session& session, int runs, int* interrupt
 }
 
 void SaySweepWarnings(const report::Run& run) {
-  const report::Totals& totals = run.totals;
   for (const Reason why : {Reason::ProbesSanitizer, Reason::ProbesDescriptors, Reason::ProbesStopped, Reason::ProbesNotLoaded}) {
-    if (totals.skipped.contains({why})) Say("warning: " + Words(why));
+    if (report::Skipped(run, why) != 0) Say("warning: " + Words(why));
   }
-  const auto unmodelled = totals.skipped.find({Reason::Unmodelled});
-  if (unmodelled == totals.skipped.end()) return;
-  Say("warning: " + report::Plural(unmodelled->second, "call") + " answered NOT_SUPPORTED, unknown to the simulated driver");
+  const std::uint64_t unmodelled = report::Skipped(run, Reason::Unmodelled);
+  if (unmodelled == 0) return;
+  Say("warning: " + report::Plural(unmodelled, "call") + " answered NOT_SUPPORTED, unknown to the simulated driver");
 }
+
+namespace {
 
 void SaySweepTotals(const report::Run& run) {
   const std::string shown = report::HostNotes(run);
@@ -198,12 +177,41 @@ void SaySweepTotals(const report::Run& run) {
       (shown.empty() ? "" : ", " + shown));
 }
 
-CarriedOut CarryOutSweep(const Session& session, const EngineOptions& sweep, const Spend& spend, Progress* progress) {
-  return CarryOut(session, sweep, {}, spend, progress);
+}  // namespace
+
+Exit DeliverSweep(const Session& session, CarriedOut* carried) {
+  report::Run& run = carried->run;
+  const std::string& trials = session.options().trials;
+  const auto with_rows = [&](Exit delivered) {
+    return Beside(delivered, trials.empty() ? Status() : WriteTrialRows(carried->rows, run, trials));
+  };
+  if (carried->progressed.signal != 0) return with_rows(EndInterrupted(carried->progressed, run, session));
+  if (!carried->status.ok()) return Fail(carried->status, session);
+  SaySweepWarnings(run);
+  Accept(session.suppressions(), &run);
+  if (carried->ended_early)
+    Say("warning: the budget is spent: " + std::to_string(report::Skipped(run, Reason::OverBudget)) + " trials were left out");
+  SaySweepTotals(run);
+  return with_rows(WriteOutputs(run, session.options()));
 }
 
-CarriedOut CarryOutReplay(const Session& session, const EngineOptions& sweep, const std::vector<std::string>& faults, Progress* progress) {
-  return CarryOut(session, sweep, faults, {}, progress);
+CarriedOut CarryOutTrials(const Session& session, const EngineOptions& sweep, const std::vector<std::string>& faults, const Spend& spend,
+                          Progress* progress) {
+  CarriedOut carried;
+  carried.run = session.NewReport();
+  // A replay needs one fault-free run to compare with. Faults addressed by site belong to a program that does not do the same each time.
+  const int runs = std::any_of(faults.begin(), faults.end(), IsBySite) ? 2 : 1;
+  int interrupted = 0;
+  Result<Rehearsal> rehearsal = faults.empty() ? RehearseForSweep(session, sweep, &interrupted, &carried.run_time, progress)
+                                               : RehearseShown(session, runs, &interrupted, progress);
+  if (interrupted != 0 || !rehearsal.ok()) {
+    carried.progressed.signal = interrupted;
+    carried.progressed.planned = faults.size();
+    carried.status = rehearsal.status();
+    return carried;
+  }
+  RunTrials(session, sweep, std::move(*rehearsal), faults, spend, progress, &carried);
+  return carried;
 }
 
 Result<CyclesAsked> CyclesOf(const Options& options) {

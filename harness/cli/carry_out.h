@@ -72,14 +72,15 @@ struct Spend {
 // The fault-free runs of the session's program, in its work directory. `progress` counts trials afterwards.
 Result<Rehearsal> RehearseShown(const Session& session, int runs, int* interrupted, Progress* progress);
 
-CarriedOut CarryOutSweep(const Session& session, const EngineOptions& sweep, const Spend& spend, Progress* progress);
+// Makes the trials of a sweep. For a replay `faults` holds what fails in its one trial; for a sweep it is empty.
+CarriedOut CarryOutTrials(const Session& session, const EngineOptions& sweep, const std::vector<std::string>& faults, const Spend& spend,
+                          Progress* progress);
 
-// Says on stderr what a sweep could not see, and how many trials and defects it has.
+// Says on stderr what a sweep could not see.
 void SaySweepWarnings(const report::Run& run);
-void SaySweepTotals(const report::Run& run);
 
-// One trial with these faults.
-CarriedOut CarryOutReplay(const Session& session, const EngineOptions& sweep, const std::vector<std::string>& faults, Progress* progress);
+// Writes the report of a sweep that was made or merged, and then the rows of --trials. They are written also when the report could not be.
+Exit DeliverSweep(const Session& session, CarriedOut* carried);
 
 // The options of cycles, checked.
 struct CyclesAsked {

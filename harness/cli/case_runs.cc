@@ -72,7 +72,7 @@ class CaseRuns {
       if (!sweep.ok()) return Refused(sweep.status());
       sweep->places_first = turn_.spend.until.has_value() || turn_.before != nullptr;
       if (turn_.before != nullptr) sweep->before = *turn_.before;
-      return CarryOutSweep(session, *sweep, turn_.spend, progress_);
+      return CarryOutTrials(session, *sweep, {}, turn_.spend, progress_);
     };
     std::error_code error;
     const bool begun = access((options.work_dir + "/plan.txt").c_str(), R_OK) == 0;  // another user's, which cannot be read, is not removed
@@ -132,33 +132,32 @@ class CaseRuns {
 
   CaseSeen Seen() {
     CaseSeen seen;
-    seen.row.name = case_.name;
-    seen.row.tags = case_.tags;
+    FinishedCase& result = seen.result;
     seen.suppressions = options_.suppressions;
     seen.signal = signal_;
     seen.complete = signal_ == 0;
     std::string line;
     const auto add = [&](const PartSeen& part, const std::string& in_front) {
-      if (!part.report.empty()) seen.row.reports.push_back(part.report);
-      if (seen.row.not_run.empty()) seen.row.not_run = part.not_run;
-      seen.defects += part.defects;
-      seen.exit = Worse(seen.exit, part.exit);
+      if (!part.report.empty()) result.reports.push_back(part.report);
+      if (seen.not_run.empty()) seen.not_run = part.not_run;
+      result.defects += part.defects;
+      result.exit = Worse(result.exit, part.exit);
       seen.complete = seen.complete && part.complete;
       seen.cut = seen.cut || part.cut;
       const std::string cut = !part.cut ? "" : Words({Detail::CutByBudget}) + (part.left_out.empty() ? "" : ", " + part.left_out);
-      if (seen.row.left_out.empty() && part.cut) seen.row.left_out = in_front + cut;
+      if (seen.left_out.empty() && part.cut) seen.left_out = in_front + cut;
       line += (line.empty() ? "" : "; ") + in_front + part.line + (part.cut ? "; " + cut : "");
     };
     if (sweep_.has_value()) {
       add(*sweep_, "");
-      seen.row.trials = sweep_->trials;
+      result.trials = sweep_->trials;
       seen.modules = sweep_->modules;
-      seen.unused_suppressions = sweep_->unused_suppressions;
+      result.unused_suppressions = sweep_->unused_suppressions;
     }
     const bool wants_cycles = sweep_.has_value() && !sweep_->refused && !counts_.empty();
     if (cycles_.has_value()) {
       add(*cycles_, "cycles ");
-      KeepCommon(cycles_->unused_suppressions, &seen.unused_suppressions);
+      KeepCommon(cycles_->unused_suppressions, &result.unused_suppressions);
     } else if (wants_cycles && signal_ == 0) {
       PartSeen left_out;
       left_out.not_run = Words({no_time_ ? Detail::NoTimeForCycles : Detail::CyclesNotYet});
@@ -167,7 +166,7 @@ class CaseRuns {
       left_out.cut = true;
       add(left_out, "cycles ");
     }
-    seen.line = case_.name + ": " + line;
+    result.line = case_.name + ": " + line;
     seen.sweep = std::move(sweep_);
     seen.cycles = std::move(cycles_);
     seen.no_time = no_time_;
@@ -196,7 +195,7 @@ class CaseRuns {
     Say(why.message());
     part->refused = true;
     part->not_run = why.message();
-    part->exit = why.exit() == Exit::Failure ? Exit::Failure : Exit::Environment;
+    part->exit = ExitOf(why, {});
     part->line = "not run: " + why.message();
     return false;
   }
@@ -209,7 +208,7 @@ class CaseRuns {
       signal_ = progressed.signal;
     } else {
       if (!status.ok()) SayFailure(status);
-      part->exit = status.ok() ? ExitOf(run) : status.exit() == Exit::Failure ? Exit::Failure : Exit::Environment;
+      part->exit = ExitOf(status, run);
     }
     part->defects = CountOf(run);
     part->line = OutcomeLine(run);
@@ -304,14 +303,15 @@ AuditSum SumOf(const std::vector<bool>& selected, const std::vector<CaseSeen>& s
   for (std::size_t i = 0; i < seen.size(); ++i) {
     if (!selected[i]) continue;
     const CaseSeen& one = seen[i];
+    const Exit exit = one.result.exit;
     ++asked;
-    sum.exit = Worse(sum.exit, one.exit);
-    defects += one.defects;
-    const bool is_clean = one.exit == Exit::Clean && !one.line.empty() && one.signal == 0 && !one.cut;
-    with_defects += one.exit == Exit::Findings ? 1 : 0;
+    sum.exit = Worse(sum.exit, exit);
+    defects += one.result.defects;
+    const bool is_clean = exit == Exit::Clean && !one.result.line.empty() && one.signal == 0 && !one.cut;
+    with_defects += exit == Exit::Findings ? 1 : 0;
     cut += one.cut ? 1 : 0;  // whether it has defects or not
     clean += is_clean ? 1 : 0;
-    without += one.exit != Exit::Findings && !one.cut && !is_clean ? 1 : 0;
+    without += exit != Exit::Findings && !one.cut && !is_clean ? 1 : 0;
   }
   sum.line = report::Plural(asked, "case") + ": " + report::Plural(defects, "defect") + " in " + std::to_string(with_defects) + ", " +
              std::to_string(clean) + " clean";
@@ -326,14 +326,18 @@ std::vector<std::string> UnusedSuppressions(const std::vector<CaseSeen>& seen) {
   for (const CaseSeen& one : seen) {
     if (one.suppressions.empty()) continue;
     if (!one.complete) unknown.insert(one.suppressions);
-    const auto [unused, is_first] = by_file.emplace(one.suppressions, one.unused_suppressions);
-    if (!is_first) KeepCommon(one.unused_suppressions, &unused->second);
+    const auto [unused, is_first] = by_file.emplace(one.suppressions, one.result.unused_suppressions);
+    if (!is_first) KeepCommon(one.result.unused_suppressions, &unused->second);
   }
   std::vector<std::string> places;
   for (const auto& [file, unused] : by_file) {
     if (!unknown.contains(file)) places.insert(places.end(), unused.begin(), unused.end());
   }
   return places;
+}
+
+report::IndexedCase RowOf(const CaseSeen& seen, const std::string& name, const std::vector<std::string>& tags) {
+  return {name, tags, seen.result.reports, seen.result.trials, seen.not_run, seen.left_out};
 }
 
 Status WriteIndex(report::AuditIndex index, const std::string& out) {

@@ -48,21 +48,22 @@ struct PartSeen {
 };
 
 struct CaseSeen {
-  report::IndexedCase row;
-  std::string line;  // for stdout: "pool: 1 defect, 3 findings; cut short by the budget; cycles clean"
-  std::uint64_t defects = 0;
-  Exit exit = Exit::Clean;
+  FinishedCase result;  // without digest and content of the modules
+  std::string not_run;  // as report::IndexedCase has them
+  std::string left_out;
   int signal = 0;         // the signal that ended it; 0: none
   bool complete = false;  // all was carried out that the case asks for, and the reports are written
   bool cut = false;       // something was left out for the budget
   std::vector<std::string> modules;
-  std::string suppressions;                      // the file of --suppressions; empty: none
-  std::vector<std::string> unused_suppressions;  // of all parts
+  std::string suppressions;  // the file of --suppressions; empty: none
   // What was carried out in this turn or before it.
   std::optional<PartSeen> sweep;
   std::optional<PartSeen> cycles;
   bool no_time = false;  // the budget has no time for the cycles
 };
+
+// Its row in audit.json.
+report::IndexedCase RowOf(const CaseSeen& seen, const std::string& name, const std::vector<std::string>& tags);
 
 // What a case does when it is its turn.
 struct Turn {

@@ -5,8 +5,6 @@
 //   Errors    an exit code (README.md). The reason is one line on stderr.
 #pragma once
 
-#include <string>
-
 #include "harness/options/options.h"
 #include "harness/process/status.h"
 
@@ -18,7 +16,6 @@ Exit CyclesCommand(const Options& options);
 Exit SweepCommand(const Options& options);
 Exit ReplayCommand(const Options& options);
 Exit ExplainCommand(const Options& options);
-Exit ExplainWord(const std::string& word);  // id of a rule, outcome, verdict or reason of a report
 Exit ListCommand(const Options& options);
 Exit CompareCommand(const Options& options);
 Exit BaselineCommand(const Options& options);

@@ -10,7 +10,6 @@
 #include <system_error>
 #include <utility>
 
-#include "harness/cli/progress.h"
 #include "harness/cli/session.h"
 #include "harness/compare/result_files.h"
 #include "harness/options/report_files.h"
@@ -23,15 +22,6 @@
 namespace cuaudit::harness {
 namespace {
 
-bool HasExpired(const report::Audit& audit) {
-  return std::any_of(audit.cases.begin(), audit.cases.end(), [](const report::Case& one) {
-    return std::any_of(one.runs.begin(), one.runs.end(), [](const report::Run& run) {
-      return std::any_of(run.defects.begin(), run.defects.end(),
-                         [](const report::Defect& defect) { return defect.suppressed && defect.suppressed->expired; });
-    });
-  });
-}
-
 // True when what a run has found hides that it did not try all, so that the status of the audit says nothing of it.
 bool IsInPart(const report::Audit& audit) {
   return std::any_of(audit.cases.begin(), audit.cases.end(), [](const report::Case& one) {
@@ -40,6 +30,18 @@ bool IsInPart(const report::Audit& audit) {
 }
 
 }  // namespace
+
+Result<report::Audit> ReadResultShown(const std::string& path, Progress* progress) {
+  Result<report::Audit> audit = ReadResult(path, ReadingOf(path, progress));
+  progress->Clear();
+  return audit;
+}
+
+Result<Base> ReadBaseShown(const std::string& path, Progress* progress) {
+  Result<Base> base = ReadBase(path, ReadingOf(path, progress));
+  progress->Clear();
+  return base;
+}
 
 Result<std::set<report::Change>> ReadPolicy(const std::string& text) {
   std::set<report::Change> policy;
@@ -58,12 +60,9 @@ Result<std::set<report::Change>> ReadPolicy(const std::string& text) {
 
 // A base does not excuse a defect that was accepted until a day which has passed: somebody promised to look at it.
 Exit PolicyExit(const std::set<report::Change>& policy, const report::Audit& audit) {
-  if (!policy.empty() && HasExpired(audit)) return Exit::Findings;
   const report::Changes changes = report::CountChanges(audit);
-  for (const report::Change change : policy) {
-    const auto found = changes.defects.find(change);
-    if (found != changes.defects.end() && found->second != 0) return Exit::Findings;
-  }
+  if (!policy.empty() && changes.expired != 0) return Exit::Findings;
+  if (std::any_of(policy.begin(), policy.end(), [&](report::Change change) { return changes.Count(change) != 0; })) return Exit::Findings;
   return policy.contains(report::Change::NotRun) && !report::NothingProved(audit).empty() ? Exit::Findings : Exit::Clean;
 }
 
@@ -108,8 +107,7 @@ Result<std::optional<AuditBase>> AuditBase::Read(const Options& options) {
   if (!policy.ok()) return policy.status();
   if (const Status apart = CheckApart(options.base, options.out); !apart.ok()) return apart;
   Progress progress(options.progress);
-  Result<Base> base = ReadBase(options.base, ReadingOf(options.base, &progress));
-  progress.Clear();
+  Result<Base> base = ReadBaseShown(options.base, &progress);
   if (!base.ok()) return Status(base.status().exit(), OptionFlag{"--base"}, base.status().message());
   return std::optional(AuditBase(std::move(*base), std::move(*policy), options.progress));
 }
@@ -140,8 +138,7 @@ TriedBefore AuditBase::TriedIn(const std::string& case_name) const {
 
 Exit AuditBase::Compare(const std::string& directory, Exit of_the_audit) const {
   Progress progress(progress_);
-  Result<report::Audit> head = ReadResult(directory, ReadingOf(directory, &progress));
-  progress.Clear();
+  Result<report::Audit> head = ReadResultShown(directory, &progress);
   if (!head.ok()) return Refuse(head.status());
   CompareWith(base_, &*head);
   for (const Output& output : {Output{Format::Json, directory + "/comparison.json"}, Output{}}) {

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "harness/cli/progress.h"
 #include "harness/compare/compare.h"
 #include "harness/options/options.h"
 #include "harness/process/status.h"
@@ -16,6 +17,10 @@
 #include "reports/audit.h"
 
 namespace cuaudit::harness {
+
+// Reads a result, or a base, and shows how far that has come.
+Result<report::Audit> ReadResultShown(const std::string& path, Progress* progress);
+Result<Base> ReadBaseShown(const std::string& path, Progress* progress);
 
 // "new,changed,not-run" as the changes that make the exit status 1.
 Result<std::set<report::Change>> ReadPolicy(const std::string& text);

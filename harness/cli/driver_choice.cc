@@ -87,9 +87,7 @@ Result<ChosenDriver> ChooseDriver(const std::string& wish, const Machine& machin
 }
 
 Status CheckNoAuditHere() {
-  const char* const given = std::getenv("CUAUDIT_OPTIONS");
-  const std::string orders = ";" + std::string(given == nullptr ? "" : given);
-  if (orders.find(";journal=") == std::string::npos) return {};
+  if ((";" + VariableOf("CUAUDIT_OPTIONS")).find(";journal=") == std::string::npos) return {};
   return {Exit::Usage, "an audit is under way here: CUAUDIT_OPTIONS has its orders, and other ones would end it unseen"};
 }
 

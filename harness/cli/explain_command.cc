@@ -39,25 +39,21 @@ void Add(std::string_view id, std::string_view what, std::string_view title, std
   if (!advice.empty()) page->append("  What to do: ").append(advice).append("\n");
 }
 
+// The same of a table whose rows have all of it.
+template <typename E>
+void AddRow(const std::string& word, std::string_view what, std::string* page) {
+  const std::optional<E> one = Named<E>(word);
+  if (one) Add(word, what, Row(*one).title, Row(*one).explanation, Row(*one).advice, page);
+}
+
 // Empty: no report has such a word.
 std::string PageOf(const std::string& word) {
   std::string page;
-  if (const std::optional<words::Outcome> outcome = Named<words::Outcome>(word)) {
-    const words::OutcomeRow& row = Row(*outcome);
-    Add(row.name, "outcome", row.title, row.explanation, row.advice, &page);
-  }
-  if (const std::optional<Rule> rule = Named<Rule>(word)) {
-    const RuleRow& row = Row(*rule);
-    Add(row.name, row.level == Level::Finding ? "rule, a finding" : "rule, a note", row.title, row.explanation, row.advice, &page);
-  }
-  if (const std::optional<Verdict> verdict = Named<Verdict>(word)) {
-    const VerdictRow& row = Row(*verdict);
-    Add(row.name, "verdict", row.title, row.explanation, row.advice, &page);
-  }
-  if (const std::optional<words::Change> change = Named<words::Change>(word); change && *change != words::Change::None) {
-    const words::ChangeRow& row = Row(*change);
-    Add(row.name, "said by compare", row.title, row.explanation, row.advice, &page);
-  }
+  AddRow<words::Outcome>(word, "outcome", &page);
+  const std::optional<Rule> rule = Named<Rule>(word);
+  AddRow<Rule>(word, rule && Row(*rule).level == Level::Finding ? "rule, a finding" : "rule, a note", &page);
+  AddRow<Verdict>(word, "verdict", &page);
+  if (Named<words::Change>(word) != words::Change::None) AddRow<words::Change>(word, "said by compare", &page);
   if (const std::optional<Missed> missed = Named<Missed>(word); missed && *missed != Missed::Nothing) {
     Add(word, "why a trial proves nothing", Row(*missed).coverage, {}, Row(*missed).advice, &page);
   }
@@ -69,8 +65,7 @@ std::string PageOf(const std::string& word) {
   return page;
 }
 
-}  // namespace
-
+// `word` is a name that stands in a report: of a rule, an outcome, a verdict, a reason or a change.
 Exit ExplainWord(const std::string& word) {
   const std::string page = PageOf(word);
   if (!page.empty()) return Print(page);
@@ -79,8 +74,6 @@ Exit ExplainWord(const std::string& word) {
                      "': expected an outcome, a verdict, a rule, a reason or a change: cuaudit list outcomes, verdicts, rules, "
                      "missed, reasons or changes"});
 }
-
-namespace {
 
 using report::Page;
 
@@ -180,6 +173,15 @@ std::string HostLine(const faults::Record& record) {
   return fmt::format("{}({:#x}, {})", CallName(SiteOf(record)), record.argument[0], record.argument[1]);
 }
 
+// Records that name an object by its kind and handle.
+struct ArgumentRow {
+  std::uint32_t flag;
+  const char* before;
+  const char* does;
+};
+constexpr ArgumentRow kObjectArguments[] = {
+    {faults::kStandsOn, "what", "makes stands on"}, {faults::kNames, "declined", "names"}, {faults::kLends, "what", "makes holds"}};
+
 std::string RecordLine(const faults::Record& record) {
   switch (record.kind) {
     case faults::RecordKind::Call:
@@ -199,15 +201,11 @@ std::string RecordLine(const faults::Record& record) {
         return fmt::format("descriptor made by call {}: {}", record.context, record.argument[0] - 1);
       if ((record.flags & faults::kDescriptor) != 0)
         return fmt::format("descriptor taken over by call {}: {}", record.context, record.argument[1] - 1);
-      if ((record.flags & faults::kStandsOn) != 0 && record.argument[0] < driver::kKindCount)
-        return fmt::format("what call {} makes stands on {} {:#x}", record.context,
+      for (const ArgumentRow& row : kObjectArguments) {
+        if ((record.flags & row.flag) == 0 || record.argument[0] >= driver::kKindCount) continue;
+        return fmt::format("{} call {} {} {} {:#x}", row.before, record.context, row.does,
                            driver::Name(static_cast<driver::Kind>(record.argument[0])), record.argument[1]);
-      if ((record.flags & faults::kNames) != 0 && record.argument[0] < driver::kKindCount)
-        return fmt::format("declined call {} names {} {:#x}", record.context, driver::Name(static_cast<driver::Kind>(record.argument[0])),
-                           record.argument[1]);
-      if ((record.flags & faults::kLends) != 0 && record.argument[0] < driver::kKindCount)
-        return fmt::format("what call {} makes holds {} {:#x}", record.context, driver::Name(static_cast<driver::Kind>(record.argument[0])),
-                           record.argument[1]);
+      }
       if ((record.flags & faults::kLaunchWords) != 0)
         return fmt::format("words of launch {}: {:#x} {:#x} {:#x} ...", record.context, record.argument[0], record.argument[1],
                            record.argument[2]);
@@ -302,9 +300,7 @@ void AddLedger(const Observation& seen, Page* page) {
 Exit ExplainCommand(const Options& options) {
   if (!options.rule.empty()) return ExplainWord(options.rule);
   Progress progress(options.progress);
-  progress.Step("reading " + ShortName(options.operand), 0, kRecordingSteps);
-  Result<Observation> seen = ReadObservation(options.operand, Ending());
-  progress.Clear();
+  Result<Observation> seen = ReadShown(options.operand, &progress);
   if (!seen.ok()) {
     const bool is_word = access(options.operand.c_str(), F_OK) != 0 && !PageOf(options.operand).empty();
     Say(is_word ? options.operand + ": no such file; --rule " + options.operand + " says what the word means" : seen.status().message());
@@ -319,14 +315,9 @@ Exit ExplainCommand(const Options& options) {
   AddRecords(seen->journal, &page);
   AddLedger(*seen, &page);
   progress.Clear();
-  const Exit printed = Print(page.text);
-  if (printed != Exit::Clean) return printed;
-  if (seen->journal.truncated()) {
-    Say(options.operand + ": the journal is cut: expected " + std::to_string(seen->journal.header().file_bytes) + " bytes, found " +
-        std::to_string(seen->file.size()));
-    return Exit::Usage;
-  }
-  return Exit::Clean;
+  if (const Exit printed = Print(page.text); printed != Exit::Clean) return printed;
+  const Status whole = CheckWhole(*seen);
+  return whole.ok() ? Exit::Clean : Refuse(whole);
 }
 
 }  // namespace cuaudit::harness

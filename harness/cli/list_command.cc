@@ -28,7 +28,20 @@ struct Table {
   std::vector<std::string> head;
   std::vector<std::vector<std::string>> rows;
   std::size_t shown = ~std::size_t{0};  // number of columns shown as text; JSON has all
+
+  template <typename... Cells>
+  void Add(const Cells&... cells) {
+    rows.push_back({std::string(cells)...});
+  }
 };
+
+// One row for each word: its name, its title, what it means, and what to do about it.
+template <typename Rows>
+Table WordTable(const char* name, const Rows& rows) {
+  Table table{{name, "title", "explanation", "what to do"}, {}, 2};
+  for (const auto& row : rows) table.Add(row.name, row.title, row.explanation, row.advice);
+  return table;
+}
 
 Table Calls() {
   Table table{{"call", "effect", "kind", "codes"}, {}};
@@ -39,8 +52,7 @@ Table Calls() {
     for (const CUresult code : driver::LegalCodes(base)) {
       codes.append(codes.empty() ? "" : " ").append(driver::ShortResultName(code));
     }
-    table.rows.push_back({std::string(driver::Name(base)), std::string(driver::Name(effect.effect)),
-                          effect.kind == driver::Kind::None ? "" : std::string(driver::Name(effect.kind)), codes});
+    table.Add(driver::Name(base), driver::Name(effect.effect), effect.kind == driver::Kind::None ? "" : driver::Name(effect.kind), codes);
   }
   return table;
 }
@@ -50,7 +62,7 @@ Table Kinds() {
   static_assert(std::size(kWith) == static_cast<std::size_t>(driver::DiesWith::Parent) + 1);
   Table table{{"kind", "dies with"}, {}};
   for (std::size_t i = 1; i < driver::kKindCount; ++i) {
-    table.rows.push_back({std::string(driver::kKinds[i].json_name), kWith[static_cast<std::size_t>(driver::kKinds[i].dies_with)]});
+    table.Add(driver::kKinds[i].json_name, kWith[static_cast<std::size_t>(driver::kKinds[i].dies_with)]);
   }
   return table;
 }
@@ -63,7 +75,7 @@ Table SettingTable() {
   Table table{{"call", "setting of a", "told by"}, {}};
   for (const driver::SettingRow& row : driver::kSettings) {
     const std::string_view told_by = row.get == driver::kNoQuestion ? "-" : driver::Name(row.get);
-    table.rows.push_back({std::string(driver::Name(row.set)), kOwners[static_cast<std::size_t>(row.of)], std::string(told_by)});
+    table.Add(driver::Name(row.set), kOwners[static_cast<std::size_t>(row.of)], told_by);
   }
   return table;
 }
@@ -75,34 +87,28 @@ Table Rules() {
     const auto rule = static_cast<Rule>(i);
     const RuleRow& row = Row(rule);
     const std::optional<Verdict> verdict = VerdictOf(rule);
-    table.rows.push_back({std::string(row.name), kLevels[static_cast<std::size_t>(row.level)], std::string(row.title),
-                          std::string(row.explanation), std::string(row.advice), std::string(verdict ? Name(*verdict) : ""),
-                          IsProved(rule) ? "simulated driver" : ""});
+    table.Add(row.name, kLevels[static_cast<std::size_t>(row.level)], row.title, row.explanation, row.advice, verdict ? Name(*verdict) : "",
+              IsProved(rule) ? "simulated driver" : "");
   }
   return table;
 }
 
 Table Outcomes() {
   Table table{{"outcome", "exit", "title", "explanation", "what to do"}, {}, 3};
-  for (const words::OutcomeRow& row : words::kOutcomes) {
-    table.rows.push_back(
-        {std::string(row.name), std::string(row.exit), std::string(row.title), std::string(row.explanation), std::string(row.advice)});
-  }
+  for (const words::OutcomeRow& row : words::kOutcomes) table.Add(row.name, row.exit, row.title, row.explanation, row.advice);
   return table;
 }
 
 // The first row stands for "missed nothing" and is skipped.
 Table MissedReasons() {
   Table table{{"missed", "title", "what to do"}, {}, 2};
-  for (const MissedRow& row : std::span(kMissed).subspan(1)) {
-    table.rows.push_back({std::string(row.name), Filled(row.note, "[number of]"), std::string(row.advice)});
-  }
+  for (const MissedRow& row : std::span(kMissed).subspan(1)) table.Add(row.name, Filled(row.note, "[number of]"), row.advice);
   return table;
 }
 
 Table CommandTable() {
   Table table{{"command", "usage", "help"}, {}};
-  for (const CommandRow& row : Commands()) table.rows.push_back({row.name, row.usage, row.help});
+  for (const CommandRow& row : Commands()) table.Add(row.name, row.usage, row.help);
   return table;
 }
 
@@ -117,59 +123,46 @@ Table OptionTable() {
       if ((BitsOf(row.command) & option.commands) != 0) names += (names.empty() ? "" : " ") + std::string(row.name);
     }
     if ((option.commands & kLifecycle) != 0) names += (names.empty() ? "" : " ") + std::string("CUAUDIT_SWEEP");
-    table.rows.push_back({option.flag, is_number ? std::to_string(option.lowest) + "-" + std::to_string(option.highest) : option.operand,
-                          is_number                ? std::to_string(defaults.*option.number)
-                          : option.text != nullptr ? defaults.*option.text
-                                                   : "",
-                          option.help, names, kForms[static_cast<std::size_t>(option.sort)]});
+    table.Add(option.flag, is_number ? std::to_string(option.lowest) + "-" + std::to_string(option.highest) : option.operand,
+              is_number                ? std::to_string(defaults.*option.number)
+              : option.text != nullptr ? defaults.*option.text
+                                       : "",
+              option.help, names, kForms[static_cast<std::size_t>(option.sort)]);
   }
   return table;
 }
 
 Table Verdicts() {
-  Table table{{"verdict", "title", "explanation", "what to do"}, {}, 2};
   std::vector<VerdictRow> gravest_first(std::begin(kVerdicts), std::end(kVerdicts));
   std::sort(gravest_first.begin(), gravest_first.end(), [](const VerdictRow& a, const VerdictRow& b) { return a.grave > b.grave; });
-  for (const VerdictRow& row : gravest_first) {
-    table.rows.push_back({std::string(row.name), std::string(row.title), std::string(row.explanation), std::string(row.advice)});
-  }
-  return table;
+  return WordTable("verdict", gravest_first);
 }
 
 Table Reasons() {
   Table table{{"reason", "title", "what to do", "about"}, {}, 2};
   for (const ReasonRow& row : kReasons) {
-    table.rows.push_back({std::string(row.name), Filled(row.text, "[" + std::string(row.of) + "]"), std::string(row.advice),
-                          std::string(kReasonGroups[static_cast<std::size_t>(row.group)])});
+    table.Add(row.name, Filled(row.text, "[" + std::string(row.of) + "]"), row.advice, kReasonGroups[static_cast<std::size_t>(row.group)]);
   }
   return table;
 }
 
 Table Hows() {
   Table table{{"how", "meaning"}, {}};
-  for (const HowWord& one : HowWords()) table.rows.push_back({std::string(one.word), std::string(one.meaning)});
+  for (const HowWord& one : HowWords()) table.Add(one.word, one.meaning);
   return table;
 }
 
 Table Probes() {
   Table table{{"probe", "sees", "on", "cost"}, {}};
-  for (const HostProbeRow& row : kHostProbes) {
-    table.rows.push_back({std::string(row.name), std::string(row.sees), std::string(row.on), std::string(row.cost)});
-  }
+  for (const HostProbeRow& row : kHostProbes) table.Add(row.name, row.sees, row.on, row.cost);
   return table;
 }
 
-Table Changes() {
-  Table table{{"change", "title", "explanation", "what to do"}, {}, 2};
-  for (const words::ChangeRow& row : words::kChanges) {
-    table.rows.push_back({std::string(row.name), std::string(row.title), std::string(row.explanation), std::string(row.advice)});
-  }
-  return table;
-}
+Table Changes() { return WordTable("change", words::kChanges); }
 
 Table Tables() {
   Table table{{"table"}, {}};
-  for (const std::string_view name : kListNames) table.rows.push_back({std::string(name)});
+  for (const std::string_view name : kListNames) table.Add(name);
   return table;
 }
 

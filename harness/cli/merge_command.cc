@@ -57,19 +57,7 @@ Exit MergeProgram(Merge merge) {
   const Result<Session> session = Session::Open(options);
   if (!session.ok()) return Refuse(session.status());
   CarriedOut carried = merge.Sweep(0, *session);
-  const auto rows = [&](const report::Run& run) {
-    return options.trials.empty() ? Status() : WriteTrialRows(carried.rows, run, options.trials);
-  };
-  if (carried.progressed.signal != 0) {
-    const Exit ended = EndInterrupted(carried.progressed, carried.run, *session);
-    return Beside(ended, rows(carried.run));
-  }
-  if (!carried.status.ok()) return Fail(carried.status, *session);
-  SaySweepWarnings(carried.run);
-  Accept(*session, &carried.run);
-  SaySweepTotals(carried.run);
-  const Exit delivered = WriteOutputs(carried.run, *session);
-  return Beside(delivered, rows(carried.run));
+  return DeliverSweep(*session, &carried);
 }
 
 // What the process that merged a case says of it.
@@ -79,17 +67,18 @@ struct MergedCase {
 };
 
 std::string Pack(const MergedCase& one) {
-  return PackParts(one.status.exit(), one.status.message(), one.seen.row.reports, one.seen.row.trials, one.seen.row.not_run, one.seen.line,
-                   one.seen.defects, one.seen.exit, one.seen.signal, one.seen.unused_suppressions);
+  const FinishedCase& result = one.seen.result;
+  return PackParts(one.status.exit(), one.status.message(), result.reports, result.trials, one.seen.not_run, result.line, result.defects,
+                   result.exit, one.seen.signal, result.unused_suppressions);
 }
 
 MergedCase Unpack(const std::string& bytes) {
   MergedCase one;
   Exit exit = Exit::Clean;
   std::string why;
-  CaseSeen& seen = one.seen;
-  UnpackParts(bytes, &exit, &why, &seen.row.reports, &seen.row.trials, &seen.row.not_run, &seen.line, &seen.defects, &seen.exit,
-              &seen.signal, &seen.unused_suppressions);
+  FinishedCase& result = one.seen.result;
+  UnpackParts(bytes, &exit, &why, &result.reports, &result.trials, &one.seen.not_run, &result.line, &result.defects, &result.exit,
+              &one.seen.signal, &result.unused_suppressions);
   one.status = Status(exit, std::move(why));
   return one;
 }
@@ -138,34 +127,33 @@ class ProjectMerge {
     CarriedOut carried = merge_.Sweep(i, *session);
     merged.seen.signal = carried.progressed.signal;
     if (merged.seen.signal != 0) return merged;
-    PartSum sum = SumOf(*session, &carried);
-    merged.seen.unused_suppressions = std::move(sum.unused_suppressions);
-    merged.seen.exit = sum.exit;
-    merged.seen.line = one.name + ": " + sum.line;
-    merged.seen.defects = sum.defects;
+    FinishedCase& result = merged.seen.result;
+    result = SumOf(*session, &carried);
+    result.line = one.name + ": " + result.line;
     const std::string file = report::ReportFile(one.name, carried.run.mode);
     merged.status = WriteReport(carried.run, {Format::Json, out_ + "/" + file});
     if (merged.status.ok()) merged.status = WriteTrialRows(carried.rows, carried.run, options.trials);
-    merged.seen.row.reports.push_back(file);
-    merged.seen.row.trials = report::TrialsFile(one.name);
+    result.reports.push_back(file);
+    result.trials = report::TrialsFile(one.name);
     if (merged.status.ok() && !one.cycles.empty()) merged.status = AddCycles(i, &merged.seen);
     return merged;
   }
 
   Status AddCycles(std::size_t i, CaseSeen* seen) const {
+    FinishedCase& result = seen->result;
     const WrittenCycles* const cycles = CyclesOfCase(i);
     if (cycles == nullptr) {
-      seen->row.not_run = Words({Detail::CyclesShardMissing});
-      seen->line += "; cycles missing";
-      seen->exit = Worse(seen->exit, Exit::Environment);
+      seen->not_run = Words({Detail::CyclesShardMissing});
+      result.line += "; cycles missing";
+      result.exit = Worse(result.exit, Exit::Environment);
       return {};
     }
     const std::string file = report::ReportFile(merge_.Case(i).name, report::Mode::Cycles);
-    seen->row.reports.push_back(file);
-    seen->line += "; cycles " + cycles->line;
-    seen->defects += cycles->defects;
-    seen->exit = Worse(seen->exit, static_cast<Exit>(cycles->exit));
-    KeepCommon(cycles->unused_suppressions, &seen->unused_suppressions);
+    result.reports.push_back(file);
+    result.line += "; cycles " + cycles->line;
+    result.defects += cycles->defects;
+    result.exit = Worse(result.exit, static_cast<Exit>(cycles->exit));
+    KeepCommon(cycles->unused_suppressions, &result.unused_suppressions);
     return WriteFile(out_ + "/" + file, cycles->report, Exit::Failure);
   }
 
@@ -174,12 +162,10 @@ class ProjectMerge {
     signal_ = merged.seen.signal;
     if (signal_ != 0) return {Exit::Failure, "stopped"};
     if (!merged.status.ok()) return merged.status;
-    merged.seen.row.name = one.name;
-    merged.seen.row.tags = one.tags;
     merged.seen.suppressions = one.options.suppressions;
     merged.seen.complete = true;
     seen_.push_back(std::move(merged.seen));
-    return WriteAll(1, report::ForTerminal(seen_.back().line) + "\n", "stdout");
+    return WriteAll(1, report::ForTerminal(seen_.back().result.line) + "\n", "stdout");
   }
 
   const WrittenCycles* CyclesOfCase(std::size_t i) const {
@@ -194,7 +180,7 @@ class ProjectMerge {
 
   Status WriteIndex() const {
     report::AuditIndex index;
-    for (const CaseSeen& one : seen_) index.cases.push_back(one.row);
+    for (std::size_t i = 0; i < seen_.size(); ++i) index.cases.push_back(RowOf(seen_[i], merge_.Case(i).name, merge_.Case(i).tags));
     index.unused_suppressions = UnusedSuppressions(seen_);
     return harness::WriteIndex(std::move(index), out_);
   }

@@ -60,51 +60,28 @@ Status MakeFolder(const std::string& path) {
   return {};
 }
 
-// What the process that planned a case says of it.
-struct Planned {
-  Status status;
-  int signal = 0;
-  std::string driver;
-  std::uint64_t subject = 0;
-  std::uint64_t trials = 0;
-  std::uint64_t digest = 0;
-  std::uint64_t calls = 0;
-  std::uint64_t microseconds = 0;
-  RunDigests runs;
-  std::vector<std::string> said;  // lines for stderr
-};
-
-std::string PackPlanned(const Planned& one) {
+// Plans a case, and keeps what is said meanwhile for the process that takes the answers in order.
+template <typename Plan>
+std::string AnswerOf(const Plan& plan) {
+  KeptLines lines;
+  const Planned one = plan();
   return PackParts(one.status.exit(), one.status.message(), one.status.detail(), one.status.not_exercised(), one.signal, one.driver,
-                   one.subject, one.trials, one.digest, one.calls, one.microseconds, one.runs, one.said);
+                   one.subject, one.trials, one.digest, one.calls, one.microseconds, one.runs, lines.Take());
 }
 
-Planned UnpackPlanned(const std::string& bytes) {
+Planned AnsweredBy(const std::string& answer) {
   Planned one;
   Exit exit = Exit::Clean;
   std::string why;
   std::string detail;
   bool not_exercised = false;
-  UnpackParts(bytes, &exit, &why, &detail, &not_exercised, &one.signal, &one.driver, &one.subject, &one.trials, &one.digest, &one.calls,
-              &one.microseconds, &one.runs, &one.said);
+  std::vector<std::string> said;
+  UnpackParts(answer, &exit, &why, &detail, &not_exercised, &one.signal, &one.driver, &one.subject, &one.trials, &one.digest, &one.calls,
+              &one.microseconds, &one.runs, &said);
   one.status = not_exercised ? Status::NotExercised(std::move(why)) : Status(exit, std::move(why));
   one.status = one.status.With(std::move(detail));
+  for (const std::string& line : said) Say(line);
   return one;
-}
-
-// Plans a case, and keeps what is said meanwhile for the process that takes the answers in order.
-template <typename Plan>
-std::string AnswerOf(const Plan& plan) {
-  KeptLines lines;
-  Planned planned = plan();
-  planned.said = lines.Take();
-  return PackPlanned(planned);
-}
-
-Planned AnsweredBy(const std::string& answer) {
-  Planned planned = UnpackPlanned(answer);
-  for (const std::string& line : planned.said) Say(line);
-  return planned;
 }
 
 // Rehearses the cases side by side and takes them in order, so the plan does not depend on how many are rehearsed at a time.
@@ -171,16 +148,9 @@ class FirstPlan {
     if (!sweep.ok()) return planned;
     // Of several cases only those that are done are shown.
     Progress progress(plan_.cases.size() == 1 ? options_.progress : "none");
-    const FirstRound first = PlanFirstRound(*session, *sweep, folder_.Trials(1, one.name), &progress);
-    planned.status = first.status;
-    planned.signal = first.signal;
-    if (first.signal != 0 || !first.status.ok()) return planned;
+    planned = PlanFirstRound(*session, *sweep, folder_.Trials(1, one.name), &progress);
+    if (planned.signal != 0 || !planned.status.ok()) return planned;
     planned.driver = Name(session->subject().launch.driver);
-    planned.subject = first.subject;
-    planned.trials = first.trials;
-    planned.digest = first.digest;
-    planned.calls = first.calls;
-    planned.microseconds = first.microseconds;
     Result<RunDigests> runs = DigestRuns(folder_.Case(one.name));
     planned.status = runs.status();
     if (runs.ok()) planned.runs = std::move(*runs);

@@ -286,7 +286,8 @@ report::Run ReportOfRecording(const Observation& seen, const std::string& file, 
   const std::string again = "cuaudit explain " + ShellQuote(file);
   report::Run run = NewRun(seen, report::Mode::Run);
   JudgeOptions judge = {.nothing_may_stay = JudgesWhatIsLeft(seen)};
-  AddFaultFree(seen, {}, sites, &run, judge);
+  Groups groups;
+  AddFaultFree(seen, {}, sites, &groups, &run, judge);
   // What died with its process stands on the page, with its stacks.
   std::erase_if(run.notes, [](const report::Finding& note) { return note.rule == words::Rule::ProcessLifetime; });
   AddGrowth(seen, again, sites, &run);
@@ -296,11 +297,15 @@ report::Run ReportOfRecording(const Observation& seen, const std::string& file, 
   FindDefects(&run);
   run.live = LiveTable(seen.ledger);
   JudgeWithoutFindings(seen, &run);
-  if (!run.findings.empty()) {
-    const auto stayed = [](const report::Finding& finding) { return finding.rule == words::Rule::LeftAtExit; };
-    run.outcome = std::all_of(run.findings.begin(), run.findings.end(), stayed) ? words::Outcome::Left : words::Outcome::Findings;
-  }
+  if (!run.findings.empty()) run.outcome = WithFindings(run);
   return run;
+}
+
+Result<Observation> ReadShown(const std::string& path, Progress* progress) {
+  progress->Step("reading " + ShortName(path), 0, kRecordingSteps);
+  Result<Observation> seen = ReadObservation(path, Ending());
+  progress->Clear();
+  return seen;
 }
 
 Status CheckWhole(const Observation& seen) {
@@ -325,7 +330,7 @@ Exit ExplainRecording(const Options& options, Observation seen, Progress* progre
   // The page comes last: a reader of stdout that has read enough ends the process.
   Options others = options;
   std::erase_if(others.outputs, is_page);
-  const Exit delivered = Deliver(run, others, {});
+  const Exit delivered = WriteOutputs(run, others);
   if (page == options.outputs.end()) return delivered;
   Exit printed = Print(RecordingPage(seen, &sites));
   if (printed != Exit::Clean) return printed;
@@ -338,16 +343,10 @@ Exit ExplainRecording(const Options& options, Observation seen, Progress* progre
 Exit CyclesOfRecording(const Options& options) {
   const Status writable = CheckOutputs(options);
   if (!writable.ok()) return Refuse(writable);
-  Suppressions suppressions;
-  if (!options.suppressions.empty()) {
-    Result<Suppressions> read = Suppressions::Read(options.suppressions);
-    if (!read.ok()) return Refuse({Exit::Usage, OptionFlag{"--suppressions"}, read.status().message()});
-    suppressions = std::move(*read);
-  }
+  Result<Suppressions> suppressions = Suppressions::Given(options.suppressions);
+  if (!suppressions.ok()) return Refuse(suppressions.status());
   Progress progress(options.progress);
-  progress.Step("reading " + ShortName(options.from_journal), 0, kRecordingSteps);
-  Result<Observation> seen = ReadObservation(options.from_journal, Ending());
-  progress.Clear();
+  Result<Observation> seen = ReadShown(options.from_journal, &progress);
   const Status usable = seen.ok() ? CheckWhole(*seen) : seen.status();
   if (!usable.ok()) return Refuse({Exit::Usage, usable.message()});
   SiteTexts sites;
@@ -367,7 +366,8 @@ Exit CyclesOfRecording(const Options& options) {
   if (run.message.undecided) run.outcome = words::Outcome::NotExercised;
   if (!run.findings.empty()) run.outcome = words::Outcome::Findings;
   SayLeftOut(run);
-  return Deliver(std::move(run), options, std::move(suppressions));
+  Accept(std::move(*suppressions), &run);
+  return WriteOutputs(run, options);
 }
 
 }  // namespace cuaudit::harness

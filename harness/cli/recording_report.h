@@ -22,6 +22,9 @@ namespace cuaudit::harness {
 // The steps of explain and cycles --from-journal: the records are read, and judged.
 inline constexpr std::size_t kRecordingSteps = 2;
 
+// Reads a recording or another journal, and shows that.
+Result<Observation> ReadShown(const std::string& path, Progress* progress);
+
 Exit ExplainRecording(const Options& options, Observation seen, Progress* progress);
 Exit CyclesOfRecording(const Options& options);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `reduce`: makes an issue kit of one defect and checks it.
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -71,13 +70,9 @@ Status PrepareDirectory(const std::string& path, const std::string& fingerprint)
 }
 
 std::string CudaInclude(const Options& options) {
-  std::vector<std::string> places;
-  if (!options.cuda.empty()) places = {options.cuda};
-  for (const char* const name : {"CUDA_HOME", "CUDA_PATH"}) {
-    const char* const value = std::getenv(name);
-    if (options.cuda.empty() && value != nullptr && *value != '\0') places.emplace_back(value);
-  }
-  if (options.cuda.empty()) places.emplace_back("/usr/local/cuda");
+  std::vector<std::string> places = {options.cuda};
+  if (options.cuda.empty()) places = {VariableOf("CUDA_HOME"), VariableOf("CUDA_PATH"), "/usr/local/cuda"};
+  std::erase(places, "");
   std::error_code error;
   for (const std::string& place : places) {
     for (const std::string& folder : {place + "/include", place}) {
@@ -91,8 +86,8 @@ std::string CudaInclude(const Options& options) {
 Status Compile(const Options& options, const std::string& directory, const WorkDir& work) {
   const std::string include = CudaInclude(options);
   if (include.empty()) return {Exit::Environment, "cuda.h is missing: expected --cuda or CUDA_HOME with a CUDA toolkit"};
-  const char* const chosen = std::getenv("CC");
-  const std::string compiler = chosen != nullptr && *chosen != '\0' ? chosen : "cc";
+  const std::string chosen = VariableOf("CC");
+  const std::string compiler = chosen.empty() ? "cc" : chosen;
   const Result<Program> program = ResolveProgram(compiler);
   if (!program.ok()) return {Exit::Environment, "a C compiler is missing: " + program.status().message()};
   const Result<Machine> machine = LookAround({});

@@ -16,6 +16,7 @@
 
 #include "faults/journal/layout.h"
 #include "harness/cli/carry_out.h"
+#include "harness/cli/comparison.h"
 #include "harness/cli/recording_report.h"
 #include "harness/cli/session.h"
 #include "harness/compare/result_files.h"
@@ -36,13 +37,6 @@ namespace {
 
 constexpr std::uint64_t kTestMs = 600000;  // that a test with a lifecycle may take
 
-Result<report::Audit> ReadShown(const std::string& path, const Options& options) {
-  Progress progress(options.progress);
-  Result<report::Audit> audit = ReadResult(path, ReadingOf(path, &progress));
-  progress.Clear();
-  return audit;
-}
-
 // Shows how many shorter lists were tried, and how many calls are left.
 ToldReduction ReducingOf(Progress* progress) {
   return [progress, pass = std::optional<std::size_t>()](const ReducedSoFar& now) mutable {
@@ -59,15 +53,15 @@ ToldReduction ReducingOf(Progress* progress) {
 
 // The result that was named, or that of a sweep of the program.
 Result<report::Audit> ResultOf(const Options& options) {
-  if (options.operands.size() == 2) return ReadShown(options.operands[1], options);
+  Progress progress(options.progress);
+  if (options.operands.size() == 2) return ReadResultShown(options.operands[1], &progress);
   Options sweep = options;
   sweep.command = kSweep;
   const Result<EngineOptions> how = EngineOptionsOf(sweep);
   if (!how.ok()) return how.status();
   const Result<Session> session = Session::Open(sweep);
   if (!session.ok()) return session.status();
-  Progress progress(options.progress);
-  CarriedOut carried = CarryOutSweep(*session, *how, {}, &progress);
+  CarriedOut carried = CarryOutTrials(*session, *how, {}, {}, &progress);
   if (carried.progressed.signal != 0) return Status(static_cast<Exit>(kSignalled + carried.progressed.signal), "ended by a signal");
   if (!carried.status.ok()) return carried.status;
   report::Audit audit;
@@ -128,7 +122,7 @@ Result<Trial> RunTrial(const Options& recorded, const EngineOptions& how, const 
   if (!session.ok()) return session.status();
   if (!defect.faults.empty()) {
     Progress progress(recorded.progress);
-    CarriedOut replayed = CarryOutReplay(*session, how, defect.faults, &progress);
+    CarriedOut replayed = CarryOutTrials(*session, how, defect.faults, {}, &progress);
     if (replayed.progressed.signal != 0) return Status(static_cast<Exit>(kSignalled + replayed.progressed.signal), "ended by a signal");
     if (!replayed.status.ok()) return replayed.status;
     trial.replayed = std::move(replayed.run);
@@ -317,9 +311,7 @@ Result<Reduced> ReduceFromRecording(const Options& options) {
   if (!options.program.empty()) return Status(Exit::Usage, path + ": the calls of a recording are reduced: expected no program");
   std::vector<Observation> runs(1);
   Progress progress(options.progress);
-  progress.Step("reading " + ShortName(path), 0, kRecordingSteps);
-  Result<Observation> seen = ReadObservation(path, Ending());
-  progress.Clear();
+  Result<Observation> seen = ReadShown(path, &progress);
   if (!seen.ok()) return seen.status();
   if (seen->recording == nullptr) {
     return Status(Exit::Usage, path + ": expected a result, or a recording that cuaudit record made; this is the journal of one run");

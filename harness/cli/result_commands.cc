@@ -48,8 +48,8 @@ void TellThrownAway(const std::map<const report::Defect*, std::string>& before, 
 
 Status AcceptIn(const std::string& file, report::Audit* audit) {
   if (file.empty()) return {};
-  Result<Suppressions> suppressions = Suppressions::Read(file);
-  if (!suppressions.ok()) return {Exit::Usage, OptionFlag{"--suppressions"}, suppressions.status().message()};
+  Result<Suppressions> suppressions = Suppressions::Given(file);
+  if (!suppressions.ok()) return suppressions.status();
   const std::string today = Today();
   std::map<const report::Defect*, std::string> before;
   for (report::Case& one : audit->cases) {
@@ -64,12 +64,6 @@ Status AcceptIn(const std::string& file, report::Audit* audit) {
   audit->unused_suppressions = suppressions->Unused();
   for (const std::string& place : audit->unused_suppressions) Say("warning: " + place + ": the suppression fits no defect");
   return {};
-}
-
-Result<report::Audit> Read(const std::string& path, Progress* progress) {
-  Result<report::Audit> audit = ReadResult(path, ReadingOf(path, progress));
-  progress->Clear();
-  return audit;
 }
 
 // Writes one result after the other, as the last steps of a command.
@@ -91,7 +85,7 @@ Exit WriteEach(const std::vector<Output>& outputs, std::size_t step, Progress* p
 Exit WriteBaseline(const Options& options, const std::string& result, const std::string& file) {
   if (file == "-") return Refuse({Exit::Usage, "-: expected a file; without one the baseline goes to stdout"});
   Progress progress(options.progress);
-  const Result<report::Audit> audit = Read(result, &progress);
+  const Result<report::Audit> audit = ReadResultShown(result, &progress);
   if (!audit.ok()) return Refuse(audit.status());
   const std::vector<report::NotProved> not_proved = report::NothingProved(*audit);
   if (!not_proved.empty() && !options.allow_unproved) {
@@ -135,14 +129,13 @@ Exit CompareCommand(const Options& options) {
     if (!writable.ok()) return Refuse(writable);
   }
   Progress progress(options.progress);
-  Result<Base> base = ReadBase(options.operands[0], ReadingOf(options.operands[0], &progress));
-  progress.Clear();
+  Result<Base> base = ReadBaseShown(options.operands[0], &progress);
   if (!base.ok()) return Refuse(base.status());
   if (!base->audit && base->runs.empty()) {
     Say("warning: " + base->name +
         ": the baseline names no report, so nobody sees which ones vanish: write it anew (cuaudit baseline write)");
   }
-  Result<report::Audit> head = Read(options.operands[1], &progress);
+  Result<report::Audit> head = ReadResultShown(options.operands[1], &progress);
   if (!head.ok()) return Refuse(head.status());
   const Status suppressed = AcceptIn(options.suppressions, &*head);
   if (!suppressed.ok()) return Refuse(suppressed);
@@ -173,7 +166,7 @@ std::string NameAfter(const std::string& path) {
 Result<report::Audit> ReadAll(const std::vector<std::string>& paths, Progress* progress) {
   report::Audit all;
   for (const std::string& path : paths) {
-    Result<report::Audit> audit = Read(path, progress);
+    Result<report::Audit> audit = ReadResultShown(path, progress);
     if (!audit.ok()) return audit;
     if (paths.size() == 1) return audit;
     for (report::Case& one : audit->cases) {
@@ -232,7 +225,7 @@ Status CheckEntry(const Options& options) {
 
 // The line above the entry: what the fingerprint stands for.
 Result<std::string> CommentOf(const std::string& fingerprint, const std::string& result, Progress* progress) {
-  const Result<report::Audit> audit = Read(result, progress);
+  const Result<report::Audit> audit = ReadResultShown(result, progress);
   if (!audit.ok()) return audit.status();
   for (const KnownDefect& defect : KnownDefects(*audit)) {
     if (defect.fingerprint == fingerprint) return (defect.case_name.empty() ? "" : defect.case_name + ": ") + defect.title;

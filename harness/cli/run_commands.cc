@@ -52,13 +52,6 @@ Status WriteLifetimes(const std::string& table, bool as_expected, const std::str
   return written.ok() ? written : Status(written.exit(), OptionFlag{"--write-lifetime"}, written.message());
 }
 
-words::Outcome OutcomeOf(const report::Run& run, bool as_expected) {
-  const auto stayed = [](const report::Finding& finding) { return finding.rule == words::Rule::LeftAtExit; };
-  if (!std::all_of(run.findings.begin(), run.findings.end(), stayed)) return words::Outcome::Findings;
-  if (!run.findings.empty()) return words::Outcome::Left;
-  return as_expected ? words::Outcome::Clean : words::Outcome::Error;
-}
-
 }  // namespace
 
 Exit RunCommand(const Options& options) {
@@ -102,7 +95,8 @@ Exit RunCommand(const Options& options) {
   judge.nothing_may_stay = as_expected && !options.allow_left;  // a program that failed had no chance to release what it held
   judge.own_orphans_count = options.orphans == "finding";
   progress.Step("judging the records", 1, kRunSteps);
-  AddFaultFree(*seen, session->Reproduce(), &sites, &run, judge);
+  Groups groups;
+  AddFaultFree(*seen, session->Reproduce(), &sites, &groups, &run, judge);
   progress.Clear();
   const std::string table = options.write_lifetime.empty() ? std::string() : LifetimeTable(run);
   for (const std::size_t line : lifetimes->Allow(&run)) {
@@ -114,18 +108,13 @@ Exit RunCommand(const Options& options) {
     if (const Details failed = LastFailure(*seen); !failed.empty()) how_it_ended += " (" + Words(failed) + ")";
     run.message.bad_end = {how_it_ended, subject.expected_exit};
   }
-  run.outcome = OutcomeOf(run, as_expected);
+  run.outcome = !run.findings.empty() ? WithFindings(run) : as_expected ? words::Outcome::Clean : words::Outcome::Error;
   SayLeftOut(run);
   const Exit delivered = Deliver(run, *session);
   return Beside(delivered, WriteLifetimes(table, as_expected, options.write_lifetime));
 }
 
 namespace {
-
-std::uint64_t OverBudget(const report::Run& run) {
-  const auto row = run.totals.skipped.find({Reason::OverBudget});
-  return row == run.totals.skipped.end() ? 0 : row->second;
-}
 
 // Adds the likeliest documented error to "cuMemAlloc#2". Answers false when the call has none.
 bool ChooseCode(faults::Fault* fault) {
@@ -159,10 +148,6 @@ std::string NothingAnew(const WorkDir& dir) {
   return "nothing was run anew: every trial is taken from " + dir.File("trials.jsonl") + "; for new ones choose another --work-dir";
 }
 
-Status WriteRows(const Options& options, const std::vector<report::TrialRow>& rows, const report::Run& run) {
-  return options.trials.empty() ? Status() : WriteTrialRows(rows, run, options.trials);
-}
-
 }  // namespace
 
 Exit SweepCommand(const Options& options) {
@@ -180,20 +165,8 @@ Exit SweepCommand(const Options& options) {
   if (budget->has_value()) spend.until = begun + **budget;
   sweep->places_first = spend.until.has_value();
   Progress progress(options.progress);
-  CarriedOut carried = CarryOutSweep(*session, *sweep, spend, &progress);
-  report::Run& run = carried.run;
-  // The report is written before the lines of --trials, and whatever becomes of them.
-  if (carried.progressed.signal != 0) {
-    const Exit ended = EndInterrupted(carried.progressed, run, *session);
-    return Beside(ended, WriteRows(options, carried.rows, run));
-  }
-  if (!carried.status.ok()) return Fail(carried.status, *session);
-  SaySweepWarnings(run);
-  Accept(*session, &run);
-  if (carried.ended_early) Say("warning: the budget is spent: " + std::to_string(OverBudget(run)) + " trials were left out");
-  SaySweepTotals(run);
-  const Exit reported = WriteOutputs(run, *session);
-  const Exit delivered = Beside(reported, WriteRows(options, carried.rows, run));
+  CarriedOut carried = CarryOutTrials(*session, *sweep, {}, spend, &progress);
+  const Exit delivered = DeliverSweep(*session, &carried);
   if (!carried.nothing_anew) return delivered;
   // JSON and JUnit reports have the same bytes however often a sweep was started, so the line goes to stderr then.
   const std::string nothing_anew = NothingAnew(session->dir());
@@ -214,7 +187,7 @@ Exit ReplayCommand(const Options& options) {
   std::vector<std::string> texts;
   for (const report::Replayed& fault : *faults) texts.push_back(fault.text);
   Progress progress(options.progress);
-  CarriedOut carried = CarryOutReplay(*session, *sweep, texts, &progress);
+  CarriedOut carried = CarryOutTrials(*session, *sweep, texts, {}, &progress);
   carried.run.faults = *faults;
   if (carried.progressed.signal != 0) return EndInterrupted(carried.progressed, std::move(carried.run), *session);
   if (!carried.status.ok()) return Fail(carried.status, *session);

@@ -14,6 +14,7 @@
 #include "harness/cli/shard_work.h"
 #include "harness/options/report_files.h"
 #include "harness/options/sweep_options.h"
+#include "harness/process/program.h"
 #include "harness/sweep/trial_log.h"
 
 namespace cuaudit::harness {
@@ -38,10 +39,9 @@ Result<std::uint64_t> NumberOf(const Options& options, std::uint64_t shards) {
   } else if (options.operands.size() < 2 && of_test != nullptr) {
     from = "GTEST_SHARD_INDEX";
     text = of_test;
-    const char* const total = std::getenv("GTEST_TOTAL_SHARDS");
-    if (total == nullptr || ToNumber(total) != shards) {
-      return Status(Exit::Usage, std::string("GTEST_TOTAL_SHARDS: '") + (total == nullptr ? "" : total) + "': expected " +
-                                     std::to_string(shards) + ", the shards of the plan");
+    const std::string total = VariableOf("GTEST_TOTAL_SHARDS");
+    if (ToNumber(total) != shards) {
+      return Status(Exit::Usage, "GTEST_TOTAL_SHARDS: '" + total + "': expected " + std::to_string(shards) + ", the shards of the plan");
     }
     // Who shards tests asks for this file as a sign that the program knows the protocol.
     if (const char* const sign = std::getenv("GTEST_SHARD_STATUS_FILE")) {
@@ -147,7 +147,7 @@ class ShardRun {
     CarriedOut carried = CarryOutCycles(*session, *asked, &progress_);
     signal_ = carried.progressed.signal;
     if (signal_ != 0) return {};
-    PartSum sum = SumOf(*session, &carried);
+    FinishedCase sum = SumOf(*session, &carried);
     const std::string file = session->dir().File("cycles.json");
     Status written = WriteReport(carried.run, {Format::Json, file});
     if (!written.ok()) return written;

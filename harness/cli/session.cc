@@ -131,6 +131,11 @@ Exit ExitOf(const report::Run& run) {
   return found ? Exit::Findings : Exit::Environment;
 }
 
+Exit ExitOf(const Status& status, const report::Run& run) {
+  if (status.ok()) return ExitOf(run);
+  return status.exit() == Exit::Failure ? Exit::Failure : Exit::Environment;
+}
+
 Result<std::string> WorldText(const Options& options) {
   struct Given {
     const char* key;
@@ -219,11 +224,9 @@ Result<Session> Session::Open(const Options& options) {
   const Status writable = CheckOutputs(options);
   if (!writable.ok()) return writable;
 
-  if (!options.suppressions.empty()) {
-    Result<Suppressions> suppressions = Suppressions::Read(options.suppressions);
-    if (!suppressions.ok()) return Status(Exit::Usage, OptionFlag{"--suppressions"}, suppressions.status().message());
-    session.suppressions_ = std::move(*suppressions);
-  }
+  Result<Suppressions> suppressions = Suppressions::Given(options.suppressions);
+  if (!suppressions.ok()) return suppressions.status();
+  session.suppressions_ = std::move(*suppressions);
 
   const Result<std::string> world = WorldText(options);
   if (!world.ok()) return world.status();
@@ -324,15 +327,13 @@ Exit Refuse(const Status& status) {
   return status.exit();
 }
 
-namespace {
-
-void AcceptBy(Suppressions suppressions, report::Run* run) {
+void Accept(Suppressions suppressions, report::Run* run) {
   suppressions.Apply(Today(), run);
   for (const std::string& place : suppressions.Unused()) Say("warning: " + place + ": the suppression fits no defect");
 }
 
 // An output that cannot be written does not keep the others from being written.
-Exit WriteAllOutputs(const report::Run& run, const Options& options) {
+Exit WriteOutputs(const report::Run& run, const Options& options) {
   Exit exit = ExitOf(run);
   for (const Output& output : options.outputs) {
     const Status status = WriteReport(run, output);
@@ -343,19 +344,9 @@ Exit WriteAllOutputs(const report::Run& run, const Options& options) {
   return exit;
 }
 
-}  // namespace
-
-void Accept(const Session& session, report::Run* run) {
-  if (!session.options().suppressions.empty()) AcceptBy(session.suppressions(), run);
-}
-
-Exit WriteOutputs(const report::Run& run, const Session& session) { return WriteAllOutputs(run, session.options()); }
-
-Exit Deliver(report::Run run, const Session& session) { return Deliver(std::move(run), session.options(), session.suppressions()); }
-
-Exit Deliver(report::Run run, const Options& options, Suppressions suppressions) {
-  if (!options.suppressions.empty()) AcceptBy(std::move(suppressions), &run);
-  return WriteAllOutputs(run, options);
+Exit Deliver(report::Run run, const Session& session) {
+  Accept(session.suppressions(), &run);
+  return WriteOutputs(run, session.options());
 }
 
 Exit Beside(Exit delivered, const Status& written) {

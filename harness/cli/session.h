@@ -66,6 +66,9 @@ class Session {
 // The exit code of a command with this result.
 Exit ExitOf(const report::Run& run);
 
+// The same of one case of several. Where `status` says that it did not come to its end: Failure when that is cuaudit's own fault.
+Exit ExitOf(const Status& status, const report::Run& run);
+
 // Says the error on stderr, with what the program wrote last.
 void SayFailure(const Status& status);
 
@@ -73,14 +76,13 @@ void SayFailure(const Status& status);
 report::Run FailedReport(const Status& status, const Session& session);
 
 // Marks the defects that --suppressions accepts, and says which of its entries fit none. Done once for a report.
-void Accept(const Session& session, report::Run* run);
+void Accept(Suppressions suppressions, report::Run* run);
 
 // Writes the report to all outputs and answers the exit code for its outcome.
-Exit WriteOutputs(const report::Run& run, const Session& session);
+Exit WriteOutputs(const report::Run& run, const Options& options);
 
 // Both, one after the other.
 Exit Deliver(report::Run run, const Session& session);
-Exit Deliver(report::Run run, const Options& options, Suppressions suppressions);
 
 // The exit code of a command that has `delivered` its report and then tried to write another file. When that file could not be written,
 // stderr says why; the report is not affected.

@@ -4,7 +4,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -54,8 +53,8 @@ std::string PtraceScope() {
 }
 
 std::string TemporarySpace() {
-  const char* const variable = std::getenv("TMPDIR");
-  const std::string dir = variable != nullptr && *variable != '\0' ? variable : "/tmp";
+  const std::string chosen = VariableOf("TMPDIR");
+  const std::string dir = chosen.empty() ? "/tmp" : chosen;
   std::error_code error;
   const std::filesystem::space_info space = std::filesystem::space(dir, error);
   if (error) return dir + ": " + error.message();
@@ -207,22 +206,6 @@ Exit EnvCommand(const Options& options) {
 
 namespace {
 
-std::vector<HostSeen> HostOf(const Ledger& ledger) {
-  std::array<HostSeen, driver::kKindCount> rows;
-  for (const Object& object : ledger.objects) {
-    if (object.driver_owned || object.part_of_other || object.library_kept) continue;
-    HostSeen& row = rows[static_cast<std::size_t>(object.kind)];
-    ++row.acquired;
-    row.left += object.state != State::Released && object.state != State::Orphaned ? 1 : 0;
-  }
-  std::vector<HostSeen> host;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    rows[i].kind = std::string(driver::Name(static_cast<driver::Kind>(i)));
-    if (rows[i].acquired != 0 && IsHost(static_cast<driver::Kind>(i))) host.push_back(rows[i]);
-  }
-  return host;
-}
-
 ProgramSeen WhatWasSeen(const Rehearsal& rehearsal, const Session& session, std::uint64_t run_ms) {
   ProgramSeen seen;
   seen.driver = session.subject().launch.driver;
@@ -240,7 +223,8 @@ ProgramSeen WhatWasSeen(const Rehearsal& rehearsal, const Session& session, std:
   seen.cycles = run.facts().cycles.size();
   if (rehearsal.drifting) seen.drift = Words(rehearsal.drift);
   seen.run_ms = run_ms;
-  seen.host = HostOf(rehearsal.run.ledger);
+  seen.host = LiveTable(rehearsal.run.ledger);
+  std::erase_if(seen.host, [](const report::LiveRow& row) { return !IsHost(driver::KindFromName(row.kind)); });
   return seen;
 }
 

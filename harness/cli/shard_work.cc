@@ -53,8 +53,8 @@ std::string Told(const std::vector<std::string>& gaps) {
 
 }  // namespace
 
-FirstRound PlanFirstRound(const Session& session, const EngineOptions& sweep, const std::string& trials, Progress* progress) {
-  FirstRound planned;
+Planned PlanFirstRound(const Session& session, const EngineOptions& sweep, const std::string& trials, Progress* progress) {
+  Planned planned;
   const auto begun = std::chrono::steady_clock::now();
   Result<Rehearsal> rehearsal = RehearseShown(session, 2, &planned.signal, progress);
   planned.status = rehearsal.status();
@@ -147,15 +147,19 @@ CarriedOut CarryOutMerge(const Session& session, const EngineOptions& sweep, con
   return carried;
 }
 
-PartSum SumOf(const Session& session, CarriedOut* carried) {
+FinishedCase SumOf(const Session& session, CarriedOut* carried) {
   if (!carried->status.ok()) {
     SayFailure(carried->status);
     carried->run = FailedReport(carried->status, session);
   }
   Suppressions suppressions = session.suppressions();
   suppressions.Apply(Today(), &carried->run);
-  const Exit exit = carried->status.ok() ? ExitOf(carried->run) : Exit::Environment;
-  return {OutcomeLine(carried->run), CountOf(carried->run), exit, suppressions.Unused()};
+  FinishedCase sum;
+  sum.line = OutcomeLine(carried->run);
+  sum.unused_suppressions = suppressions.Unused();
+  sum.defects = CountOf(carried->run);
+  sum.exit = ExitOf(carried->status, carried->run);
+  return sum;
 }
 
 bool AnyAlone(const std::vector<PlannedCase>& cases) {

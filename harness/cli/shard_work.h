@@ -17,25 +17,29 @@
 #include "harness/cli/session.h"
 #include "harness/options/options.h"
 #include "harness/process/status.h"
+#include "harness/project/finished_case.h"
 #include "harness/shards/shard_file.h"
 #include "harness/shards/shard_plan.h"
 #include "harness/sweep/sweep_engine.h"
 
 namespace cuaudit::harness {
 
-struct FirstRound {
+// What was planned of a case in a round.
+struct Planned {
   Status status;
   int signal = 0;
+  std::string driver;  // that was chosen in the first round
   std::uint64_t subject = 0;
   std::uint64_t trials = 0;
   std::uint64_t digest = 0;        // of the file of the trials
   std::uint64_t calls = 0;         // of the fault-free run
   std::uint64_t microseconds = 0;  // of a fault-free run
+  RunDigests runs;
 };
 
 // Rehearses the program in the work directory of the session, which keeps the fault-free runs, and writes its first faults to the file
 // `trials`.
-FirstRound PlanFirstRound(const Session& session, const EngineOptions& sweep, const std::string& trials, Progress* progress);
+Planned PlanFirstRound(const Session& session, const EngineOptions& sweep, const std::string& trials, Progress* progress);
 
 // The case of a plan as who carries it out needs it.
 struct PlannedSubject {
@@ -68,16 +72,9 @@ CarriedOut CarryOutMerge(const Session& session, const EngineOptions& sweep, con
 //
 //   Errors    one line.
 
-// What a sweep or its cycles come to, as the shards and the merge tell it.
-struct PartSum {
-  std::string line;  // "1 defect, 3 findings"
-  std::uint64_t defects = 0;
-  Exit exit = Exit::Clean;
-  std::vector<std::string> unused_suppressions;
-};
-
-// Applies the suppressions. What failed is said, and its report stands in the place of the run.
-PartSum SumOf(const Session& session, CarriedOut* carried);
+// What a sweep or its cycles come to, as the shards and the merge tell it: "1 defect, 3 findings". Applies the suppressions. What failed is
+// said, and its report stands in the place of the run.
+FinishedCase SumOf(const Session& session, CarriedOut* carried);
 
 // The parts of an answer of CarryOutSideBySide as bytes and back. Not as text: paths and what programs write may hold bytes that are not
 // UTF-8.

@@ -30,9 +30,9 @@ struct SideBySide {
   // What the piece is about, for the line that says that its process ended.
   std::function<std::string(std::size_t number)> name = {};
   // Runs in a process of its own when several may be carried out at a time.
-  std::function<std::string(std::size_t number)> carry_out;
+  std::function<std::string(std::size_t number)> carry_out = {};
   // Runs in this process, in the order of the numbers, with the answer of `carry_out`. Any failure ends all.
-  std::function<Status(std::size_t number, std::string answer)> take;
+  std::function<Status(std::size_t number, std::string answer)> take = {};
   // Shows how many pieces are done. Null: nothing is shown.
   Progress* progress = nullptr;
 };

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <tuple>
 #include <utility>
 
 #include "reports/json_node.h"
+#include "reports/json_reader.h"
 #include "reports/message.h"
 #include "reports/words/words.h"
 
@@ -93,23 +93,19 @@ ShownBy ReadShownBy(const JsonNode& node, const std::vector<FailingWay>& failing
   return shown;
 }
 
-report::Mode ReadMode(const JsonNode& node) {
-  const std::string mode = node.Text();
-  for (const report::Mode one : {report::Mode::Sweep, report::Mode::Cycles, report::Mode::Run, report::Mode::Replay}) {
-    if (report::Name(one) == mode) return one;
-  }
-  node.Expected("sweep, cycles, run or replay");
-  return report::Mode::Unknown;
+report::Mode ModeOf(const JsonNode& node) {
+  const report::Mode mode = report::ReadMode(node);
+  if (mode == report::Mode::Unknown) node.Expected("sweep, cycles, run or replay");
+  return mode;
 }
 
 KnownDefect ReadKnown(const JsonNode& node) {
   KnownDefect defect;
   defect.case_name = node["case"].Text();
-  defect.mode = ReadMode(node["mode"]);
+  defect.mode = ModeOf(node["mode"]);
   defect.fingerprint = node["fingerprint"].Text();
   defect.title = node["title"].Text();
-  if (const std::optional<report::Rule> rule = words::Named<report::Rule>(node["rule"].Text())) defect.rule = *rule;
-  else node["rule"].Expected("a rule that this version knows (cuaudit list rules)");
+  defect.rule = report::ReadRule(node["rule"]);
   defect.kinds = node["kinds"].Texts();
   std::sort(defect.kinds.begin(), defect.kinds.end());
   defect.call = node["call"].Text();
@@ -145,11 +141,8 @@ void TakeTogether(const KnownDefect& more, KnownDefect* defect) {
   shown.faults = std::min(shown.faults, more.shown_by.faults);
   join(more.shown_by.settings, &shown.settings);
   for (const FailingWay& way : more.failing) {
-    const auto same = [&way](FailingWay one) {
-      one.places = way.places;
-      return one == way;
-    };
-    const auto known = std::find_if(defect->failing.begin(), defect->failing.end(), same);
+    const auto known =
+        std::find_if(defect->failing.begin(), defect->failing.end(), [&way](const FailingWay& one) { return IsSameWay(one, way); });
     if (known == defect->failing.end()) defect->failing.push_back(way);
     else known->places = std::max(known->places, way.places);
   }
@@ -163,9 +156,13 @@ std::string LineOf(const KnownRun& run) {
   return Json{{"case", run.case_name}, {"mode", report::Name(run.mode)}}.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+void Sort(std::vector<KnownDefect>* defects) {
+  std::stable_sort(defects->begin(), defects->end(), [](const KnownDefect& a, const KnownDefect& b) { return OrderOf(a) < OrderOf(b); });
+}
+
 // Sorts the defects, and makes one of those that are one.
 std::vector<KnownDefect> EachOnce(std::vector<KnownDefect> defects) {
-  std::stable_sort(defects.begin(), defects.end(), [](const KnownDefect& a, const KnownDefect& b) { return OrderOf(a) < OrderOf(b); });
+  Sort(&defects);
   std::vector<KnownDefect> each;
   for (KnownDefect& defect : defects) {
     if (!each.empty() && OrderOf(each.back()) == OrderOf(defect)) TakeTogether(defect, &each.back());
@@ -189,11 +186,10 @@ bool IsConflict(std::string_view line) {
 Baseline BaselineOf(const report::Audit& audit) { return {KnownDefects(audit), KnownRuns(audit)}; }
 
 std::string BaselineText(Baseline baseline) {
-  std::vector<KnownDefect>& defects = baseline.defects;
-  std::stable_sort(defects.begin(), defects.end(), [](const KnownDefect& a, const KnownDefect& b) { return OrderOf(a) < OrderOf(b); });
+  Sort(&baseline.defects);
   std::string text = std::string(kFirstLine) + "\n";
   auto run = baseline.runs.begin();
-  for (const KnownDefect& defect : defects) {
+  for (const KnownDefect& defect : baseline.defects) {
     // The line of a run stands before those of its defects.
     for (; run != baseline.runs.end() && *run <= KnownRun{defect.case_name, defect.mode}; ++run) text += LineOf(*run);
     text += LineOf(defect);
@@ -231,7 +227,7 @@ Result<Baseline> ParseBaseline(std::string_view text, const std::string& name) {
     const nlohmann::json document = report::ParseJson(line, &failure);
     const JsonNode root(&document, &failure);
     if (failure.line.empty() && lists_runs && !root.Maybe("fingerprint").present() && !root.Maybe("title").present()) {
-      KnownRun run{root["case"].Text(), ReadMode(root["mode"])};
+      KnownRun run{root["case"].Text(), ModeOf(root["mode"])};
       baseline.runs.insert(std::move(run));
     } else {
       baseline.defects.push_back(ReadKnown(root));

@@ -142,8 +142,8 @@ struct Fate {
 };
 
 // Whether a blamed function was renamed is not always known. Then the defect of the new report is new, and that of the base is not fixed.
-void DoubtFates(const std::vector<KnownDefect>& then, const std::vector<KnownDefect>& now, const report::Run& run,
-                const FunctionNames& names, std::vector<Fate>* fates) {
+void DoubtFates(const std::vector<KnownDefect>& then, const std::vector<KnownDefect>& now, const report::Run& run, const BothNames& names,
+                std::vector<Fate>* fates) {
   std::vector<KnownDefect> gone;
   std::vector<KnownDefect> fresh;
   std::vector<Fate*> of_gone;
@@ -167,10 +167,10 @@ void DoubtFates(const std::vector<KnownDefect>& then, const std::vector<KnownDef
 std::vector<Fate> CompareRun(const std::vector<KnownDefect>& then, const report::Run* run_before, const std::string& case_name,
                              report::Run* run) {
   const std::vector<KnownDefect> now = KnownDefects(case_name, *run);
-  FunctionNames names;
-  AddRunAfter(*run, &names);
-  for (const KnownDefect& defect : then) AddDefectBefore(defect, &names);
-  if (run_before != nullptr) AddRunBefore(*run_before, &names);
+  BothNames names;
+  AddNames(*run, &names.after);
+  for (const KnownDefect& defect : then) AddNames(defect, &names.before);
+  if (run_before != nullptr) AddNames(*run_before, &names.before);
   names.only_defects = run_before == nullptr;
   for (report::Defect& defect : run->defects) {
     defect.change = Change::New;
@@ -188,15 +188,17 @@ std::vector<Fate> CompareRun(const std::vector<KnownDefect>& then, const report:
     if (more) defect.was = Was(then[old], now[fresh]);
     if (then[old].fingerprint != now[fresh].fingerprint) defect.taken_for.push_back(WhyTaken(then[old], now[fresh], names));
   }
+  const auto tell_part = [&](std::size_t now_at, const KnownDefect& whole) {
+    run->defects[now_at].change = Change::Unchanged;
+    run->defects[now_at].taken_for.push_back({report::Taken::Part, FunctionOf(whole), whole.fingerprint});
+  };
   // Only what is left over can be a part of another one.
   const std::vector<Index> wholes_before = WholesOf(now, then, pair_before, std::vector<bool>(then.size()), false, names);
   std::vector<bool> are_parts(now.size());
   for (std::size_t i = 0; i < now.size(); ++i) {
     if (!wholes_before[i]) continue;
     are_parts[i] = true;
-    const KnownDefect& whole = then[*wholes_before[i]];
-    run->defects[i].change = Change::Unchanged;
-    run->defects[i].taken_for.push_back({report::Taken::Part, FunctionOf(whole), whole.fingerprint});
+    tell_part(i, then[*wholes_before[i]]);
   }
   std::vector<Index> wholes_now = WholesOf(then, now, pair_now, are_parts, true, names);
   // What is lost at no other places than those of a pair is in the pair, whoever else is blamed for it in some of the trials: places that
@@ -206,9 +208,7 @@ std::vector<Fate> CompareRun(const std::vector<KnownDefect>& then, const report:
     if (!beside) continue;
     const KnownDefect& whole = then[*pair_before[*beside]];
     const bool compared = PlacesCompare(whole, now[*beside]) && !HasSecondFaults(now[i]);
-    if (!compared && !HasWaysOf(whole, now[i])) continue;
-    run->defects[i].change = Change::Unchanged;
-    run->defects[i].taken_for.push_back({report::Taken::Part, FunctionOf(whole), whole.fingerprint});
+    if (compared || HasWaysOf(whole, now[i])) tell_part(i, whole);
   }
   std::vector<Fate> fates(then.size());
   for (std::size_t i = 0; i < then.size(); ++i) {

@@ -38,16 +38,24 @@ std::string PlaceIn(const Stack& stack) {
   return place;
 }
 
-void AddWay(const report::Fault& fault, bool unwinding, std::map<FailingWay, std::set<std::string>>* places) {
+using PlacesOfWays = std::map<FailingWay, std::set<std::string>>;
+
+void AddWay(const report::Fault& fault, bool unwinding, PlacesOfWays* places) {
   const std::vector<std::string> functions = unwinding ? std::vector<std::string>() : FunctionsOf(fault.stack);
   FailingWay way{fault.call, fault.code, fault.how, unwinding, functions.empty() ? "" : functions.front(), 0};
   (*places)[std::move(way)].insert(unwinding ? "" : PlaceIn(fault.stack));
 }
 
+std::vector<FailingWay> WaysIn(const PlacesOfWays& places) {
+  std::vector<FailingWay> ways;
+  for (const auto& [way, at] : places) ways.emplace_back(way).places = at.size();
+  return ways;
+}
+
 // A defect that first faults show is judged by first faults: which second ones there are depends on how the program unwinds.
 void AddFailingWays(const report::Run& run, const report::Defect& defect, KnownDefect* known) {
-  std::map<FailingWay, std::set<std::string>> first;
-  std::map<FailingWay, std::set<std::string>> second;
+  PlacesOfWays first;
+  PlacesOfWays second;
   for (const report::Member& member : defect.members) {
     for (const std::size_t index : member.findings) {
       const report::Finding& finding = run.findings[index];
@@ -56,14 +64,8 @@ void AddFailingWays(const report::Run& run, const report::Defect& defect, KnownD
       if (!finding.then.empty()) AddWay(finding.then.back(), true, &second);
     }
   }
-  const auto add = [](const std::map<FailingWay, std::set<std::string>>& places, std::vector<FailingWay>* ways) {
-    for (const auto& [way, at] : places) {
-      ways->push_back(way);
-      ways->back().places = at.size();
-    }
-  };
-  add(first.empty() ? second : first, &known->failing);
-  if (!first.empty()) add(second, &known->further);
+  known->failing = WaysIn(first.empty() ? second : first);
+  if (!first.empty()) known->further = WaysIn(second);
 }
 
 // The most that one trial loses of each kind: one of first faults, if any of them shows the defect.
@@ -254,12 +256,6 @@ void AddFunctions(const report::Run& run, std::set<std::string, std::less<>>* na
   if (!run.coverage) return;
   for (const report::Tried& tried : run.coverage->tried) names->insert(tried.function);
   for (const report::NotReached& row : run.coverage->not_reached) add(row.stack);
-}
-
-void AddFunctions(const KnownDefect& defect, std::set<std::string, std::less<>>* names) {
-  names->insert(defect.stack.begin(), defect.stack.end());
-  names->insert(defect.blame);
-  for (const FailingWay& way : defect.failing) names->insert(way.function);
 }
 
 std::string_view WithoutVersion(std::string_view call) {

@@ -33,6 +33,12 @@ struct FailingWay {
   auto operator<=>(const FailingWay&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 means the 0 that it compares with
 };
 
+// The same way, whatever the number of places.
+inline bool IsSameWay(FailingWay one, const FailingWay& other) {
+  one.places = other.places;
+  return one == other;
+}
+
 // "cuMemAlloc=OUT_OF_MEMORY,refuse in open_device", without the number of places.
 std::string Describe(const FailingWay& way);
 
@@ -91,7 +97,6 @@ std::vector<KnownDefect> KnownDefects(const report::Audit& audit);
 
 // Names of the functions that the defects and the coverage of a run speak of.
 void AddFunctions(const report::Run& run, std::set<std::string, std::less<>>* names);
-void AddFunctions(const KnownDefect& defect, std::set<std::string, std::less<>>* names);
 
 // "cuMemAlloc_v2" is cuMemAlloc.
 std::string_view WithoutVersion(std::string_view call);

@@ -63,19 +63,6 @@ double StackLikeness(const Numbers& a, const Numbers& b, const Likeness& alike) 
   return longer == 0 ? 0 : row.back() / static_cast<double>(longer);
 }
 
-void AddTried(const report::Run& run, Names* calling, std::map<FailingWay, std::uint64_t>* tried) {
-  if (run.sequence) {
-    for (const report::CallPlace& place : run.sequence->places) {
-      if (place.at) calling->insert(std::string(PlainName(place.at->function)));
-    }
-  }
-  if (!run.coverage) return;
-  for (const report::Tried& one : run.coverage->tried) {
-    calling->insert(one.function);
-    (*tried)[{one.call, one.code, one.how, one.unwinding, one.function, 0}] += one.places;
-  }
-}
-
 // A callee of the blamed function fails for others, too.
 bool FailsForOthers(const KnownDefect& defect, const std::map<FailingWay, std::uint64_t>& tried) {
   return std::any_of(defect.failing.begin(), defect.failing.end(), [&](FailingWay way) {
@@ -88,20 +75,28 @@ bool FailsForOthers(const KnownDefect& defect, const std::map<FailingWay, std::u
 
 }  // namespace
 
-void AddRunBefore(const report::Run& run, FunctionNames* names) {
-  AddFunctions(run, &names->before);
-  AddTried(run, &names->calling_before, &names->tried_before);
+void AddNames(const report::Run& run, FunctionNames* names) {
+  AddFunctions(run, &names->all);
+  if (run.sequence) {
+    for (const report::CallPlace& place : run.sequence->places) {
+      if (place.at) names->calling.insert(std::string(PlainName(place.at->function)));
+    }
+  }
+  if (!run.coverage) return;
+  for (const report::Tried& one : run.coverage->tried) {
+    names->calling.insert(one.function);
+    names->tried[{one.call, one.code, one.how, one.unwinding, one.function, 0}] += one.places;
+  }
 }
 
-void AddRunAfter(const report::Run& run, FunctionNames* names) {
-  AddFunctions(run, &names->after);
-  AddTried(run, &names->calling_after, &names->tried_after);
-}
-
-void AddDefectBefore(const KnownDefect& defect, FunctionNames* names) {
-  AddFunctions(defect, &names->before);
-  if (!defect.stack.empty()) names->calling_before.insert(defect.stack.front());
-  for (const FailingWay& way : defect.failing) names->calling_before.insert(way.function);
+void AddNames(const KnownDefect& defect, FunctionNames* names) {
+  names->all.insert(defect.stack.begin(), defect.stack.end());
+  names->all.insert(defect.blame);
+  if (!defect.stack.empty()) names->calling.insert(defect.stack.front());
+  for (const FailingWay& way : defect.failing) {
+    names->all.insert(way.function);
+    names->calling.insert(way.function);
+  }
 }
 
 std::uint32_t Likeness::NumberIn(std::string_view name, Table* table) {
@@ -116,9 +111,9 @@ std::uint32_t Likeness::Function(std::string_view name) {
   if (name.empty()) return 0;
   const std::uint32_t number = NumberIn(name, &function_numbers_);
   if (number == functions_.size()) {
-    Row row = {.gone = !names_.after.contains(name), .fresh = !names_.before.contains(name)};
-    row.surely_gone = row.gone && names_.calling_before.contains(name);
-    row.surely_fresh = row.fresh && names_.calling_after.contains(name) && !names_.only_defects;
+    Row row = {.gone = !names_.after.all.contains(name), .fresh = !names_.before.all.contains(name)};
+    row.surely_gone = row.gone && names_.before.calling.contains(name);
+    row.surely_fresh = row.fresh && names_.after.calling.contains(name) && !names_.only_defects;
     row.last = NumberIn(LastPart(name), &words_);
     functions_.push_back(row);
   }
@@ -170,7 +165,7 @@ bool Likeness::SameWay(const Numbered& before, const Numbered& after) const {
 
 bool Likeness::MayBeNeighbours(const Numbered& before, const Numbered& after) const {
   if (functions_[before.blame].surely_gone || functions_[after.blame].surely_fresh) return false;
-  return FailsForOthers(*before.defect, names_.tried_before) || FailsForOthers(*after.defect, names_.tried_after);
+  return FailsForOthers(*before.defect, names_.before.tried) || FailsForOthers(*after.defect, names_.after.tried);
 }
 
 bool Likeness::MayAcquire(const Numbered& before, const Numbered& after) const {

@@ -26,23 +26,21 @@ inline constexpr double kInlined = 0.6;  // a neighbour in the stack: inlined, o
 
 using Names = std::set<std::string, std::less<>>;
 
-// Functions that the two reports speak of.
+// Functions that one of the two reports speaks of.
 struct FunctionNames {
-  Names before;
-  Names after;
-  // Those that call the driver themselves. A report has all of these, and others only when a stack has them.
-  Names calling_before;
-  Names calling_after;
-  // At how many places each way to fail was tried. The keys have no number of places.
-  std::map<FailingWay, std::uint64_t> tried_before;
-  std::map<FailingWay, std::uint64_t> tried_after;
+  Names all;
+  Names calling;  // those that call the driver themselves: a report has all of these, and others only when a stack has them
+  std::map<FailingWay, std::uint64_t> tried;  // at how many places each way to fail was tried; the keys have no number of places
+};
+struct BothNames {
+  FunctionNames before;
+  FunctionNames after;
   bool only_defects = false;  // the base is a baseline file: it may have had functions that it does not speak of
 };
 
-// What each of them knows of a run, and of a defect.
-void AddRunBefore(const report::Run& run, FunctionNames* names);
-void AddRunAfter(const report::Run& run, FunctionNames* names);
-void AddDefectBefore(const KnownDefect& defect, FunctionNames* names);
+// What a run, or a defect of a baseline file, knows of them.
+void AddNames(const report::Run& run, FunctionNames* names);
+void AddNames(const KnownDefect& defect, FunctionNames* names);
 
 // A defect with a number for each name. 0 stands for an empty name.
 struct Numbered {
@@ -58,7 +56,7 @@ struct Numbered {
 
 class Likeness {
  public:
-  explicit Likeness(const FunctionNames& names) : names_(names) {}
+  explicit Likeness(const BothNames& names) : names_(names) {}
 
   Numbered Number(const KnownDefect& defect);
 
@@ -109,7 +107,7 @@ class Likeness {
 
   static std::uint32_t NumberIn(std::string_view name, Table* table);
 
-  const FunctionNames& names_;
+  const BothNames& names_;
   Table function_numbers_;
   std::vector<Row> functions_ = {Row()};
   Table words_;

@@ -103,12 +103,6 @@ bool HitIn(const report::Sequence& sequence, const FailingWay& way) {
   });
 }
 
-std::uint64_t CountOf(const report::Run& run, report::Reason why) {
-  std::uint64_t count = 0;
-  for (const auto& [because, number] : run.totals.skipped) count += because.reason == why ? number : 0;
-  return count;
-}
-
 }  // namespace
 
 const report::Case* CaseOf(const report::Audit& audit, const std::string& name) {
@@ -199,11 +193,11 @@ Details LookedFor::WhyPairsNotTried(const KnownDefect& defect) const {
   const words::DetailPart needs = {Detail::NeedsFaults, {std::to_string(defect.shown_by.faults)}};
   const auto left_out = [&needs](Reason why) { return Details{needs, {Detail::TrialsLeftOut}, {Detail::Namely, {Words(why)}}}; };
   for (const Reason why : kChoices) {
-    if (CountOf(*run_, why) != 0) return left_out(why);
+    if (report::Skipped(*run_, why) != 0) return left_out(why);
   }
   for (const Reason why : {Reason::SecondKilled, Reason::SecondNoStack}) {
-    const std::uint64_t earlier = before_ == nullptr ? 0 : CountOf(*before_, why);
-    if (CountOf(*run_, why) > earlier) return left_out(why);
+    const std::uint64_t earlier = before_ == nullptr ? 0 : report::Skipped(*before_, why);
+    if (report::Skipped(*run_, why) > earlier) return left_out(why);
   }
   if (run_->message.chosen) return {needs, {Detail::TrialsLeftOut}};
   if (defect.shown_by.faults <= 2 || most_faults_ >= defect.shown_by.faults) return {};

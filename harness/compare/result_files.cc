@@ -19,7 +19,7 @@
 namespace cuaudit::harness {
 namespace {
 
-constexpr std::string_view kIndexName = "audit.json";
+constexpr std::string_view kIndexName = report::kAuditFile;
 
 // The first bytes of a file; empty when it is no regular file.
 std::string Beginning(const std::string& path) {

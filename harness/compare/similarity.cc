@@ -21,7 +21,7 @@ struct Whole {
 
 class Parts {
  public:
-  Parts(const FunctionNames& names, bool parts_are_before) : likeness_(names), parts_are_before_(parts_are_before) {}
+  Parts(const BothNames& names, bool parts_are_before) : likeness_(names), parts_are_before_(parts_are_before) {}
 
   Numbered Number(const KnownDefect& defect) { return likeness_.Number(defect); }
   bool MayBeRenamed(std::uint32_t function, bool of_part) const { return likeness_.MayBeRenamed(function, of_part == parts_are_before_); }
@@ -78,7 +78,7 @@ class Parts {
 }  // namespace
 
 std::vector<Index> WholesOf(std::span<const KnownDefect> parts, std::span<const KnownDefect> wholes, const std::vector<Index>& pairs,
-                            const std::vector<bool>& are_parts, bool parts_are_before, const FunctionNames& names) {
+                            const std::vector<bool>& are_parts, bool parts_are_before, const BothNames& names) {
   std::vector<Index> found(parts.size());
   const auto left = static_cast<std::size_t>(std::count(pairs.begin(), pairs.end(), Index()));
   if (left == 0 || wholes.empty()) return found;
@@ -129,10 +129,7 @@ bool PlacesCompare(const KnownDefect& before, const KnownDefect& after) {
 
 bool HasWaysOf(const KnownDefect& whole, const KnownDefect& part) {
   const auto has = [&whole](const FailingWay& way) {
-    const auto same = [&way](FailingWay other) {
-      other.places = way.places;
-      return other == way;
-    };
+    const auto same = [&way](const FailingWay& other) { return IsSameWay(other, way); };
     return std::any_of(whole.failing.begin(), whole.failing.end(), same) || std::any_of(whole.further.begin(), whole.further.end(), same);
   };
   return std::all_of(part.failing.begin(), part.failing.end(), has);
@@ -145,7 +142,7 @@ Index PairedBeside(const KnownDefect& defect, std::span<const KnownDefect> all, 
   return {};
 }
 
-std::vector<Index> Doubts(std::span<const KnownDefect> gone, std::span<const KnownDefect> fresh, const FunctionNames& names) {
+std::vector<Index> Doubts(std::span<const KnownDefect> gone, std::span<const KnownDefect> fresh, const BothNames& names) {
   std::vector<Index> doubts(gone.size());
   if (fresh.empty() || gone.size() > kMostPairs / fresh.size()) return doubts;
   Likeness likeness(names);
@@ -220,7 +217,7 @@ struct Candidate {
 
 class Pairing {
  public:
-  Pairing(std::span<const KnownDefect> before, std::span<const KnownDefect> after, const FunctionNames& names)
+  Pairing(std::span<const KnownDefect> before, std::span<const KnownDefect> after, const BothNames& names)
       : likeness_(names), taken_before_(before.size()), taken_after_(after.size()) {
     for (const KnownDefect& defect : before) before_.push_back(likeness_.Number(defect));
     for (const KnownDefect& defect : after) after_.push_back(likeness_.Number(defect));
@@ -292,7 +289,7 @@ class Pairing {
 
 }  // namespace
 
-double LikenessOf(const KnownDefect& before, const KnownDefect& after, const FunctionNames& names) {
+double LikenessOf(const KnownDefect& before, const KnownDefect& after, const BothNames& names) {
   Likeness likeness(names);
   const Numbered one = likeness.Number(before);
   const Numbered other = likeness.Number(after);
@@ -300,11 +297,11 @@ double LikenessOf(const KnownDefect& before, const KnownDefect& after, const Fun
 }
 
 std::vector<std::pair<std::size_t, std::size_t>> PairDefects(std::span<const KnownDefect> before, std::span<const KnownDefect> after,
-                                                             const FunctionNames& names) {
+                                                             const BothNames& names) {
   return Pairing(before, after, names).Pair();
 }
 
-report::TakenFor WhyTaken(const KnownDefect& before, const KnownDefect& after, const FunctionNames& names) {
+report::TakenFor WhyTaken(const KnownDefect& before, const KnownDefect& after, const BothNames& names) {
   using report::Taken;
   Likeness likeness(names);
   const Numbered was = likeness.Number(before);

@@ -2,14 +2,9 @@
 // similarity.h: which defect of one release is which of another one, when the program was rewritten in between, and which are parts of
 // one.
 //
-// First by fingerprint. What is left is compared by what a rewriting leaves alone: the rule and the acquiring call have to be equal; kinds,
-// acquiring function, blamed function, failing calls and the functions around count with weights (likeness.h). A function counts as renamed
-// only when its old name is gone from the new report and its new name is not in the old one. Defects of two functions that are on both
-// sides are never taken for one another, however alike they are otherwise (Likeness::MayBeOne). Pairs are made best first, each defect
-// once, down to kAlike. What is left over may still be a part of another one.
-//
-// Of more than kMostPairs possible pairs with one call, each defect is compared only with those next to it in the order of the reports, and
-// with those next to it among the ones that share a function with it, kNear of each on either side.
+// README.md says what counts. Pairs are made best first, each defect once, down to kAlike. Of more than kMostPairs possible pairs with one
+// call, each defect is compared only with those next to it in the order of the reports, and with those next to it among the ones that share
+// a function with it, kNear of each on either side.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +29,7 @@ using Index = std::optional<std::size_t>;
 // For each of `parts` the first of `wholes` that it is a part of. `pairs` has for each of `parts` its pair among the wholes; those that
 // have one are no parts. `are_parts`: these wholes are parts themselves. `parts_are_before`: they are of the earlier report.
 std::vector<Index> WholesOf(std::span<const KnownDefect> parts, std::span<const KnownDefect> wholes, const std::vector<Index>& pairs,
-                            const std::vector<bool>& are_parts, bool parts_are_before, const FunctionNames& names);
+                            const std::vector<bool>& are_parts, bool parts_are_before, const BothNames& names);
 
 // True when it takes several faults in one trial to show the defect.
 bool HasSecondFaults(const KnownDefect& defect);
@@ -50,7 +45,7 @@ Index PairedBeside(const KnownDefect& defect, std::span<const KnownDefect> all, 
 
 // For each of `gone`, defects of the earlier report without a pair, the first of `fresh` that would be its pair were it known that the
 // blamed function has another name now. Of more than kMostPairs possible pairs none is looked at.
-std::vector<Index> Doubts(std::span<const KnownDefect> gone, std::span<const KnownDefect> fresh, const FunctionNames& names);
+std::vector<Index> Doubts(std::span<const KnownDefect> gone, std::span<const KnownDefect> fresh, const BothNames& names);
 
 inline constexpr std::size_t kMostPairs = std::size_t{1} << 20U;
 inline constexpr std::size_t kNear = 16;
@@ -59,13 +54,13 @@ inline constexpr std::size_t kNear = 16;
 void AddNear(const std::vector<std::size_t>& sorted, std::size_t at, std::vector<std::size_t>* to);
 
 // 0 to 1.
-double LikenessOf(const KnownDefect& before, const KnownDefect& after, const FunctionNames& names);
+double LikenessOf(const KnownDefect& before, const KnownDefect& after, const BothNames& names);
 
 // Pairs of indices in `before` and `after`, in the order of `before`. All are of one case and mode.
 std::vector<std::pair<std::size_t, std::size_t>> PairDefects(std::span<const KnownDefect> before, std::span<const KnownDefect> after,
-                                                             const FunctionNames& names);
+                                                             const BothNames& names);
 
 // Why `after` is taken for `before`, of a pair whose fingerprints differ.
-report::TakenFor WhyTaken(const KnownDefect& before, const KnownDefect& after, const FunctionNames& names);
+report::TakenFor WhyTaken(const KnownDefect& before, const KnownDefect& after, const BothNames& names);
 
 }  // namespace cuaudit::harness

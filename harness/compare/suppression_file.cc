@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -29,20 +30,23 @@ struct Key {
   std::string_view name;
   std::string Entry::*member;
 };
-constexpr std::array<Key, 6> kPatterns = {{{"rule", &Entry::rule},
-                                           {"kind", &Entry::kind},
-                                           {"module", &Entry::module},
-                                           {"acquired_in", &Entry::acquired_in},
-                                           {"failing_call", &Entry::failing_call},
-                                           {"blamed", &Entry::blamed}}};
-constexpr std::array<Key, 2> kTexts = {{{"reason", &Entry::reason}, {"owner", &Entry::owner}}};
+constexpr std::array<Key, 9> kKeys = {{{"fingerprint", &Entry::fingerprint},
+                                       {"rule", &Entry::rule},
+                                       {"kind", &Entry::kind},
+                                       {"module", &Entry::module},
+                                       {"acquired_in", &Entry::acquired_in},
+                                       {"failing_call", &Entry::failing_call},
+                                       {"blamed", &Entry::blamed},
+                                       {"reason", &Entry::reason},
+                                       {"owner", &Entry::owner}}};
+constexpr std::span<const Key> kPatterns = std::span(kKeys).subspan(1, 6);
+constexpr std::span<const Key> kTexts = std::span(kKeys).subspan(7);
 constexpr std::string_view kUntil = "until";
-constexpr std::string_view kFingerprint = "fingerprint";
 
 std::vector<std::string> AllKeys() {
-  std::vector<std::string> keys = {std::string(kFingerprint)};
-  for (const Key& key : kPatterns) keys.emplace_back(key.name);
-  for (const Key& key : kTexts) keys.emplace_back(key.name);
+  std::vector<std::string> keys;
+  keys.reserve(kKeys.size() + 1);
+  for (const Key& key : kKeys) keys.emplace_back(key.name);
   keys.emplace_back(kUntil);
   return keys;
 }
@@ -85,7 +89,9 @@ class EntryReader {
             one.line, one.column,
             report::ForTerminal(one.key) + ": no such key, expected a key of a suppression: " + Joined(keys) + DidYouMean(one.key, keys));
       }
-      Status read = one.key == kUntil ? ReadDay(one, &entry->until) : ReadText(one, MemberOf(one.key), entry);
+      const auto same = [&one](const Key& key) { return key.name == one.key; };
+      Status read =
+          one.key == kUntil ? ReadDay(one, &entry->until) : ReadText(one, std::find_if(kKeys.begin(), kKeys.end(), same)->member, entry);
       if (!read.ok()) return read;
     }
     Status named = CheckName("rule", "rule", entry->rule, AllRules(), "cuaudit list rules");
@@ -109,16 +115,6 @@ class EntryReader {
   Status Wrong(const std::string& what) const { return Wrong(table_.line, table_.column, what); }
   static std::string Found(const TomlValue& value) {
     return "found " + (value.sort == Sort::Text ? "'" + report::ForTerminal(value.text) + "'" : Describe(value)) + ", expected ";
-  }
-
-  static std::string Entry::*MemberOf(std::string_view key) {
-    for (const Key& one : kPatterns) {
-      if (one.name == key) return one.member;
-    }
-    for (const Key& one : kTexts) {
-      if (one.name == key) return one.member;
-    }
-    return &Entry::fingerprint;
   }
 
   Status ReadText(const TomlEntry& one, std::string Entry::*member, Entry* entry) const {
@@ -152,7 +148,7 @@ class EntryReader {
 
   Status CheckFingerprint(const std::string& text) const {
     if (text.empty() || IsFingerprint(text)) return {};
-    return WrongValue(kFingerprint, "a fingerprint as reports show it, such as v2-0123456789abcdef");
+    return WrongValue("fingerprint", "a fingerprint as reports show it, such as v2-0123456789abcdef");
   }
 
   Status WrongValue(std::string_view key, const std::string& expected) const {
@@ -220,6 +216,13 @@ Result<Suppressions> Suppressions::Read(const std::string& path) {
   return Of(EntriesOf(*root, path));
 }
 
+Result<Suppressions> Suppressions::Given(const std::string& path) {
+  if (path.empty()) return Suppressions();
+  Result<Suppressions> read = Read(path);
+  if (!read.ok()) return Status(Exit::Usage, OptionFlag{"--suppressions"}, read.status().message());
+  return read;
+}
+
 Result<Suppressions> Suppressions::Parse(std::string_view text, const std::string& name) {
   const Result<TomlValue> root = ParseToml(text, name);
   if (!root.ok()) return root.status();
@@ -238,11 +241,9 @@ std::string EntryText(const Entry& entry, std::string_view comment) {
   std::string text;
   if (!comment.empty()) text += "# " + OnOneLine(comment) + "\n";
   text += "[[suppression]]\n";
-  if (!entry.fingerprint.empty()) text += "fingerprint = " + TomlString(entry.fingerprint) + "\n";
-  for (const Key& key : kPatterns) {
+  for (const Key& key : kKeys) {
     if (!(entry.*key.member).empty()) text += std::string(key.name) + " = " + TomlString(entry.*key.member) + "\n";
   }
-  for (const Key& key : kTexts) text += std::string(key.name) + " = " + TomlString(entry.*key.member) + "\n";
   return text + "until = " + entry.until + "\n";
 }
 

@@ -2,7 +2,7 @@
 #include "harness/compare/suppressions.h"
 
 #include <algorithm>
-#include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -83,13 +83,6 @@ report::Outcome WithoutFindings(const report::Run& run) {
   return report::WhyInPart(run.message).empty() ? report::Outcome::Clean : report::Outcome::NotExercised;
 }
 
-// What the outcome is when a finding counts: it is left when nothing is wrong but what a run of the program has left.
-report::Outcome WithFindings(const report::Run& run) {
-  const auto stayed = [](const report::Finding& finding) { return finding.rule == report::Rule::LeftAtExit; };
-  const bool left = !run.findings.empty() && std::all_of(run.findings.begin(), run.findings.end(), stayed);
-  return run.mode == report::Mode::Run && left ? report::Outcome::Left : report::Outcome::Findings;
-}
-
 bool AllSuppressed(const report::Run& run) {
   return !run.defects.empty() && std::all_of(run.defects.begin(), run.defects.end(), report::IsSuppressed);
 }
@@ -108,19 +101,19 @@ void MakeOutcome(bool before, report::Run* run) {
 
 }  // namespace
 
+report::Outcome WithFindings(const report::Run& run) {
+  const auto stayed = [](const report::Finding& finding) { return finding.rule == report::Rule::LeftAtExit; };
+  const bool left = !run.findings.empty() && std::all_of(run.findings.begin(), run.findings.end(), stayed);
+  return run.mode == report::Mode::Run && left ? report::Outcome::Left : report::Outcome::Findings;
+}
+
 bool IsDay(std::string_view text) {
-  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (at != 4 && at != 7 && (text[at] < '0' || text[at] > '9')) return false;
-  }
+  constexpr std::string_view kShape = "dddd-dd-dd";
+  const auto fits = [](char c, char shape) { return shape == 'd' ? c >= '0' && c <= '9' : c == shape; };
+  if (!std::equal(text.begin(), text.end(), kShape.begin(), kShape.end(), fits)) return false;
   const auto number = [text](std::size_t at, std::size_t size) { return std::atoi(std::string(text.substr(at, size)).c_str()); };
-  const int year = number(0, 4);
-  const int month = number(5, 2);
-  constexpr std::array<int, 12> kDays = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-  if (month < 1 || month > 12) return false;
-  const bool leap = month == 2 && year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-  const int day = number(8, 2);
-  return day >= 1 && day <= kDays[static_cast<std::size_t>(month - 1)] + (leap ? 1 : 0);
+  const std::chrono::month month(static_cast<unsigned>(number(5, 2)));
+  return (std::chrono::year(number(0, 4)) / month / number(8, 2)).ok();
 }
 
 bool Fits(std::string_view glob, std::string_view text) {

@@ -42,6 +42,8 @@ class Suppressions {
 
   Suppressions() = default;  // none
   static Result<Suppressions> Read(const std::string& path);
+  // Those of --suppressions; none without a file.
+  static Result<Suppressions> Given(const std::string& path);
   static Result<Suppressions> Parse(std::string_view text, const std::string& name);
 
   const std::vector<Entry>& entries() const noexcept { return entries_; }
@@ -71,9 +73,11 @@ Status CheckToday();
 // The last day that an entry written on `today` may name: two years ahead.
 std::string LastDay(std::string_view today);
 
-// Looks again which of the suppressions that a report has in it have expired. A report whose
-// defects were all suppressed has findings then.
+// Looks again which of the suppressions that a report has in it have expired. A report whose defects were all suppressed has findings then.
 void ExpireSuppressed(std::string_view today, report::Run* run);
+
+// The outcome of a report of which a finding counts: it is left when nothing is wrong but what a run of the program has left.
+report::Outcome WithFindings(const report::Run& run);
 
 // True for a day of the calendar as "2027-03-31".
 bool IsDay(std::string_view text);

@@ -17,21 +17,6 @@ constexpr int kRounds = 4;  // a longer run may be noisier than the one that cho
 constexpr std::uint64_t kMostCycles = 100000;
 constexpr std::uint64_t kControlCycles = 200;  // at least, so that 20 windows are searched for false alarms
 
-// Extends the deadline for long runs. A program that hangs still ends.
-Subject ForCycles(const Subject& subject, std::uint64_t cycles) {
-  Subject longer = subject;
-  longer.deadline_ms *= std::max<std::uint64_t>(1, cycles / kBlocks);
-  return longer;
-}
-
-Result<RunMeters> MetersOfRun(const Subject& subject, const std::string& name, std::uint64_t cycles, int* interrupted) {
-  Subject once = ForCycles(subject, cycles);
-  once.command = WithCount(subject.command, cycles);
-  const Result<Observation> seen = RunOnce(once, name, interrupted);
-  if (!seen.ok()) return seen.status();
-  return ReadMeters(*seen);
-}
-
 Result<Subject> ControlOf(const Subject& subject, const std::string& path) {
   Result<Program> program = ResolveProgram(path);
   if (!program.ok()) return Status(Exit::Environment, program.status().message());
@@ -120,7 +105,12 @@ class Certifier {
   Result<RunMeters> Run(const Subject& subject, const std::string& name, std::uint64_t cycles, std::size_t done = 0,
                         std::size_t planned = 1) {
     if (options_.told) options_.told(done, planned);
-    return MetersOfRun(subject, name, cycles, interrupted_);
+    Subject once = subject;
+    once.deadline_ms *= std::max<std::uint64_t>(1, cycles / kBlocks);  // a program that hangs still ends
+    once.command = WithCount(subject.command, cycles);
+    const Result<Observation> seen = RunOnce(once, name, interrupted_);
+    if (!seen.ok()) return seen.status();
+    return ReadMeters(*seen);
   }
 
   Result<std::vector<MeterSeries>> Ends(const Subject& subject, const std::string& name, std::uint64_t step) {

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "harness/cycle/growth.h"
 
-#include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <numeric>
-#include <vector>
 
 namespace cuaudit::harness {
 namespace {

@@ -25,9 +25,7 @@ namespace cuaudit::harness {
 //   Units     cycles; objects alive after so many cycles.
 //   Errors    none. What the counts cannot tell is Trend::Undecided.
 //
-// A count that grew is `bounded` once it has stood still for as many cycles as it took to get there. It must stand still for seven times
-// as many when it fell in between, or rose between two counts only, which may be the first loss of a rare leak. It is `growth` while each
-// doubling of the cycles adds objects about as fast as the one before. README.md has the argument.
+// README.md, section "A leak, or a cache that fills", has the rules.
 
 // `cycles` increases, and `live` holds the count after each of them. A single doubling (two counts) shows growth when the last count is the
 // highest.
@@ -71,8 +69,7 @@ struct Growth {
 std::vector<std::uint64_t> BlockMedians(std::span<const std::uint64_t> readings);
 
 // `quantum` is the smallest step in which the meter moves. `control` holds as many readings of the same meter in a program that does
-// nothing;
-// empty when there is none.
+// nothing; empty when there is none.
 Growth JudgeGrowth(std::span<const std::uint64_t> readings, std::uint64_t quantum, std::span<const std::uint64_t> control = {});
 
 // For readings `step` cycles apart, one per block: the ends of kBlocks processes that ran 1, 1 + step, ... cycles.

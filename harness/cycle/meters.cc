@@ -2,7 +2,6 @@
 #include "harness/cycle/meters.h"
 
 #include <algorithm>
-#include <map>
 
 #include "faults/probes/host_reading.h"
 

@@ -52,6 +52,8 @@ std::map<std::uint32_t, std::uint64_t> HeldByContexts(const Observation& run, st
 
 using ViolationKey = std::tuple<Rule, driver::Kind, std::uint64_t, std::uint64_t, std::uint64_t>;
 
+ViolationKey KeyOf(const ViolationSite& site) { return {site.rule, site.kind, site.acquired_key, site.where_key, site.other_key}; }
+
 struct ViolationRow {
   ViolationSite site;
   std::vector<std::uint64_t> count;
@@ -86,8 +88,7 @@ std::vector<ViolationRow> CollectViolations(std::span<const Snapshot> snapshots)
   std::map<ViolationKey, std::size_t> index;
   for (std::size_t s = 0; s < snapshots.size(); ++s) {
     for (const ViolationSite& site : snapshots[s].violations) {
-      const ViolationKey key{site.rule, site.kind, site.acquired_key, site.where_key, site.other_key};
-      const auto [at, fresh] = index.emplace(key, rows.size());
+      const auto [at, fresh] = index.emplace(KeyOf(site), rows.size());
       if (fresh) rows.push_back({site, std::vector<std::uint64_t>(snapshots.size())});
       rows[at->second].count[s] += site.count;
     }
@@ -121,7 +122,6 @@ report::Finding MakeFinding(Rule rule, driver::Kind kind, const report::Acquired
 Snapshot TakeSnapshot(const Observation& run, std::uint64_t cycles, std::uint64_t until, SiteTexts* sites) {
   Snapshot snapshot;
   snapshot.cycles = cycles;
-  SiteKeys keys(run.journal);
   std::map<std::pair<driver::Kind, std::uint64_t>, std::size_t> index;
   std::map<std::uint32_t, std::uint64_t> held = HeldByContexts(run, until);
   for (const Object& object : run.ledger.objects) {
@@ -132,15 +132,11 @@ Snapshot TakeSnapshot(const Observation& run, std::uint64_t cycles, std::uint64_
       --left->second;
     }
     // What the driver took for itself is one row for all places. It must not grow, but the program cannot say more about it.
-    const std::uint64_t key = inside ? kInsideTheDriver : keys.Of(object.acquired);
+    const std::uint64_t key = inside ? kInsideTheDriver : SiteKey(run.journal, object.acquired);
     const auto [at, fresh] = index.emplace(std::make_pair(object.kind, key), snapshot.live.size());
     if (fresh) {
-      report::Acquired acquired;
-      if (inside) {
-        acquired.call = Words({Detail::InsideTheDriver});
-      } else {
-        acquired = sites->Text(run.journal, object.acquired, key);
-      }
+      report::Acquired acquired =
+          inside ? report::Acquired{Words({Detail::InsideTheDriver}), {}} : *sites->Text(run.journal, object.acquired, key);
       snapshot.live.push_back({object.kind, key, std::move(acquired), 0, 0, object.library_kept});
     }
     snapshot.live[at->second].live += std::max<std::uint64_t>(1, object.references);
@@ -150,24 +146,16 @@ Snapshot TakeSnapshot(const Observation& run, std::uint64_t cycles, std::uint64_
   for (const Violation& violation : run.ledger.violations) {
     if (violation.where.begin > until) continue;
     const Site acquired = violation.object < 0 ? Site() : run.ledger.objects[static_cast<std::size_t>(violation.object)].acquired;
-    const std::uint64_t acquired_key = violation.object < 0 ? 0 : keys.Of(acquired);
-    const std::uint64_t where_key = keys.Of(violation.where);
-    const std::uint64_t other_key = violation.other.record_kind == faults::RecordKind::Empty ? 0 : keys.Of(violation.other);
+    const std::uint64_t other_key = SiteKey(run.journal, violation.other);
+    ViolationSite site = {.rule = violation.rule, .kind = violation.kind, .where_key = SiteKey(run.journal, violation.where)};
     // Two colliding calls are one row, whichever object they collide in.
-    const std::uint64_t object_key = IsProved(violation.rule) ? 0 : acquired_key;
-    const std::uint64_t apart = OtherCallOf(violation.rule).tells_apart ? other_key : 0;
-    const auto [at, fresh] =
-        violations.emplace(ViolationKey{violation.rule, violation.kind, object_key, where_key, apart}, snapshot.violations.size());
+    if (!IsProved(violation.rule)) site.acquired_key = SiteKey(run.journal, acquired);
+    if (OtherCallOf(violation.rule).tells_apart) site.other_key = other_key;
+    const auto [at, fresh] = violations.emplace(KeyOf(site), snapshot.violations.size());
     if (fresh) {
-      ViolationSite site;
-      site.rule = violation.rule;
-      site.kind = violation.kind;
-      site.acquired_key = object_key;
-      site.where_key = where_key;
-      site.acquired = sites->Text(run.journal, acquired, acquired_key);
-      site.where = sites->Text(run.journal, violation.where, where_key);
+      site.acquired = sites->Text(run.journal, acquired, SiteKey(run.journal, acquired));
+      site.where = sites->Text(run.journal, violation.where, site.where_key);
       site.other = sites->Text(run.journal, violation.other, other_key);
-      site.other_key = apart;
       snapshot.violations.push_back(std::move(site));
     }
     ++snapshot.violations[at->second].count;

@@ -41,10 +41,10 @@ struct ViolationSite {
   driver::Kind kind{};
   std::uint64_t acquired_key = 0;
   std::uint64_t where_key = 0;
-  report::Acquired acquired;
-  report::Acquired where;
+  report::Acquired acquired = {};
+  report::Acquired where = {};
   std::uint64_t count = 0;
-  report::Acquired other{};  // the call that it collides with
+  report::Acquired other = {};  // the call that it collides with
   std::uint64_t other_key = 0;
 };
 

@@ -4,11 +4,7 @@
 //
 //   Errors    none: without any stack there is no blame.
 //
-// Two functions come into question. One was running when the object was acquired and still when the call failed: it held the object and
-// saw the failure. The other was entered after the failure, on the way to the place where the fault-free run releases the object, and
-// returned before it came there. The one that is deeper in the calls is blamed; of equals, the one that held the object. When there is
-// neither, because another thread acquired the object, the function that releases it in the fault-free run is blamed: it was not reached,
-// or it saw the failure itself.
+// README.md, section "Who is blamed", has the rule.
 #pragma once
 
 #include <cstddef>

@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <map>
 #include <tuple>
-#include <utility>
 
 #include "harness/defect/blame.h"
 #include "harness/ledger/host_deed.h"

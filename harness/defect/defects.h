@@ -4,18 +4,8 @@
 //   Threads   one thread.
 //
 // A *thing* is what is wrong, whichever fault showed it: an object that is lost, with the function blamed for it, or a call that is wrong.
-// Things are one defect
-//   - when the same function is blamed for them and one trial shows both: one path that leaves leaves all of it;
-//   - when they are lost in exactly the same trials: what the owner takes along;
-//   - when a cycle that did not recover comes only with a loss: it is the consequence;
-//   - when cycles do not recover because one function, or one function of a library, remembers a failure;
-//   - when they share a finding and each trial loses as much: one failing call that shows one loss, of which two functions could be blamed;
-//   - when one trial uses an object after one release of it, or releases it again: that release is the cause, whoever goes on;
-//   - when a function loses the same kind of object again as the same call fails at the same place again, and only one
-//     loss of one such failure is known;
-//   - when a primary context is released too often, and only after faults of which the first alone shows who took the reference.
-// Findings without a fault have no trials in which they could come alone: those of one rule are one defect when one function is blamed for
-// them, and so is a death with the wrong calls for which its function is blamed. Mutexes that become more and whose memory was freed are
+// README.md, section "What is one defect", lists which things are one. Findings without a fault have no trials in which they could come
+// alone: those of one rule are one defect when one function is blamed for them. Mutexes that become more and whose memory was freed are
 // one, too.
 #pragma once
 

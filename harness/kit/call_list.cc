@@ -94,16 +94,10 @@ bool KeptCalls::Close(Kept* kept) const {
   return true;
 }
 
-std::set<std::uint32_t> KeptCalls::Threads() const {
-  std::set<std::uint32_t> threads;
-  for (const Step* const step : steps_) threads.insert(step->thread);
-  return threads;
-}
-
-std::set<std::uint32_t> KeptCalls::Cycles() const {
-  std::set<std::uint32_t> cycles;
-  for (const Step* const step : steps_) cycles.insert(step->cycle);
-  return cycles;
+std::set<std::uint32_t> KeptCalls::Numbers(std::uint32_t Step::*of) const {
+  std::set<std::uint32_t> numbers;
+  for (const Step* const step : steps_) numbers.insert(step->*of);
+  return numbers;
 }
 
 }  // namespace cuaudit::harness

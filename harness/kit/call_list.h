@@ -114,9 +114,8 @@ class KeptCalls {
   // Leaves out what uses a variable that nobody writes any more. Answers false when a failing call does.
   bool Close(Kept* kept) const;
 
-  // The threads and the marked cycles that make calls; 0: outside of cycles.
-  std::set<std::uint32_t> Threads() const;
-  std::set<std::uint32_t> Cycles() const;
+  // The threads (Step::thread) or the marked cycles (Step::cycle; 0: outside of cycles) that make calls.
+  std::set<std::uint32_t> Numbers(std::uint32_t Step::*of) const;
 
  private:
   const CallList list_;

@@ -55,12 +55,12 @@ std::vector<Wrong> Together(std::vector<Wrong> wrong) {
 
 Result<DefectShown> DefectJudge::Look(const CallList& list) {
   ++looks_;
-  return list.has_faults() ? LookAtTrial(list) : LookWithoutFaults(list);
-}
-
-Result<DefectShown> DefectJudge::LookAtTrial(const CallList& list) {
   CallReplay replay(list, one_place_);
   if (!replay.roomy()) return Status(Exit::Environment, "no address space for the memory of the program");
+  return list.has_faults() ? LookAtTrial(list, replay) : LookWithoutFaults(replay);
+}
+
+Result<DefectShown> DefectJudge::LookAtTrial(const CallList& list, CallReplay& replay) {
   const Lifecycle lifecycle = AsLifecycle(&replay);
   cuaudit::SweepOptions how = {.host = false, .driver = AuditedDriver::Simulated};
   InProcessRunner runner(lifecycle, how, {}, false, &sites_);
@@ -97,9 +97,7 @@ Result<DefectShown> DefectJudge::LookAtTrial(const CallList& list) {
 }
 
 // One cycle in a world of its own. What it leaves is wrong, and so is what the ledger objects to.
-Result<DefectShown> DefectJudge::LookWithoutFaults(const CallList& list) {
-  CallReplay replay(list, one_place_);
-  if (!replay.roomy()) return Status(Exit::Environment, "no address space for the memory of the program");
+Result<DefectShown> DefectJudge::LookWithoutFaults(CallReplay& replay) {
   const Lifecycle lifecycle = AsLifecycle(&replay);
   Result<TrialWorld::Pointer> world = TrialWorld::Open(AuditedDriver::Simulated, false);
   if (!world.ok()) return world.status();

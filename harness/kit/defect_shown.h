@@ -23,6 +23,8 @@
 
 namespace cuaudit::harness {
 
+class CallReplay;
+
 // What is wrong, without places.
 struct Wrong {
   Rule rule{};
@@ -52,8 +54,8 @@ class DefectJudge {
   std::size_t looks() const noexcept { return looks_; }
 
  private:
-  Result<DefectShown> LookAtTrial(const CallList& list);
-  Result<DefectShown> LookWithoutFaults(const CallList& list);
+  Result<DefectShown> LookAtTrial(const CallList& list, CallReplay& replay);
+  Result<DefectShown> LookWithoutFaults(CallReplay& replay);
 
   const JudgeOptions options_;
   bool one_place_ = false;

@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "faults/journal/recording.h"
+#include "harness/kit/parameters.h"
 #include "harness/kit/reducer_text.h"
 #include "harness/process/shell.h"
 #include "reports/defect_words.h"
@@ -68,11 +69,6 @@ bool HasData(const Step& step) {
     if (faults::IsData(driver::BaseOf(step.call), i)) return true;
   }
   return false;
-}
-
-bool Waits(const Step& step) {
-  const driver::BaseId base = driver::BaseOf(step.call);
-  return base == driver::BaseId::StreamWaitValue32 || base == driver::BaseId::StreamWaitValue64;
 }
 
 std::string Calls(std::size_t count) { return std::to_string(count) + (count == 1 ? " call" : " calls"); }
@@ -163,7 +159,7 @@ std::string IssueText(const WantedDefect& defect, const Reduction& reduction, co
   if (Stands(reduction.list, CallValue::Is::Structure)) notes.push_back({Detail::OwnStructures});
   if (Stands(reduction.list, CallValue::Is::Image)) notes.push_back({Detail::OwnKernel});
   if (Has(reduction.list, HasData)) notes.push_back({Detail::NoData});
-  if (Has(reduction.list, Waits)) notes.push_back({Detail::OtherWait});
+  if (Has(reduction.list, [](const Step& step) { return WaitsForValue(driver::BaseOf(step.call)); })) notes.push_back({Detail::OtherWait});
   if (!notes.empty()) text += "\n";
   for (const words::DetailPart& note : notes) text += "- " + Words(note) + "\n";
   return text;

@@ -76,10 +76,8 @@ bool TakesImage(BaseId base, const std::string& name) {
 // A call that follows an array of pointers.
 bool AsksForAttributes(BaseId base) { return base == BaseId::PointerGetAttributes; }
 
-bool WaitsForValue(BaseId base) { return base == BaseId::StreamWaitValue32 || base == BaseId::StreamWaitValue64; }
-
-// Numbers of places, the same in all runs.
-class PlaceNumbers {
+// Numbers of what has a key, in the order in which the keys are met.
+class Numbers {
  public:
   std::uint32_t Of(std::uint64_t key) { return static_cast<std::uint32_t>(known_.try_emplace(key, known_.size()).first->second); }
 
@@ -87,17 +85,18 @@ class PlaceNumbers {
   std::map<std::uint64_t, std::size_t> known_;
 };
 
+// The same in all runs.
 struct Shared {
   Variables variables;
-  PlaceNumbers callers;
-  PlaceNumbers stacks;
+  Numbers callers;
+  Numbers stacks;
 };
 
 // Reads one run, call by call.
 class Lifter {
  public:
   Lifter(const Observation& run, Shared* shared, SiteTexts* places, std::span<const report::Acquired> lost)
-      : run_(run), shared_(shared), variables_(&shared->variables), places_(places), lost_(lost) {
+      : run_(run), shared_(shared), places_(places), lost_(lost) {
     for (const Record& record : run.journal.records()) {
       if (record.kind == faults::RecordKind::Argument && (record.flags & faults::kStandsOn) != 0) standing_[record.context] = &record;
     }
@@ -110,7 +109,7 @@ class Lifter {
     step.call = CallOf(record);
     step.succeeded = record.result == CUDA_SUCCESS;
     step.cycle = record.cycle;
-    step.thread = static_cast<std::uint32_t>(threads_.try_emplace(record.tid, threads_.size()).first->second);
+    step.thread = threads_.Of(record.tid);
     step.caller = shared_->callers.Of(CallerKey(run_.journal, SiteOf(record)));
     step.stack = shared_->stacks.Of(SiteKey(run_.journal, SiteOf(record)));
     step.place = PlaceOf(record);
@@ -137,15 +136,13 @@ class Lifter {
     const std::uint64_t word = record.argument[index];
     if (faults::IsData(BaseOf(record), index)) return {CallValue::Is::Number, 0};
     // Memory that has 0 ends a wait for at least 0, but no wait for a bit of 0.
-    if (WaitsForValue(BaseOf(record)) && index == 3) {
-      return {CallValue::Is::Number, word & CU_STREAM_WAIT_VALUE_FLUSH};
-    }
+    if (WaitsForValue(BaseOf(record)) && index == 3) return {CallValue::Is::Number, word & CU_STREAM_WAIT_VALUE_FLUSH};
     // One attribute stands for all that the program asks for.
     if (AsksForAttributes(BaseOf(record)) && index == 0) return {CallValue::Is::Number, std::min<std::uint64_t>(word, 1)};
     if (shape.output) return Output(record, parameter, index, word);
     // It answers a number, as its type does not tell.
     if (BaseOf(record) == BaseId::MemPoolGetAttribute && index == 2)
-      return {CallValue::Is::Output, 0, variables_->Of(name_, index, {"cuuint64_t"})};
+      return {CallValue::Is::Output, 0, shared_->variables.Of(name_, index, {"cuuint64_t"})};
     const std::string pointee = parameter.pointee();
     if (NothingFunction(parameter.type) != nullptr) return {word == 0 ? CallValue::Is::Nothing : CallValue::Is::Function};
     if (!parameter.pointer() && shape.size == 0) return {CallValue::Is::Structure};
@@ -177,7 +174,7 @@ class Lifter {
     const std::string type = parameter.pointee();
     CallVariable made = {.type = type, .family = driver::ShapeOf(CallOf(record)).parameter[index].family};
     if (acquires && effect.object == static_cast<int>(index)) made.kind = effect.kind;
-    const int variable = variables_->Of(name_, index, std::move(made));
+    const int variable = shared_->variables.Of(name_, index, std::move(made));
     const CallValue value{CallValue::Is::Output, 0, variable};
     if (word == 0 || record.result != CUDA_SUCCESS) return value;
     const bool address = IsAddress(type, driver::ShapeOf(CallOf(record)).parameter[index].family);
@@ -207,7 +204,7 @@ class Lifter {
     auto memory = FindMemory(word);
     if (memory == memory_.end()) {
       CallVariable host = {.type = "void *", .host_bytes = HostBytes(record)};
-      memory = memory_.insert_or_assign(word, Memory{variables_->Of(name_, index, host), host.host_bytes}).first;
+      memory = memory_.insert_or_assign(word, Memory{shared_->variables.Of(name_, index, host), host.host_bytes}).first;
     }
     return {CallValue::Is::Variable, word - memory->first, memory->second.variable};
   }
@@ -240,10 +237,14 @@ class Lifter {
     }
   }
 
+  const report::Acquired& TextOf(const Record& record) {
+    const Site site = SiteOf(record);
+    return places_->Text(run_.journal, site, SiteKey(run_.journal, site));
+  }
+
   // "open_pair, blame.c:42"; "libnorth.so+0x1234" where no function has a name.
   std::string PlaceOf(const Record& record) {
-    const Site site = SiteOf(record);
-    const report::Acquired& place = places_->Text(run_.journal, site, SiteKey(run_.journal, site));
+    const report::Acquired& place = TextOf(record);
     for (const report::Frame& frame : place.stack) {
       if (frame.function.empty()) continue;
       std::string text(PlainName(frame.function));
@@ -258,8 +259,7 @@ class Lifter {
     if (lost_.empty() || !driver::IsAcquire(driver::EffectOf(BaseOf(record)).effect)) return false;
     const auto [known, asked] = of_defect_.try_emplace(stack, false);
     if (asked) {
-      const Site site = SiteOf(record);
-      const report::Acquired& place = places_->Text(run_.journal, site, SiteKey(run_.journal, site));
+      const report::Acquired& place = TextOf(record);
       known->second = std::any_of(lost_.begin(), lost_.end(), [&](const report::Acquired& one) { return IsSamePlace(one, place); });
     }
     return known->second;
@@ -267,7 +267,6 @@ class Lifter {
 
   const Observation& run_;
   Shared* const shared_;
-  Variables* const variables_;
   SiteTexts* const places_;
   const std::span<const report::Acquired> lost_;
   std::map<std::uint32_t, bool> of_defect_;          // by the number of the call stack
@@ -275,7 +274,7 @@ class Lifter {
   std::map<std::uint64_t, const Record*> standing_;  // by the call that they belong to
   std::map<std::uint64_t, int> handles_;
   std::map<std::uint64_t, Memory> memory_;
-  std::map<std::uint32_t, std::size_t> threads_;
+  Numbers threads_;
   SettingValues settings_;
 };
 

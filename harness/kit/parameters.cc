@@ -82,6 +82,13 @@ std::string DeclaredParameters(driver::CallId call) {
   return text.empty() ? "void" : text;
 }
 
+bool NamesAVariable(driver::CallId call) {
+  const driver::BaseId base = driver::BaseOf(call);
+  return base == driver::BaseId::ModuleGetGlobal || base == driver::BaseId::LibraryGetGlobal || base == driver::BaseId::LibraryGetManaged;
+}
+
+bool WaitsForValue(driver::BaseId base) { return base == driver::BaseId::StreamWaitValue32 || base == driver::BaseId::StreamWaitValue64; }
+
 const char kModuleText[] =
     ".version 7.0\n.target sm_50\n.address_size 64\n.visible .global .align 4 .b8 variable[64];\n.visible .entry kernel()\n{\n ret;\n}\n";
 

@@ -55,6 +55,12 @@ const void* NothingFunction(std::string_view type);
 // "static void CUDA_CB nothing_CUhostFn(void *data) { }"; the name alone is "nothing_" and the type.
 std::string FunctionText(std::string_view type);
 
+// True for a call that asks for a variable of a module, and not for a kernel.
+bool NamesAVariable(driver::CallId call);
+
+// True for a wait until memory has a value.
+bool WaitsForValue(driver::BaseId base);
+
 // A module with the kernel "kernel" and the variable "variable".
 extern const char kModuleText[];
 

@@ -93,7 +93,7 @@ class Reducer {
 
   CallList Take() const { return calls_.Build(kept_); }
 
-  std::set<std::uint32_t> Cycles() const { return calls_.Cycles(); }
+  std::set<std::uint32_t> Cycles() const { return calls_.Numbers(&Step::cycle); }
 
   // The calls outside of cycles and those of these cycles, without those that use what another cycle makes.
   CallList OfCycles(const std::set<std::uint32_t>& cycles) const {
@@ -106,7 +106,7 @@ class Reducer {
   std::vector<std::string> Unlike() const {
     std::vector<std::string> calls;
     const CallList list = calls_.Build(kept_);
-    const Result<DefectShown> shown = judge_->Look(list);
+    const Result<DefectShown> shown = judge_->Look(list);  // points at the steps of the list
     if (!shown.ok()) return calls;
     for (const Step* const step : shown->unlike) calls.emplace_back(driver::Name(driver::BaseOf(step->call)));
     return calls;
@@ -201,7 +201,6 @@ class Reducer {
 
   // What failed in the program did nothing there, and may succeed here: cuDevicePrimaryCtxRelease when the driver was shut down already.
   void DropFailed(const DefectShown&) {
-    kept_.assign(steps_.size(), true);
     for (std::size_t i = 0; i < steps_.size(); ++i) kept_[i] = steps_[i]->succeeded;
     (void)calls_.Close(&kept_);
   }
@@ -236,9 +235,12 @@ class Reducer {
 
   // How many lists DropGroups tries at most, and Minimize from parts of this size on when nothing is left out.
   std::size_t ListsOfGroups() const {
-    const std::size_t threads = calls_.Threads().size();
-    const std::size_t cycles = calls_.Cycles().size();
-    return (threads > 1 ? threads : 0) + (cycles > 1 ? cycles : 0) + list_.variables.size();
+    std::size_t lists = list_.variables.size();
+    for (const auto of : {&Step::thread, &Step::cycle}) {
+      const std::size_t groups = calls_.Numbers(of).size();
+      lists += groups > 1 ? groups : 0;
+    }
+    return lists;
   }
 
   std::size_t ListsOfParts(std::size_t part) const {
@@ -259,13 +261,11 @@ class Reducer {
 
   // By thread, by cycle, and by object: whatever makes it, uses it and releases it.
   void DropGroups() {
-    const std::set<std::uint32_t> threads = calls_.Threads();
-    const std::set<std::uint32_t> cycles = calls_.Cycles();
-    if (threads.size() > 1) {
-      for (const std::uint32_t one : threads) Without(Where([&](const Step& step) { return step.thread == one; }));
-    }
-    if (cycles.size() > 1) {
-      for (const std::uint32_t one : cycles) Without(Where([&](const Step& step) { return step.cycle == one; }));
+    for (const auto of : {&Step::thread, &Step::cycle}) {
+      const std::set<std::uint32_t> groups = calls_.Numbers(of);
+      for (const std::uint32_t one : groups) {
+        if (groups.size() > 1) Without(Where([&](const Step& step) { return step.*of == one; }));
+      }
     }
     for (int variable = static_cast<int>(list_.variables.size()) - 1; variable >= 0; --variable) {
       Without(Where([&](const Step& step) {

@@ -182,14 +182,14 @@ class Writer {
         const std::string type = parameter.pointer() ? parameter.pointee() : parameter.type;
         const std::string object = value.variable == kNoVariable ? "0" : names_[value.variable];
         const std::string text = StructureText(type, value.kind, object, "room");
-        if (text.find("room") != std::string::npos) room_ = true;
+        room_ = room_ || text.find("room") != std::string::npos;
         if (const std::size_t at = text.find("nothing_"); at != std::string::npos) {
           functions_.insert(text.substr(at + 8, text.find_first_of(",} ", at) - at - 8));
         }
         return (parameter.pointer() ? "&(" : "(") + type + ")" + text;
       }
       case CallValue::Is::Text:
-        return IsGlobal(step.call) ? "\"variable\"" : "\"kernel\"";
+        return NamesAVariable(step.call) ? "\"variable\"" : "\"kernel\"";
       case CallValue::Is::Image:
         image_ = true;
         return "kModule";
@@ -203,11 +203,6 @@ class Writer {
         return "0";
     }
     return "0";
-  }
-
-  static bool IsGlobal(driver::CallId call) {
-    const std::string_view name = driver::Name(driver::BaseOf(call));
-    return name.ends_with("GetGlobal") || name.ends_with("GetManaged");
   }
 
   std::string Helper(const Step& step) {

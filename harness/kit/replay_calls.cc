@@ -152,11 +152,6 @@ class CallPath {
   CUresult failed_ = CUDA_SUCCESS;
 };
 
-bool NamesAVariable(driver::CallId call) {
-  const driver::BaseId base = driver::BaseOf(call);
-  return base == driver::BaseId::ModuleGetGlobal || base == driver::BaseId::LibraryGetGlobal || base == driver::BaseId::LibraryGetManaged;
-}
-
 }  // namespace
 
 CallReplay::CallReplay(const CallList& list, bool one_place)

@@ -56,9 +56,10 @@ Site EndOf(const Ledger& ledger, std::int64_t index) {
 
 }  // namespace
 
-void Books::Violate(Rule rule, Kind kind, const faults::Record& record, std::uint64_t handle, std::int64_t object) {
+Violation& Books::Violate(Rule rule, Kind kind, const faults::Record& record, std::uint64_t handle, std::int64_t object) {
   const bool is_gone = object >= 0 && (rule == Rule::DoubleRelease || rule == Rule::UseAfterRelease);
-  ledger.violations.push_back({rule, kind, record.pid, handle, SiteOf(record), object, is_gone ? EndOf(ledger, object) : Site{}});
+  return ledger.violations.emplace_back(
+      Violation{rule, kind, record.pid, handle, SiteOf(record), object, is_gone ? EndOf(ledger, object) : Site{}});
 }
 
 HandleEntry* Account::Find(Family family, std::uint64_t handle) {
@@ -67,6 +68,16 @@ HandleEntry* Account::Find(Family family, std::uint64_t handle) {
 }
 
 HandleEntry& Account::Entry(Family family, std::uint64_t handle) { return handles_[{family, handle}]; }
+
+std::int64_t Account::Held(Family family, std::uint64_t handle) {
+  const HandleEntry* const entry = Find(family, handle);
+  return entry == nullptr ? -1 : entry->top;
+}
+
+std::int64_t Account::Ended(Family family, std::uint64_t handle) {
+  const HandleEntry* const entry = Find(family, handle);
+  return entry == nullptr || entry->top >= 0 ? -1 : entry->last;
+}
 
 bool Account::Inherited(Family family, std::uint64_t handle) const {
   std::uint64_t before = forked_at_;
@@ -178,8 +189,7 @@ bool Account::ReleasesLent(Kind kind, std::uint64_t handle, const faults::Record
   const auto loan = lent_.find({driver::FamilyOf(kind), handle});
   if (loan == lent_.end() || answer == Answer::Refused || answer == Answer::TornDown) return false;
   if (!loan->second.sure && (answer != Answer::Failed || Inherited(driver::FamilyOf(kind), handle))) return false;
-  books_->Violate(Rule::LentReleased, kind, record, handle, -1);
-  books_->ledger.violations.back().other = loan->second.by;
+  books_->Violate(Rule::LentReleased, kind, record, handle, -1).other = loan->second.by;
   return true;
 }
 
@@ -192,8 +202,7 @@ void Account::ReleaseNothing(Kind kind, HandleEntry* entry, std::uint64_t handle
     // When the driver accepts an unknown handle, the program got the handle by a way without records, for example from the CUDA runtime.
     if (answer == Answer::Unfinished || (answer == Answer::Failed && driver::SaysUnknown(static_cast<CUresult>(record.result)))) {
       // The program gave a block of malloc to cuMemFreeHost.
-      const HandleEntry* const heap = kind == Kind::PinnedMemory ? Find(driver::FamilyOf(Kind::HostHeap), handle) : nullptr;
-      const std::int64_t block = heap == nullptr ? -1 : heap->top;
+      const std::int64_t block = kind == Kind::PinnedMemory ? Held(Family::HostHeap, handle) : -1;
       books_->Violate(Rule::UnknownHandle, kind, record, handle, block);
       if (block >= 0) books_->object(block).released = SiteOf(record);
     }
@@ -210,14 +219,19 @@ void Account::ReleaseNothing(Kind kind, HandleEntry* entry, std::uint64_t handle
     last.told_alive = answer != Answer::Succeeded;
     return;
   }
-  if (last.told_alive) return;
+  if (last.told_alive) {
+    if (answer != Answer::Succeeded) return;
+    last.told_alive = false;  // accepted (texture.destroy_twice, outlives.released_external_memory): now the program knows
+    (void)entry->denied_releases.Excuse(record, true, last.released);
+    return;
+  }
   if (entry->denied != 0) {
     if (Releases(answer)) --entry->denied;
     return;
   }
   const Rule rule = last.kind == Kind::UserObject ? Rule::OverReleasedReference : Rule::DoubleRelease;
-  books_->Violate(rule, last.kind, record, handle, entry->last);
-  books_->ledger.violations.back().believed = entry->denied_releases.Excuse(record, answer == Answer::Succeeded);
+  books_->Violate(rule, last.kind, record, handle, entry->last).believed =
+      entry->denied_releases.Excuse(record, answer == Answer::Succeeded, last.released);
 }
 
 void Account::Release(Kind kind, std::uint64_t handle, std::uint64_t count, const faults::Record& record, Answer answer) {
@@ -345,8 +359,8 @@ void Account::CheckUse(Family family, std::uint64_t handle, const faults::Record
     const std::int64_t dead = DeadObjectAt(handle, SaysNoSuchMemory(record));
     if (dead < 0) return CheckBlocks(handle, record);
     const Object& gone = books_->object(dead);
-    books_->Violate(Rule::UseAfterRelease, gone.kind, record, handle, dead);
-    books_->ledger.violations.back().believed = Entry(driver::FamilyOf(gone.kind), gone.handle).denied_releases.ExcuseUse();
+    books_->Violate(Rule::UseAfterRelease, gone.kind, record, handle, dead).believed =
+        Entry(driver::FamilyOf(gone.kind), gone.handle).denied_releases.ExcuseUse();
     return;
   }
   // Only launches read the memory of a texture or surface object. A query of its description does no harm.
@@ -357,8 +371,7 @@ void Account::CheckUse(Family family, std::uint64_t handle, const faults::Record
   if (entry == nullptr || entry->top >= 0 || entry->last < 0 || entry->borrowed) return;
   const Object& last = books_->object(entry->last);
   if (last.state == State::ReleaseRefused || last.told_alive || entry->denied != 0) return;
-  books_->Violate(Rule::UseAfterRelease, books_->object(entry->last).kind, record, handle, entry->last);
-  books_->ledger.violations.back().believed = entry->denied_releases.ExcuseUse();
+  books_->Violate(Rule::UseAfterRelease, last.kind, record, handle, entry->last).believed = entry->denied_releases.ExcuseUse();
 }
 
 void Account::HandOut(std::uint64_t address, std::uint64_t bytes, const faults::Record& record) {
@@ -370,8 +383,7 @@ void Account::HandOut(std::uint64_t address, std::uint64_t bytes, const faults::
 }
 
 void Account::TakeBack(std::uint64_t address, const faults::Record& record) {
-  HandleEntry* const entry = Find(Family::Block, address);
-  const std::int64_t index = entry == nullptr ? -1 : entry->top;
+  const std::int64_t index = Held(Family::Block, address);
   Release(Kind::Block, address, 1, record, Answer::Succeeded);
   if (index >= 0) blocks_.Kill(address, books_->object(index).bytes, index);
 }

@@ -36,7 +36,7 @@ struct Books {
   std::pmr::memory_resource* memory = std::pmr::get_default_resource();
 
   Object& object(std::int64_t index) { return ledger.objects[static_cast<std::size_t>(index)]; }
-  void Violate(Rule rule, driver::Kind kind, const faults::Record& record, std::uint64_t handle, std::int64_t object);
+  Violation& Violate(Rule rule, driver::Kind kind, const faults::Record& record, std::uint64_t handle, std::int64_t object);
 };
 
 // What is known about one handle value.
@@ -63,12 +63,11 @@ class Account {
         by_context_(books->memory),
         space_(books->memory),
         blocks_(books->memory) {}
-  // A copy of `other` that writes to `books`.
-  Account(const Account& other, Books* books, const Account* parent) : Account(other) {
+  // Of a copy: the books that it writes to, and the copy of the process that forked this one.
+  void WriteTo(Books* books, const Account* parent) {
     books_ = books;
     parent_ = parent;
   }
-  Account& operator=(const Account&) = delete;
 
   // Adds a new object. An older object under the same handle must have ended without a record by now, and is closed without a
   // violation.
@@ -139,6 +138,10 @@ class Account {
 
   HandleEntry* Find(driver::Family family, std::uint64_t handle);
   HandleEntry& Entry(driver::Family family, std::uint64_t handle);
+  // The newest reference to the handle that is held; -1 for none.
+  std::int64_t Held(driver::Family family, std::uint64_t handle);
+  // The last object that had the handle, when nothing holds it any more; -1 otherwise.
+  std::int64_t Ended(driver::Family family, std::uint64_t handle);
   // True when an ancestor process acquired the handle before the fork.
   bool Inherited(driver::Family family, std::uint64_t handle) const;
 
@@ -164,7 +167,6 @@ class Account {
  private:
   // Counts the death of the context, and answers the objects that lay in it.
   std::pmr::vector<std::int64_t> TakeChildren(std::uint64_t context);
-  Account(const Account&) = default;
 
   bool ReleasesLent(driver::Kind kind, std::uint64_t handle, const faults::Record& record, Answer answer);
   void ReleaseNothing(driver::Kind kind, HandleEntry* entry, std::uint64_t handle, const faults::Record& record, Answer answer);
@@ -205,13 +207,10 @@ class Account {
     Site freed;
     bool reused = false;  // a part of the block was handed out again: the C library may have kept its pages
   };
-  using UnfoundedRanges = std::map<std::uint64_t, Unfounded>;  // by start, without overlaps
-  // The range that `address` lies in, or the next one.
-  UnfoundedRanges::iterator UnfoundedFrom(std::uint64_t address);
   // What is registered in [from, end) is memory that is there, or nothing.
   void FoundAnew(std::uint64_t from, std::uint64_t end);
   void ReuseUnderRegistrations(const Object& block);
-  UnfoundedRanges unfounded_;  // registered host memory that is gone
+  std::map<std::uint64_t, Unfounded> unfounded_;  // registered host memory that is gone: by start, without overlaps
 };
 
 }  // namespace cuaudit::harness

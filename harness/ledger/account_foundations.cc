@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which object stands on which, and descriptors that the driver took over. This part of Account relates two objects to each other.
 #include <algorithm>
-#include <iterator>
 
 #include "harness/ledger/account.h"
 
@@ -22,9 +21,9 @@ void Account::StandOn(Family family, std::uint64_t handle, Kind kind, std::uint6
   if (driver::FamilyOf(kind) == Family::Pointer) {
     if (space_.DeadObjectAt(under) < 0) object = space_.ObjectAt(under);
   } else {
-    const HandleEntry* const entry = Find(driver::FamilyOf(kind), under);
+    object = Held(driver::FamilyOf(kind), under);
     // A level of a mipmapped array is no object of its own: what stands on the level stands on the whole array.
-    object = entry != nullptr && entry->top >= 0 ? entry->top : foundations_.Of(driver::FamilyOf(kind), under);
+    if (object < 0) object = foundations_.Of(driver::FamilyOf(kind), under);
   }
   foundations_.Put(family, handle, object);
 }
@@ -39,20 +38,18 @@ void Account::CodeOf(std::uint64_t code, Kind kind, std::uint64_t from) {
 
 void Account::VariableOf(std::uint64_t address, std::uint64_t bytes, Kind kind, std::uint64_t from) {
   if (address == 0) return;  // the program asked for the size alone
-  const HandleEntry* const entry = Find(driver::FamilyOf(kind), from);
+  const std::int64_t under = Held(driver::FamilyOf(kind), from);
   const std::uint64_t end = address + std::max<std::uint64_t>(bytes, 1);  // it may have asked for the address alone
-  auto at = variables_.upper_bound(address);
-  if (at != variables_.begin() && std::prev(at)->second.end > address) --at;
+  auto at = RangeFrom(variables_, address);
   while (at != variables_.end() && at->first < end) at = variables_.erase(at);
-  if (entry != nullptr && entry->top >= 0) variables_[address] = {end, entry->top};
+  if (under >= 0) variables_[address] = {end, under};
 }
 
 void Account::CheckVariable(std::uint64_t address, const faults::Record& record) {
-  const auto next = variables_.upper_bound(address);
-  if (next == variables_.begin()) return;
-  const Variable& variable = std::prev(next)->second;
+  const auto variable = RangeFrom(variables_, address);
+  if (variable == variables_.end() || variable->first > address) return;
   const bool reused = space_.ObjectAt(address) >= 0;
-  if (address < variable.end && !reused && IsGone(variable.under)) ViolateFoundation(record, address, variable.under);
+  if (!reused && IsGone(variable->second.under)) ViolateFoundation(record, address, variable->second.under);
 }
 
 std::int64_t Account::GoneUnder(Family family, std::uint64_t handle) {
@@ -67,8 +64,7 @@ std::int64_t Account::AliveUnderCode(std::uint64_t code) {
 
 void Account::ViolateFoundation(const faults::Record& record, std::uint64_t handle, std::int64_t index) {
   const Object& gone = books_->object(index);
-  books_->Violate(Rule::DestroyedUnderUser, gone.kind, record, handle, index);
-  books_->ledger.violations.back().other = gone.released;
+  books_->Violate(Rule::DestroyedUnderUser, gone.kind, record, handle, index).other = gone.released;
 }
 
 void Account::FreeUnderRegistrations(std::uint64_t base, std::uint64_t bytes, const faults::Record& record) {
@@ -82,7 +78,7 @@ void Account::FreeUnderRegistrations(std::uint64_t base, std::uint64_t bytes, co
     if (from <= begin) return;  // it wraps around
     if (object.kind != Kind::HostRegistration) continue;
     const std::uint64_t gone = std::min(end, from);
-    const auto known = UnfoundedFrom(begin);
+    const auto known = RangeFrom(unfounded_, begin);
     const bool already = known != unfounded_.end() && known->first <= begin && known->second.end >= gone && !known->second.reused;
     if (already) continue;
     FoundAnew(begin, gone);
@@ -90,13 +86,8 @@ void Account::FreeUnderRegistrations(std::uint64_t base, std::uint64_t bytes, co
   }
 }
 
-Account::UnfoundedRanges::iterator Account::UnfoundedFrom(std::uint64_t address) {
-  const auto next = unfounded_.upper_bound(address);
-  return next != unfounded_.begin() && std::prev(next)->second.end > address ? std::prev(next) : next;
-}
-
 void Account::FoundAnew(std::uint64_t from, std::uint64_t end) {
-  for (auto at = UnfoundedFrom(from); at != unfounded_.end() && at->first < end;) {
+  for (auto at = RangeFrom(unfounded_, from); at != unfounded_.end() && at->first < end;) {
     const std::uint64_t begin = at->first;
     const Unfounded one = at->second;
     at = unfounded_.erase(at);
@@ -106,7 +97,7 @@ void Account::FoundAnew(std::uint64_t from, std::uint64_t end) {
 }
 
 void Account::ReuseUnderRegistrations(const Object& block) {
-  for (auto at = UnfoundedFrom(block.handle); at != unfounded_.end() && at->first < block.handle + block.bytes; ++at) {
+  for (auto at = RangeFrom(unfounded_, block.handle); at != unfounded_.end() && at->first < block.handle + block.bytes; ++at) {
     Unfounded& one = at->second;
     one.reused = one.reused || one.freed.call == static_cast<std::uint16_t>(faults::HostCall::Deallocate);
   }
@@ -114,20 +105,20 @@ void Account::ReuseUnderRegistrations(const Object& block) {
 
 void Account::CheckRegistered(std::uint64_t address, std::uint64_t bytes, const faults::Record& record, bool again) {
   const std::uint64_t end = address + std::max<std::uint64_t>(bytes, 1);
-  for (auto at = UnfoundedFrom(address); at != unfounded_.end() && at->first < end; ++at) {
+  for (auto at = RangeFrom(unfounded_, address); at != unfounded_.end() && at->first < end; ++at) {
     const Unfounded& one = at->second;
     const Object& object = books_->object(one.object);
     if (one.reused && !again) continue;
     if (object.state != State::Live) continue;  // the program could not end the registration, and has no other way than to go on
-    books_->Violate(Rule::DestroyedUnderUser, Kind::HostRegistration, record, object.handle, one.object);
-    books_->ledger.violations.back().other = one.freed;
+    books_->Violate(Rule::DestroyedUnderUser, Kind::HostRegistration, record, object.handle, one.object).other = one.freed;
     return;
   }
 }
 
 void Account::TakeOver(std::uint64_t descriptor, const faults::Record& record) {
   const HandleEntry* entry = Find(Family::FileDescriptor, descriptor);
-  const Object* const before = entry == nullptr || entry->top >= 0 || entry->last < 0 ? nullptr : &books_->object(entry->last);
+  const std::int64_t ended = Ended(Family::FileDescriptor, descriptor);
+  const Object* const before = ended < 0 ? nullptr : &books_->object(ended);
   const bool taken_before =
       before != nullptr && before->released.record_kind == faults::RecordKind::Call && before->released.begin < record.begin;
   if (entry == nullptr || taken_before) {  // nobody saw it opened: a graphics driver or a system call made it
@@ -148,13 +139,12 @@ void Account::TakeOver(std::uint64_t descriptor, const faults::Record& record) {
 }
 
 void Account::CheckTaken(std::uint64_t descriptor, const faults::Record& record, bool by_program) {
-  const HandleEntry* const entry = Find(Family::FileDescriptor, descriptor);
-  if (entry == nullptr || entry->top >= 0 || entry->last < 0) return;
-  Object& object = books_->object(entry->last);
+  const std::int64_t index = Ended(Family::FileDescriptor, descriptor);
+  if (index < 0) return;
+  Object& object = books_->object(index);
   if (object.state != State::Released || object.released.record_kind != faults::RecordKind::Call || object.told_alive) return;
   if (by_program) {
-    books_->Violate(Rule::ClosedAfterImport, Kind::FileDescriptor, record, descriptor, entry->last);
-    books_->ledger.violations.back().other = object.released;
+    books_->Violate(Rule::ClosedAfterImport, Kind::FileDescriptor, record, descriptor, index).other = object.released;
   }
   object.told_alive = true;  // reported once; later the number may belong to another file
 }

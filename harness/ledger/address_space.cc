@@ -2,7 +2,6 @@
 #include "harness/ledger/address_space.h"
 
 #include <algorithm>
-#include <iterator>
 #include <limits>
 
 namespace cuaudit::harness {
@@ -16,13 +15,11 @@ std::uint64_t EndOf(std::uint64_t base, std::uint64_t bytes) {
 }  // namespace
 
 void AddressSpace::Split(std::uint64_t address) {
-  auto next = pieces_.upper_bound(address);
-  if (next == pieces_.begin()) return;
-  const auto piece = std::prev(next);
-  if (piece->first == address || piece->second.end <= address) return;
-  Piece right = piece->second;
+  const auto piece = RangeFrom(pieces_, address);
+  if (piece == pieces_.end() || piece->first >= address) return;
+  const Piece right = piece->second;
   piece->second.end = address;
-  pieces_.emplace_hint(next, address, right);
+  pieces_.emplace_hint(std::next(piece), address, right);
 }
 
 void AddressSpace::Insert(std::uint64_t base, std::uint64_t bytes, std::int64_t object) {
@@ -77,28 +74,21 @@ void AddressSpace::ForgetDead(std::uint64_t base, std::uint64_t bytes) {
 }
 
 std::int64_t AddressSpace::DeadObjectAt(std::uint64_t address) const {
-  const auto next = pieces_.upper_bound(address);
-  if (next == pieces_.begin()) return -1;
-  const auto piece = std::prev(next);
-  if (address >= piece->second.end || !piece->second.dead) return -1;
-  return piece->second.object;
+  const auto piece = RangeFrom(pieces_, address);
+  return piece != pieces_.end() && piece->first <= address && piece->second.dead ? piece->second.object : -1;
 }
 
 std::int64_t AddressSpace::LiveObjectIn(std::uint64_t base, std::uint64_t bytes) const {
   const std::uint64_t end = EndOf(base, bytes);
-  auto it = pieces_.upper_bound(base);
-  if (it != pieces_.begin() && std::prev(it)->second.end > base) --it;
-  for (; it != pieces_.end() && it->first < end; ++it) {
+  for (auto it = RangeFrom(pieces_, base); it != pieces_.end() && it->first < end; ++it) {
     if (!it->second.dead) return it->second.object;
   }
   return -1;
 }
 
 std::int64_t AddressSpace::ObjectAt(std::uint64_t address) const {
-  const auto next = pieces_.upper_bound(address);
-  if (next == pieces_.begin()) return -1;
-  const auto piece = std::prev(next);
-  return address < piece->second.end ? piece->second.object : -1;
+  const auto piece = RangeFrom(pieces_, address);
+  return piece != pieces_.end() && piece->first <= address ? piece->second.object : -1;
 }
 
 std::vector<std::int64_t> HostMappings::Map(std::uint64_t start, std::uint64_t bytes, std::int64_t object) {
@@ -112,8 +102,7 @@ std::vector<std::int64_t> HostMappings::Map(std::uint64_t start, std::uint64_t b
 std::vector<std::int64_t> HostMappings::Unmap(std::uint64_t start, std::uint64_t bytes) {
   std::vector<std::int64_t> gone;
   const std::uint64_t end = start + bytes;
-  auto at = pieces_.lower_bound(start);
-  if (at != pieces_.begin() && std::prev(at)->second.end > start) --at;
+  auto at = RangeFrom(pieces_, start);
   while (at != pieces_.end() && at->first < end) {
     const std::uint64_t from = at->first;
     const Piece piece = at->second;

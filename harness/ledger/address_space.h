@@ -9,12 +9,20 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <memory_resource>
 #include <unordered_map>
 #include <vector>
 
 namespace cuaudit::harness {
+
+// In a map of disjoint ranges by start, whose values have an `end`: the range that `address` lies in, or the next one.
+template <typename Ranges>
+auto RangeFrom(Ranges& ranges, std::uint64_t address) {
+  const auto next = ranges.upper_bound(address);
+  return next != ranges.begin() && std::prev(next)->second.end > address ? std::prev(next) : next;
+}
 
 class AddressSpace {
  public:

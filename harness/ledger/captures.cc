@@ -56,9 +56,7 @@ void Graphs::Deactivate(std::int64_t capture) {
   CaptureState& state = captures_[static_cast<std::size_t>(capture)];
   if (state.active) --active_captures_;
   state.active = false;
-  for (auto it = capture_of_stream_.begin(); it != capture_of_stream_.end();) {
-    it = it->second == capture ? capture_of_stream_.erase(it) : std::next(it);
-  }
+  std::erase_if(capture_of_stream_, [=](const auto& one) { return one.second == capture; });
 }
 
 void Graphs::ForgetStream(std::uint64_t stream) {
@@ -92,24 +90,17 @@ bool Graphs::EndCapture(const faults::Record& record) {
   return state.graph != 0 && state.graph == handle;
 }
 
-void Graphs::RecordEvent(std::uint64_t event, std::int64_t capture) {
-  if (capture >= 0) {
-    capture_of_event_[event] = capture;
-  } else {
-    capture_of_event_.erase(event);
-  }
-}
-
 void Graphs::FollowEvents(const faults::Record& record) {
   if (active_captures_ == 0 && capture_of_event_.empty()) return;
   switch (BaseOf(record)) {
     case BaseId::EventRecord:
     case BaseId::EventRecordWithFlags:
-      if (!IsExternal(record)) RecordEvent(record.argument[0], CaptureOf(record));
+      if (IsExternal(record)) return;
+      ForgetEvent(record.argument[0]);
+      if (const std::int64_t capture = CaptureOf(record); capture >= 0) capture_of_event_[record.argument[0]] = capture;
       return;
     case BaseId::GreenCtxRecordEvent:  // fails for streams under capture
-      RecordEvent(record.argument[1], -1);
-      return;
+      return ForgetEvent(record.argument[1]);
     case BaseId::StreamWaitEvent: {
       const auto event = capture_of_event_.find(record.argument[1]);
       if (event == capture_of_event_.end() || !captures_[static_cast<std::size_t>(event->second)].active || IsExternal(record)) return;
@@ -142,22 +133,23 @@ std::int64_t Graphs::CaptureOf(const faults::Record& record) {
     if (driver::ShapeOf(call).parameter[i].output || ArgumentFamily(call, i) != Family::Stream) continue;
     return CaptureOn(StreamKey(record, record.argument[i]));
   }
-  const auto named = captured_.find(record.begin);  // the stream is a member of a structure argument
-  return named == captured_.end() ? -1 : CaptureOn(StreamKey(record, named->second.stream));
+  const faults::Record* const node = Given(faults::kCapturedNode);  // the stream is a member of a structure argument
+  return node == nullptr ? -1 : CaptureOn(StreamKey(record, node->argument[1]));
 }
 
 void Graphs::CaptureMemory(std::int64_t capture, std::uint64_t address, std::uint64_t bytes) {
   captures_[static_cast<std::size_t>(capture)].memory.push_back({address, bytes});
 }
 
-void Graphs::Capture(std::int64_t capture, const faults::Record& record, const Addresses& addresses) {
+void Graphs::Capture(std::int64_t capture, const Addresses& addresses) {
   CaptureState& state = captures_[static_cast<std::size_t>(capture)];
-  const auto named = captured_.find(record.begin);
-  if (named == captured_.end() || named->second.graph == 0) {
+  const faults::Record* const captured = Given(faults::kCapturedNode);
+  if (captured == nullptr || captured->argument[2] == 0) {
     state.addresses.insert(state.addresses.end(), addresses.begin(), addresses.end());
     return;
   }
-  const auto& [node, stream, graph] = named->second;
+  const std::uint64_t node = captured->argument[0];
+  const std::uint64_t graph = captured->argument[2];
   if (state.graph == 0 && state.shown == 0) {
     Begin(graph);
     state.shown = graph;

@@ -31,7 +31,6 @@ void Contexts::RetainPrimary(const faults::Record& record) {
   Object reference = {.kind = Kind::PrimaryContext, .handle = record.argument[1], .context = primary.context};
   primary.denied_releases.BeginAnew();
   primary.references.push_back(account_->Retain(reference, record));
-  primary.threads.push_back(record.tid);
 }
 
 // The newest reference of the same thread, else the newest one. References whose release was refused come last (see Account::Release).
@@ -42,8 +41,8 @@ std::size_t Contexts::ReferenceToRelease(const Primary& primary, std::uint32_t t
   int best_rank = -1;
   for (std::size_t back = 1; back <= std::min(count, kLookBack); ++back) {
     const std::size_t i = count - back;
-    const bool live = account_->books().object(primary.references[i]).state == State::Live;
-    const int rank = (live ? 2 : 0) + (primary.threads[i] == tid ? 1 : 0);
+    const Object& reference = account_->books().object(primary.references[i]);
+    const int rank = (reference.state == State::Live ? 2 : 0) + (reference.tid == tid ? 1 : 0);
     if (rank > best_rank) {
       best = i;
       best_rank = rank;
@@ -59,10 +58,10 @@ void Contexts::ReleasePrimary(const faults::Record& record, Answer answer) {
   if (primary.references.empty()) {
     if (GivesBackDenied(primary, record, answer)) return;
     if (account_->Inherited(Family::PrimaryContext, device)) return;
-    const HandleEntry* entry = account_->Find(Family::PrimaryContext, device);
-    if (entry != nullptr && entry->last >= 0 && account_->books().object(entry->last).told_alive) return;
-    account_->books().Violate(Rule::OverReleasedPrimary, Kind::PrimaryContext, record, device, entry == nullptr ? -1 : entry->last);
-    account_->books().ledger.violations.back().believed = primary.denied_releases.Excuse(record, answer == Answer::Succeeded);
+    const std::int64_t last = account_->Ended(Family::PrimaryContext, device);
+    if (last >= 0 && account_->books().object(last).told_alive) return;
+    account_->books().Violate(Rule::OverReleasedPrimary, Kind::PrimaryContext, record, device, last).believed =
+        primary.denied_releases.Excuse(record, answer == Answer::Succeeded, last < 0 ? Site{} : account_->books().object(last).released);
     return;
   }
   const std::size_t chosen = ReferenceToRelease(primary, record.tid);
@@ -75,7 +74,6 @@ void Contexts::ReleasePrimary(const faults::Record& record, Answer answer) {
   }
   if (!Releases(answer)) return;
   primary.references.erase(primary.references.begin() + static_cast<std::ptrdiff_t>(chosen));
-  primary.threads.erase(primary.threads.begin() + static_cast<std::ptrdiff_t>(chosen));
   Object& reference = account_->books().object(index);
   const Site first = FirstTry(reference, record);
   account_->Close(index, State::Released, SiteOf(record));
@@ -104,39 +102,35 @@ void Contexts::Create(const faults::Record& record) {
   stack.entries.push_back({context.handle, -1, Origin::Created, false, record.cycle});
   stack.refused = 0;
   account_->Acquire(context, record);
-}
-
-void Contexts::Attach(const faults::Record& record) {
-  Object context = {.kind = Kind::Context, .handle = record.argument[0]};
-  account_->Retain(context, record);
+  made_[context.handle] = account_->Held(Family::Context, context.handle);
 }
 
 void Contexts::Destroy(const faults::Record& record, Answer answer) {
   const std::uint64_t handle = record.argument[0];
   const bool detaches = BaseOf(record) == driver::BaseId::CtxDetach;
-  HandleEntry* entry = account_->Find(Family::Context, handle);
-  const bool known = entry != nullptr && entry->top >= 0;
-  const std::uint64_t made = known ? account_->books().object(entry->top).acquired.call : 0;
+  const std::int64_t held = account_->Held(Family::Context, handle);
+  const bool attached = held >= 0 && BaseOf(account_->books().object(held).acquired) == driver::BaseId::CtxAttach;
   account_->Release(Kind::Context, handle, 1, record, answer);
+  if (answer == Answer::Refused && !detaches) RefuseDestruction(held, record);
   Stack& stack = StackOf(record);
   const bool current = !stack.entries.empty() && stack.entries.back().context == handle;
+  const auto made = made_.find(handle);
   if (answer == Answer::Refused && current && !detaches && !IsKept(stack.entries.back())) Keep(stack.entries.back(), record);
   if (!Releases(answer)) return;
-  if (known) {
-    entry = account_->Find(Family::Context, handle);
-    while (!detaches && entry->top >= 0) account_->Close(entry->top, State::Released, SiteOf(record));
-    if (entry->top >= 0) return;
+  if (held >= 0) {
+    const HandleEntry& entry = account_->Entry(Family::Context, handle);
+    while (!detaches && entry.top >= 0) account_->Close(entry.top, State::Released, SiteOf(record));
+    if (entry.top >= 0) return;
     // The last attach is undone. The context itself has another owner: it is a primary context, or a parent process created it.
-    if (detaches && driver::BaseOf(static_cast<driver::CallId>(made)) == driver::BaseId::CtxAttach)
-      return account_->Borrow(Family::Context, handle);
+    if (detaches && attached && made == made_.end()) return account_->Borrow(Family::Context, handle);
   } else {
     const bool ended = EndsDenied(handle, detaches);
     if (!ended && (detaches || answer != Answer::Succeeded)) return;
   }
-  const bool attached = driver::BaseOf(static_cast<driver::CallId>(made)) == driver::BaseId::CtxAttach;
-  const Object* const owner = known && !attached ? &account_->books().object(entry->last) : nullptr;
-  // Otherwise the context has another creator: a parent process, or a call under `after` that the program believes failed.
-  account_->Orphan(handle, SiteOf(record), owner);
+  // Without an owner the context has another creator: a parent process, or a call under `after` that the program believes failed.
+  const bool ours = held >= 0 && made != made_.end();
+  account_->Orphan(handle, SiteOf(record), ours ? &account_->books().object(made->second) : nullptr);
+  if (ours) made_.erase(made);
   account_->EndPeerAccess(handle, SiteOf(record));
   if (current) TakeTop(stack, record, true);
 }
@@ -150,10 +144,14 @@ Contexts::Stack& Contexts::StackOf(const faults::Record& record) {
   return stacks_[found->second];
 }
 
-std::uint64_t Contexts::CurrentOf(std::uint32_t tid) const {
+const Contexts::Stack* Contexts::KnownStack(std::uint32_t tid) const {
   const auto found = stack_of_thread_.find(tid);
-  if (found == stack_of_thread_.end() || stacks_[found->second].entries.empty()) return 0;
-  return stacks_[found->second].entries.back().context;
+  return found == stack_of_thread_.end() ? nullptr : &stacks_[found->second];
+}
+
+std::uint64_t Contexts::CurrentOf(std::uint32_t tid) const {
+  const Stack* const stack = KnownStack(tid);
+  return stack == nullptr || stack->entries.empty() ? 0 : stack->entries.back().context;
 }
 
 void Contexts::Push(const faults::Record& record) {
@@ -308,10 +306,7 @@ void Contexts::Set(const faults::Record& record) {
   }
 }
 
-bool Contexts::Destroyed(std::uint64_t context) {
-  const HandleEntry* entry = account_->Find(Family::Context, context);
-  return entry != nullptr && entry->top < 0 && entry->last >= 0;
-}
+bool Contexts::Destroyed(std::uint64_t context) { return account_->Ended(Family::Context, context) >= 0; }
 
 void Contexts::Report(StackEntry& entry) {
   if (entry.reported || entry.object < 0 || account_->books().object(entry.object).state != State::Live) return;
@@ -326,8 +321,11 @@ void Contexts::Report(StackEntry& entry) {
     return;
   }
   entry.reported = true;
-  account_->books().ledger.violations.push_back(
-      {Rule::ContextStack, Kind::ContextStackEntry, account_->pid(), object.handle, object.acquired, entry.object});
+  Violate(object.acquired, object.handle, entry.object);
+}
+
+void Contexts::Violate(const Site& where, std::uint64_t handle, std::int64_t object) {
+  account_->books().ledger.violations.push_back({Rule::ContextStack, Kind::ContextStackEntry, account_->pid(), handle, where, object});
 }
 
 // The other half of a push finds nothing, because a cycle has popped what was pushed.
@@ -340,15 +338,14 @@ void Contexts::Miss(Stack& stack, const Site& pop) {
 
 void Contexts::ReportTaken(Stack& stack, const Taken& taken) {
   if (Destroyed(taken.context) || account_->parent() != nullptr) return;
-  account_->books().ledger.violations.push_back({Rule::ContextStack, Kind::ContextStackEntry, account_->pid(), 0, taken.site, -1});
+  Violate(taken.site);
   std::erase(stack.below, taken.site);  // already reported
   std::erase(stack.below, taken.missed);
 }
 
 void Contexts::BeginCycle(const faults::Record& record) {
-  const auto found = stack_of_thread_.find(record.tid);
-  if (found == stack_of_thread_.end()) return;
-  Stack& stack = stacks_[found->second];
+  if (KnownStack(record.tid) == nullptr) return;
+  Stack& stack = StackOf(record);
   for (const Taken& taken : stack.owed) ReportTaken(stack, taken);
   stack.owed.clear();
   stack.taken.clear();
@@ -356,10 +353,8 @@ void Contexts::BeginCycle(const faults::Record& record) {
 }
 
 void Contexts::EndCycle(const faults::Record& record) {
-  if (record.cycle == 0) return;
-  const auto found = stack_of_thread_.find(record.tid);
-  if (found == stack_of_thread_.end()) return;
-  Stack& stack = stacks_[found->second];
+  if (record.cycle == 0 || KnownStack(record.tid) == nullptr) return;
+  Stack& stack = StackOf(record);
   for (StackEntry& entry : stack.entries) {
     if (entry.restores) continue;
     if (entry.object >= 0 && account_->books().object(entry.object).cycle == record.cycle) Report(entry);
@@ -377,9 +372,7 @@ void Contexts::Finish() {
       if (!taken.pushed && (!stack.returned || taken.missed != Site{})) ReportTaken(stack, taken);
     }
     if (!stack.pushed || account_->parent() != nullptr) continue;
-    for (const Site& site : stack.below) {
-      account_->books().ledger.violations.push_back({Rule::ContextStack, Kind::ContextStackEntry, account_->pid(), 0, site, -1});
-    }
+    for (const Site& site : stack.below) Violate(site);
   }
 }
 

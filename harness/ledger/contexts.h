@@ -29,8 +29,7 @@ class Contexts {
         stacks_(account->books().memory),
         stack_of_thread_(account->books().memory),
         current_(account->books().memory) {}
-  Contexts(const Contexts& other, Account* account) : Contexts(other) { account_ = account; }
-  Contexts& operator=(const Contexts&) = delete;
+  void Follow(Account* account) { account_ = account; }  // of a copy
 
   // Notes which context is current. Called for every record, before anything else.
   void See(const faults::Record& record);
@@ -44,7 +43,6 @@ class Contexts {
   void RuntimeExit() { runtime_exits_ = true; }
 
   void Create(const faults::Record& record);
-  void Attach(const faults::Record& record);
   void Destroy(const faults::Record& record, Answer answer);
   // The driver made the context, or attached it once more. The program was told that the call failed.
   void DenyContext(std::uint64_t context, bool attached);
@@ -71,8 +69,8 @@ class Contexts {
   // The context that the plan did not let the thread make current; 0 when the thread has chosen or made one or none since, when a cycle has
   // begun, or when nothing was refused.
   std::uint64_t RefusedTo(std::uint32_t tid) const {
-    const auto found = stack_of_thread_.find(tid);
-    return found == stack_of_thread_.end() ? 0 : stacks_[found->second].refused;
+    const Stack* const stack = KnownStack(tid);
+    return stack == nullptr ? 0 : stack->refused;
   }
 
   // Reports each context from before an earlier cycle that the cycle popped and that is not back when the next cycle begins.
@@ -83,8 +81,6 @@ class Contexts {
   void Finish();
 
  private:
-  Contexts(const Contexts&) = default;
-
   enum class Origin : std::uint8_t { Pushed, Created, SetCurrent };
   struct StackEntry {
     std::uint64_t context = 0;
@@ -122,12 +118,12 @@ class Contexts {
   };
   struct Primary {
     std::vector<std::int64_t> references;
-    std::vector<std::uint32_t> threads;  // the thread that retained each reference
     std::uint64_t context = 0;
     bool seen = false;
     bool held_elsewhere = false;
-    std::uint32_t greens = 0;  // green contexts that hold the primary context
-    std::uint32_t denied = 0;  // references that the program was told it did not get
+    std::uint32_t greens = 0;     // green contexts that hold the primary context
+    std::uint32_t denied = 0;     // references that the program was told it did not get
+    std::uint64_t denied_at = 0;  // the first of them
     DeniedReleases denied_releases;
   };
   struct Green {
@@ -138,7 +134,10 @@ class Contexts {
   Primary& PrimaryOf(const faults::Record& record);  // of the device that the retain names
   void OrphanUnheld(const Primary& primary, const faults::Record& record);
   bool GivesBackDenied(Primary& primary, const faults::Record& record, Answer answer);
+  void BelieveUses(const Primary& primary, std::uint32_t pid);
+  void RefuseDestruction(std::int64_t newest, const faults::Record& record);
   Stack& StackOf(const faults::Record& record);
+  const Stack* KnownStack(std::uint32_t tid) const;  // null: no call of the thread has changed its stack
   void TakeTop(Stack& stack, const faults::Record& record, bool destroyed);
   static void Deny(Stack& stack, const faults::Record& record);
   static void TryPutBack(Stack& stack, const faults::Record& record);
@@ -150,6 +149,7 @@ class Contexts {
   static void Miss(Stack& stack, const Site& pop);
   void ReportTaken(Stack& stack, const Taken& taken);
   void Report(StackEntry& entry);
+  void Violate(const Site& where, std::uint64_t handle = 0, std::int64_t object = -1);
   bool Destroyed(std::uint64_t context);
   bool EndsDenied(std::uint64_t context, bool detaches);
   const Object* KeptByRefusal(std::uint64_t context);
@@ -160,6 +160,7 @@ class Contexts {
   std::unordered_map<std::uint64_t, Green> greens_;            // by handle
   std::pmr::vector<Stack> stacks_;                             // in order of appearance
   std::pmr::unordered_map<std::uint32_t, std::size_t> stack_of_thread_;
+  std::unordered_map<std::uint64_t, std::int64_t> made_;     // contexts that were made here, and the object
   std::unordered_map<std::uint64_t, std::uint32_t> denied_;  // contexts whose creation was denied: how many references the driver counts
   std::pmr::unordered_set<std::uint64_t> current_;
   std::uint64_t last_current_ = 0;

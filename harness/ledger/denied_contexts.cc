@@ -8,15 +8,36 @@ namespace cuaudit::harness {
 
 // Under `after` the driver counts a reference that the program does not know of.
 void Contexts::DenyPrimary(const faults::Record& record) {
-  if (record.argument[0] != 0) ++PrimaryOf(record).denied;
+  if (record.argument[0] == 0) return;
+  Primary& primary = PrimaryOf(record);
+  if (primary.denied++ == 0) primary.denied_at = record.begin;
 }
 
 // The call has answered the context, and a program that cleans up by that gives back what the driver counts. What the driver declines is no
 // such reference.
 bool Contexts::GivesBackDenied(Primary& primary, const faults::Record& record, Answer answer) {
   if (primary.denied == 0 || answer == Answer::Failed) return false;
+  BelieveUses(primary, record.pid);
   if (Releases(answer) && --primary.denied == 0) OrphanUnheld(primary, record);
   return true;
+}
+
+// What was counted as the program's last release took the denied reference, so the context lived on, and so did what was used in it.
+void Contexts::BelieveUses(const Primary& primary, std::uint32_t pid) {
+  for (Violation& violation : account_->books().ledger.violations) {
+    const bool late = violation.rule == Rule::UseAfterRelease && violation.pid == pid && violation.other.begin > primary.denied_at;
+    const bool ended = late && violation.object >= 0 && BaseOf(violation.other) == driver::BaseId::DevicePrimaryCtxRelease;
+    if (ended && account_->books().object(violation.object).context == primary.context) violation.believed = true;
+  }
+}
+
+// cuCtxDestroy ends all references to a context, so its refusal keeps all of them alive.
+void Contexts::RefuseDestruction(std::int64_t newest, const faults::Record& record) {
+  for (std::int64_t at = newest; at >= 0; at = account_->books().beneath[static_cast<std::size_t>(at)]) {
+    Object& reference = account_->books().object(at);
+    if (reference.state == State::Live) reference.released = SiteOf(record);
+    if (reference.state == State::Live) reference.state = State::ReleaseRefused;
+  }
 }
 
 void Contexts::DenyContext(std::uint64_t context, bool attached) {
@@ -78,8 +99,8 @@ void Contexts::TryPutBack(Stack& stack, const faults::Record& record) {
 
 // The context, when the program tried to destroy it and was refused.
 const Object* Contexts::KeptByRefusal(std::uint64_t context) {
-  const HandleEntry* const entry = account_->Find(driver::Family::Context, context);
-  const Object* const object = entry == nullptr || entry->top < 0 ? nullptr : &account_->books().object(entry->top);
+  const std::int64_t held = account_->Held(driver::Family::Context, context);
+  const Object* const object = held < 0 ? nullptr : &account_->books().object(held);
   return object != nullptr && object->state == State::ReleaseRefused ? object : nullptr;
 }
 

@@ -16,21 +16,25 @@ namespace cuaudit::harness {
 //
 // Where the retry has succeeded, it has taken a newer object, and what goes wrong afterwards is the owner's: a use, or the release at the
 // place where the first one was tried. That uses one up when the handle is acquired next, because all that goes wrong until then is of one
-// retry. A release that goes wrong elsewhere is the retry itself. It has failed, so the program is right to try again later.
+// retry. A release that goes wrong elsewhere is the retry itself. It has failed, so the program is right to try again later. The same holds
+// for the owner of the first object that a retry took: its own release fails, and it may try again.
 class DeniedReleases {
  public:
   // `first`: where the program tried to release the object for the first time.
   void Add(const Site& first) {
     ++count_;
     stack_ = first.stack;
+    taken_at_ = 0;
   }
   // Whether a use that came too late may come of one of them.
   bool ExcuseUse() { return used_ = count_ != 0; }
-  // Whether a release once too often may. One that the driver has `accepted` uses one up at once.
-  bool Excuse(const faults::Record& release, bool accepted) {
+  // Whether a release once too often may. `before`: where the object was released. One that the driver has `accepted` uses one up at once.
+  bool Excuse(const faults::Record& release, bool accepted, const Site& before) {
     if (count_ == 0) return false;
     if (accepted) --count_;
-    used_ = !accepted && (used_ || release.stack == stack_);
+    const bool taken = before.stack != stack_ && (taken_at_ == 0 || taken_at_ == before.begin);
+    if (taken) taken_at_ = before.begin;
+    used_ = !accepted && !taken && (used_ || release.stack == stack_);
     return true;
   }
   void BeginAnew() {
@@ -39,7 +43,8 @@ class DeniedReleases {
 
  private:
   std::uint32_t count_ = 0;
-  std::uint32_t stack_ = 0;  // of the latest
+  std::uint32_t stack_ = 0;     // of the latest
+  std::uint64_t taken_at_ = 0;  // when a retry took another object
   bool used_ = false;
 };
 

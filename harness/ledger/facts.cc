@@ -25,7 +25,7 @@ ProcessFacts& ProcessOf(std::vector<ProcessFacts>* processes, std::uint32_t pid)
 }  // namespace
 
 bool Facts::IsSubject(std::uint32_t pid) const noexcept {
-  if (processes.empty() || processes.front().pid == pid) return true;
+  if (processes.empty() || IsFirst(pid)) return true;
   const ProcessFacts* const process = Process(pid);
   return process != nullptr && process->calls != 0;
 }

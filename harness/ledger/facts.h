@@ -73,6 +73,8 @@ struct Facts {
 
   friend bool operator==(const Facts&, const Facts&) = default;
 
+  // True for the program's first process. The ending of the run is its ending.
+  [[nodiscard]] bool IsFirst(std::uint32_t pid) const noexcept { return !processes.empty() && processes.front().pid == pid; }
   // True for the program's first process and for each process that made a driver call. True for every process when none is known.
   [[nodiscard]] bool IsSubject(std::uint32_t pid) const noexcept;
   [[nodiscard]] const ProcessFacts* Process(std::uint32_t pid) const noexcept;  // null when the process wrote nothing

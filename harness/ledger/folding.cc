@@ -7,7 +7,6 @@
 #include <tuple>
 #include <utility>
 
-#include "harness/ledger/ledger.h"
 #include "harness/ledger/rules.h"
 
 namespace cuaudit::harness {
@@ -128,7 +127,10 @@ void Folding::Take(std::span<const Record> records) {
   for (const Record& record : records) {
     if (record.begin == 0) continue;
     if (noting) facts.Count(record, index_of(record));
-    if (IsProgramCall(record)) Count(record);
+    if (IsProgramCall(record)) {
+      books_.ledger.unmodelled_calls += (record.flags & faults::kUnmodelled) != 0 ? 1 : 0;
+      books_.ledger.unfinished_calls += record.end == 0 ? 1 : 0;
+    }
     if (record.kind != RecordKind::Argument) continue;
     if ((record.flags & (faults::kDescriptor | faults::kStandsOn | faults::kLaunchWords | faults::kLends | faults::kNames)) != 0) {
       told_[record.context].push_back(&record);
@@ -153,26 +155,22 @@ void Folding::Take(std::span<const Record> records) {
   }
 }
 
-void Folding::Count(const Record& record) {
-  if ((record.flags & faults::kUnmodelled) != 0) ++books_.ledger.unmodelled_calls;
-  if (record.end == 0) ++books_.ledger.unfinished_calls;
-}
-
 void Folding::Apply(const Event& event) {
   const Record& record = *event.record;
   switch (record.kind) {
-    case RecordKind::Call:
+    case RecordKind::Call: {
+      ProcessFold& process = ProcessOf(record.pid);
       // A captured node is looked at when its call begins, and the content of an added node when its call has returned.
-      if (const auto content = contents_.find(record.begin); content != contents_.end()) {
-        const bool captured = (content->second->flags & faults::kCapturedNode) != 0;
-        if (captured != event.returned) ProcessOf(record.pid).NodeContent(*content->second, record);
-      }
+      const auto content = contents_.find(record.begin);
+      const bool is_due = content != contents_.end() && ((content->second->flags & faults::kCapturedNode) != 0) != event.returned;
+      process.NodeContent(is_due ? content->second : nullptr, record);
       if (event.returned) {
-        ProcessOf(record.pid).Return(record, AddressesOf(record), ToldOf(record));
+        process.Return(record, AddressesOf(record), ToldOf(record));
       } else {
-        ProcessOf(record.pid).Enter(record, AddressesOf(record));
+        process.Enter(record, AddressesOf(record));
       }
       break;
+    }
     case RecordKind::Host:
       ProcessOf(record.pid).Host(record);
       break;
@@ -204,7 +202,14 @@ void Folding::DropSaidTwice() {
   for (const Violation& violation : violations) {
     if (violation.rule == Rule::DestroyedInUse) proved.emplace(violation.pid, violation.where.begin);
   }
+  std::set<std::pair<std::uint32_t, std::uint64_t>> under;
+  for (const Violation& violation : violations) {
+    if (violation.rule == Rule::DestroyedUnderUser) under.emplace(violation.pid, violation.where.begin);
+  }
   std::erase_if(violations, [&](const Violation& violation) {
+    // The call that queued the work was told of.
+    const std::uint64_t queued = violation.other.begin != 0 ? violation.other.begin : violation.where.begin;
+    if (violation.rule == Rule::HostFreedInUse && under.contains({violation.pid, queued})) return true;
     if (violation.rule == Rule::DestroyedUnderUser && proved.contains({violation.pid, violation.where.begin})) return true;
     return violation.object >= 0 && IsProved(violation.rule) && shown.count({violation.pid, violation.object, violation.where.begin}) != 0;
   });

@@ -45,7 +45,6 @@ class Folding {
 
   bool Schedule(std::span<const faults::Record> records, bool whole);
   void Take(std::span<const faults::Record> records);
-  void Count(const faults::Record& record);
   void Apply(const Event& event);
   void DropSaidTwice();
   Site PlaceOf(std::uint64_t begin);

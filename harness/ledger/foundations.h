@@ -47,7 +47,6 @@ class Foundations {
     const auto found = of_.find({family, handle});
     return found == of_.end() ? -1 : found->second;
   }
-  [[nodiscard]] bool empty() const { return of_.empty(); }
 
  private:
   std::unordered_map<FamilyHandle, std::int64_t, FamilyHandle::Hash> of_;

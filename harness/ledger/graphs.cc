@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
-#include <utility>
+#include <set>
 
 namespace cuaudit::harness {
 namespace {
@@ -44,8 +44,6 @@ void Graphs::Share(Graph& to, const std::shared_ptr<Content>& from) {
   to.clean_at = ~std::uint64_t{0};
 }
 
-void Graphs::Drop(Graph& graph) { Hold(*graph.content, false); }
-
 std::shared_ptr<Graphs::Content> Graphs::Whole(std::uint64_t graph) const {
   const auto found = graphs_.find(graph);
   if (found == graphs_.end()) return std::make_shared<Content>();
@@ -79,7 +77,7 @@ void Graphs::Begin(std::uint64_t graph) {
   const auto found = graphs_.find(graph);
   if (found != graphs_.end()) {
     for (const auto& [node, child] : found->second.children) owner_.erase(child);
-    Drop(found->second);
+    Hold(*found->second.content, false);
     graphs_.erase(found);
   }
   graphs_[graph];
@@ -152,33 +150,31 @@ void Graphs::AddNode(const faults::Record& record, const Addresses& addresses) {
   graph_of_node_[node] = handle;
   if (const auto before = graph.children.find(node); before != graph.children.end()) Disown(before->second);
   const BaseId base = BaseOf(record);
-  const auto moved = moved_.extract(record.begin);
-  const auto copied = copied_.extract(record.begin);
-  if (!moved.empty()) {
-    (void)Own(handle, node, moved.mapped());
-  } else if (base == BaseId::GraphAddChildGraphNode || !copied.empty()) {
-    CopyChild(graph, node, *Whole(copied.empty() ? record.argument[4] : copied.mapped()));
+  const faults::Record* const copied = Given(faults::kCopiedGraph);
+  if (const faults::Record* const moved = Given(faults::kMovedGraph)) {
+    (void)Own(handle, node, moved->argument[0]);
+  } else if (base == BaseId::GraphAddChildGraphNode || copied != nullptr) {
+    CopyChild(graph, node, *Whole(copied == nullptr ? record.argument[4] : copied->argument[0]));
   }
   if (base == BaseId::GraphAddMemAllocNode || base == BaseId::GraphAddNode) account_->set_graph_memory();
-  if (base == BaseId::GraphAddMemFreeNode) NameMemory(record.begin, record.argument[4], 0);
-  if (const auto memory = named_memory_.find(record.begin); memory != named_memory_.end()) {
-    Change(graph).memory[node].push_back(memory->second);
-    named_memory_.erase(memory);
+  if (base == BaseId::GraphAddMemFreeNode) {
+    Change(graph).memory[node].push_back({record.argument[4], 0});
+  } else if (const faults::Record* const memory = Given(faults::kMemoryNode)) {
+    Change(graph).memory[node].push_back({memory->argument[0], memory->argument[1]});
   }
   if (!addresses.empty()) Change(graph).nodes[node] = addresses;
 }
 
 void Graphs::DenyNode(const faults::Record& record) {
-  const auto moved = moved_.extract(record.begin);
-  if (!moved.empty()) (void)Own(record.argument[1], record.argument[0], moved.mapped());
+  if (const faults::Record* const moved = Given(faults::kMovedGraph)) (void)Own(record.argument[1], record.argument[0], moved->argument[0]);
 }
 
 // cuGraph*NodeSetParams(node, ...) and cuGraphExec*NodeSetParams(executable, node, ...) replace the addresses of the node. A call for a
 // node without addresses (host node, event node) replaces none.
 void Graphs::SetNode(const faults::Record& record, const Addresses& addresses) {
-  const auto copied = copied_.extract(record.begin);
-  if (BaseOf(record) == BaseId::GraphExecChildGraphNodeSetParams || !copied.empty()) {
-    const std::uint64_t child = copied.empty() ? record.argument[2] : copied.mapped();
+  const faults::Record* const copied = Given(faults::kCopiedGraph);
+  if (BaseOf(record) == BaseId::GraphExecChildGraphNodeSetParams || copied != nullptr) {
+    const std::uint64_t child = copied == nullptr ? record.argument[2] : copied->argument[0];
     if (ArgumentFamily(CallOf(record), 0) != Family::ExecutableGraph) return;  // no driver changes the child graph of a node in a graph
     Content& content = Change(executables_[record.argument[0]]);
     const std::uint64_t node = record.argument[1];
@@ -201,12 +197,10 @@ void Graphs::DestroyNode(std::uint64_t node, const Site& site) {
   Graph& graph = graphs_[found->second];
   const Content& before = *graph.content;
   if (before.nodes.contains(node) || before.memory.contains(node)) EraseNode(&Change(graph), node);
-  const auto brought = graph.content->of_child.find(node);
-  if (brought != graph.content->of_child.end()) {
-    const std::map<std::uint64_t, std::uint64_t> gone = brought->second;
+  if (graph.content->of_child.contains(node)) {
     Content& content = Change(graph);
-    content.of_child.erase(node);
-    for (const auto& [user, count] : gone) {
+    const auto brought = content.of_child.extract(node);
+    for (const auto& [user, count] : brought.mapped()) {
       const std::uint64_t given = std::min(content.user_objects[user], count);
       content.user_objects[user] -= given;
       std::uint64_t& held = account_->Entry(Family::UserObject, user).graph_references;
@@ -236,8 +230,8 @@ void Graphs::Launch(const faults::Record& record) {
   if (const std::int64_t capture = CaptureOf(record); capture >= 0) {
     if (!Releases(AnswerOf(record))) return;
     CaptureState& state = captures_[static_cast<std::size_t>(capture)];
-    Capture(capture, record, {});
-    for (const auto& [node, addresses] : executable.content->nodes) Capture(capture, record, addresses);
+    Capture(capture, {});
+    for (const auto& [node, addresses] : executable.content->nodes) Capture(capture, addresses);
     for (const auto& [node, memory] : executable.content->memory) state.memory.insert(state.memory.end(), memory.begin(), memory.end());
     return;
   }
@@ -290,8 +284,7 @@ void Graphs::Launched(const faults::Record& record) {
   }
   for (const auto& [address, what] : balance) {
     const auto& [count, bytes] = what;
-    const HandleEntry* const entry = account_->Find(Family::Pointer, address);
-    if (count < 0 && entry != nullptr && entry->top >= 0) {
+    if (count < 0 && account_->Held(Family::Pointer, address) >= 0) {
       account_->Release(Kind::StreamOrderedMemory, address, 1, record, AnswerOf(record));
     } else if (count > 0 && AnswerOf(record) == Answer::After) {
       account_->AcquireUnowned(Family::Pointer, address, bytes, record);
@@ -303,25 +296,21 @@ void Graphs::Launched(const faults::Record& record) {
 }
 
 void Graphs::Check(const faults::Record& record, std::span<const std::uint64_t> addresses) {
-  std::vector<std::pair<std::int64_t, std::uint64_t>> dead;
-  std::vector<std::int64_t> gone;
+  std::map<std::int64_t, std::uint64_t> dead;  // the lowest address in each
+  std::set<std::int64_t> gone;
   for (const std::uint64_t address : addresses) {
     if ((address & kNeededObject) != 0) {
       const auto needed = static_cast<std::int64_t>(address & ~kNeededObject);
-      if (account_->IsGone(needed)) gone.push_back(needed);
+      if (account_->IsGone(needed)) gone.insert(needed);
       continue;
     }
-    const std::int64_t object = account_->DeadObjectAt(address);
-    if (object >= 0) dead.emplace_back(object, address);
+    if (const std::int64_t object = account_->DeadObjectAt(address); object >= 0) {
+      std::uint64_t& lowest = dead.try_emplace(object, address).first->second;
+      lowest = std::min(lowest, address);
+    }
   }
-  std::sort(gone.begin(), gone.end());
-  gone.erase(std::unique(gone.begin(), gone.end()), gone.end());
   for (const std::int64_t object : gone) account_->ViolateFoundation(record, account_->books().object(object).handle, object);
-  std::sort(dead.begin(), dead.end());
-  std::int64_t previous = -1;
   for (const auto& [object, address] : dead) {
-    if (object == previous) continue;
-    previous = object;
     account_->books().Violate(Rule::UseAfterRelease, account_->books().object(object).kind, record, address, object);
   }
 }
@@ -346,7 +335,7 @@ void Graphs::DestroyGraph(std::uint64_t graph, const Site& site) {
       owner_.erase(child);
       left.push_back(child);
     }
-    Drop(found->second);
+    Hold(*found->second.content, false);
     graphs_.erase(found);
   }
 }
@@ -354,7 +343,7 @@ void Graphs::DestroyGraph(std::uint64_t graph, const Site& site) {
 void Graphs::DestroyExecutable(std::uint64_t executable) {
   const auto found = executables_.find(executable);
   if (found == executables_.end()) return;
-  Drop(found->second);
+  Hold(*found->second.content, false);
   executables_.erase(found);
 }
 

@@ -28,27 +28,15 @@ class Graphs {
   using Addresses = std::vector<std::uint64_t>;
 
   Graphs(Account* account, const Contexts* contexts) : account_(account), contexts_(contexts) {}
-  Graphs(const Graphs& other, Account* account, const Contexts* contexts) : Graphs(other) {
+  // Of a copy: copies share the contents of graphs until one of them changes.
+  void Follow(Account* account, const Contexts* contexts) {
     account_ = account;
     contexts_ = contexts;
   }
-  Graphs& operator=(const Graphs&) = delete;
 
   void Begin(std::uint64_t graph);  // a new and empty graph
-  // The call with begin ticket `call` moves the child graph into the node that the call adds.
-  void NameMoved(std::uint64_t call, std::uint64_t child) { moved_[call] = child; }
-  // The node that the call adds allocates this memory, or frees it when `bytes` is 0.
-  void NameMemory(std::uint64_t call, std::uint64_t address, std::uint64_t bytes) { named_memory_[call] = {address, bytes}; }
-  // The node that a call became on a stream under capture. Node and graph are 0 when unknown.
-  struct CapturedCall {
-    std::uint64_t node = 0;
-    std::uint64_t stream = 0;
-    std::uint64_t graph = 0;
-  };
-  void NameCaptured(std::uint64_t call, const CapturedCall& what) { captured_[call] = what; }
-  void ForgetCaptured(std::uint64_t call) { captured_.erase(call); }
-  // The call copies the child graph into the node.
-  void NameCopied(std::uint64_t call, std::uint64_t child) { copied_[call] = child; }
+  // What the node of the call that comes next was given (faults::ArgumentFlag); null: what its arguments say.
+  void NodeContent(const faults::Record* content) { content_ = content; }
   // The driver has answered the handle of the graph inside `node`. What is added to that graph belongs to the parent, too.
   void NameChild(std::uint64_t node, std::uint64_t child);
   void AddNode(const faults::Record& record, const Addresses& addresses);
@@ -74,12 +62,12 @@ class Graphs {
   void ForgetStream(std::uint64_t stream);
   // True when the capture was begun into an existing graph, so that no new graph is made.
   bool EndCapture(const faults::Record& record);
-  void ForgetEvent(std::uint64_t event) { capture_of_event_.erase(event); }  // the event's handle is reused
+  void ForgetEvent(std::uint64_t event) { capture_of_event_.erase(event); }  // its handle is reused, or it is recorded outside of captures
   // Follows the events that carry a capture from one stream to another.
   void FollowEvents(const faults::Record& record);
   // The capture that records this call instead of executing it; -1 for none.
   std::int64_t CaptureOf(const faults::Record& record);
-  void Capture(std::int64_t capture, const faults::Record& record, const Addresses& addresses);
+  void Capture(std::int64_t capture, const Addresses& addresses);
   // A captured allocation of stream-ordered memory, or a captured release (`bytes` 0), becomes a node.
   void CaptureMemory(std::int64_t capture, std::uint64_t address, std::uint64_t bytes);
 
@@ -87,8 +75,6 @@ class Graphs {
   void Check(const faults::Record& record, std::span<const std::uint64_t> addresses);
 
  private:
-  Graphs(const Graphs&) = default;  // graphs share their contents until one of them changes
-
   // Memory that a node allocates, or frees (`bytes` 0). The address stays the same as long as the graph lives.
   struct Memory {
     std::uint64_t address = 0;
@@ -119,6 +105,8 @@ class Graphs {
     bool active = true;
   };
 
+  // The content that NodeContent has told, when it is of that sort; null otherwise.
+  const faults::Record* Given(unsigned sort) const { return content_ != nullptr && (content_->flags & sort) != 0 ? content_ : nullptr; }
   // The content of the graph and of all graphs inside its nodes: those moved there, and copies whose handles the driver has answered.
   std::shared_ptr<Content> Whole(std::uint64_t graph) const;
   static void DropOwn(const Content& content, Addresses* addresses);
@@ -126,13 +114,11 @@ class Graphs {
   static void EraseNode(Content* content, std::uint64_t node);
   static Content& Change(Graph& graph);
   void Share(Graph& to, const std::shared_ptr<Content>& from);
-  void Drop(Graph& graph);
   void Hold(const Content& content, bool hold);
   void CopyChild(Graph& graph, std::uint64_t node, const Content& child);
   bool Own(std::uint64_t graph, std::uint64_t node, std::uint64_t child);
   void Disown(std::uint64_t child);
   void Deactivate(std::int64_t capture);
-  void RecordEvent(std::uint64_t event, std::int64_t capture);  // -1: outside of any capture
   std::uint64_t StreamKey(const faults::Record& record, std::uint64_t stream);
 
   bool IsOver(std::int64_t capture) const;
@@ -144,10 +130,7 @@ class Graphs {
   std::unordered_map<std::uint64_t, Graph> executables_;
   std::unordered_map<std::uint64_t, std::uint64_t> graph_of_node_;
   std::unordered_map<std::uint64_t, std::uint64_t> owner_;  // by the graph in a node: the graph that the node belongs to
-  std::unordered_map<std::uint64_t, std::uint64_t> moved_;  // by the begin ticket of the call
-  std::unordered_map<std::uint64_t, std::uint64_t> copied_;
-  std::unordered_map<std::uint64_t, Memory> named_memory_;
-  std::unordered_map<std::uint64_t, CapturedCall> captured_;
+  const faults::Record* content_ = nullptr;
   std::vector<CaptureState> captures_;
   std::unordered_map<std::uint64_t, std::int64_t> capture_of_stream_;
   std::unordered_map<std::uint64_t, std::int64_t> capture_of_event_;

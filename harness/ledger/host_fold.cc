@@ -17,9 +17,7 @@ namespace {
 
 // argument[2] of a MutexDestroy or Dlclose record is 1 when the C library had something to release. Who made it may have left no record: a
 // static initialiser of a mutex, or an opening that was not watched.
-bool CameUnseen(const HandleEntry* entry, const faults::Record& record) {
-  return record.argument[2] == 1 && (entry == nullptr || entry->top < 0);
-}
+bool CameUnseen(std::int64_t held, const faults::Record& record) { return record.argument[2] == 1 && held < 0; }
 
 }  // namespace
 
@@ -42,22 +40,21 @@ void ProcessFold::Finish() {
 
 // In a lifecycle. What was open when the audit began has no opening; of a number without any record it is not known whose it was.
 void ProcessFold::ClosedTooOften(const faults::Record& record) {
-  const HandleEntry* const entry = account_.Find(Family::FileDescriptor, record.argument[0]);
+  const std::int64_t ended = account_.Ended(Family::FileDescriptor, record.argument[0]);
   const bool open_at_begin = record.argument[1] == faults::kOpenAtBegin;
-  if (!open_at_begin && (entry == nullptr || entry->top >= 0 || entry->last < 0)) return;
-  account_.books().Violate(Rule::Deficit, Kind::FileDescriptor, record, record.argument[0], open_at_begin ? -1 : entry->last);
-  if (!open_at_begin) account_.books().ledger.violations.back().other = account_.books().object(entry->last).released;
+  if (!open_at_begin && ended < 0) return;
+  const Site closed = open_at_begin ? Site() : account_.books().object(ended).released;
+  account_.books().Violate(Rule::Deficit, Kind::FileDescriptor, record, record.argument[0], open_at_begin ? -1 : ended).other = closed;
 }
 
 // The C library counts all openings of a library in one handle. A close ends an opening of the same caller, so that a driver that opens a
 // library of the program does not close the program's reference.
 void ProcessFold::ReleaseLibrary(const faults::Record& record) {
-  const HandleEntry* entry = account_.Find(Family::DlopenReference, record.argument[0]);
-  for (std::int64_t index = entry == nullptr ? -1 : entry->top; index >= 0;
-       index = account_.books().beneath[static_cast<std::size_t>(index)]) {
+  const std::int64_t newest = account_.Held(Family::DlopenReference, record.argument[0]);
+  for (std::int64_t index = newest; index >= 0; index = account_.books().beneath[static_cast<std::size_t>(index)]) {
     if (account_.books().object(index).parent == record.argument[1]) return account_.Close(index, State::Released, SiteOf(record));
   }
-  if (!CameUnseen(entry, record)) account_.Release(Kind::DlopenReference, record.argument[0], 1, record, Answer::Succeeded);
+  if (!CameUnseen(newest, record)) account_.Release(Kind::DlopenReference, record.argument[0], 1, record, Answer::Succeeded);
 }
 
 // A mapping that grows or shrinks where it is keeps its pages, although it is given back and mapped: argument[2] tells how many bytes stay.
@@ -66,10 +63,6 @@ void ProcessFold::HostMap(Object object, const faults::Record& record) {
   object.bytes = record.argument[1];
   const std::int64_t index = account_.Acquire(object, record);
   GiveBack(host_mappings_.Map(object.handle, object.bytes, index), record);
-}
-
-void ProcessFold::HostUnmap(const faults::Record& record) {
-  GiveBack(host_mappings_.Unmap(record.argument[0], record.argument[1]), record);
 }
 
 void ProcessFold::GiveBack(const std::vector<std::int64_t>& mappings, const faults::Record& record) {
@@ -129,20 +122,18 @@ void ProcessFold::Host(const faults::Record& record) {
       if (!injected && record.result == 0) account_.Acquire(object, record);
       break;
     case HostCall::MutexDestroy:
-      if (record.result != 0 || CameUnseen(account_.Find(Family::Mutex, handle), record)) break;
+      if (record.result != 0 || CameUnseen(account_.Held(Family::Mutex, handle), record)) break;
       account_.Release(Kind::Mutex, handle, 1, record, Answer::Succeeded);
       break;
     case HostCall::MutexFreed: {
-      const HandleEntry* entry = account_.Find(Family::Mutex, handle);
-      const std::int64_t known = entry == nullptr ? -1 : entry->top;
+      const std::int64_t known = account_.Held(Family::Mutex, handle);
       account_.books().Violate(Rule::MutexFreed, Kind::Mutex, record, handle, known);
       if (record.argument[1] == 1) account_.books().Violate(Rule::MutexLocked, Kind::Mutex, record, handle, known);
       if (known >= 0) account_.Close(known, State::Released, SiteOf(record));
       break;
     }
     case HostCall::MutexDestroyedLocked: {
-      const HandleEntry* entry = account_.Find(Family::Mutex, handle);
-      const std::int64_t known = entry == nullptr ? -1 : entry->top;
+      const std::int64_t known = account_.Held(Family::Mutex, handle);
       account_.books().Violate(Rule::MutexLocked, Kind::Mutex, record, handle, known);
       // The violation is reported here, so the mutex is not reported again as left behind. The C library answered EBUSY, so a retry is
       // legal.
@@ -156,7 +147,7 @@ void ProcessFold::Host(const faults::Record& record) {
       HostMap(object, record);
       break;
     case HostCall::Unmap:
-      HostUnmap(record);
+      GiveBack(host_mappings_.Unmap(handle, record.argument[1]), record);
       break;
     case HostCall::DescriptorClose:
       if (record.argument[1] == faults::kClosedAgain || record.argument[1] == faults::kOpenAtBegin) {

@@ -32,9 +32,9 @@ bool ProcessFold::SettleDeclinedPeerAccess(const faults::Record& record, Answer 
   const HandleEntry* const peer = account_.Find(Family::Context, record.argument[0]);
   if (peer != nullptr && peer->top < 0 && peer->last >= 0 && !peer->borrowed) return true;
   const EffectRow& row = driver::EffectOf(BaseOf(record));
-  const HandleEntry* const named = account_.Find(Family::PeerAccess, ObjectHandle(record, row));
-  if (named != nullptr && named->top < 0 && named->last >= 0 && account_.books().object(named->last).ended_with_peer) {
-    Object& ended = account_.books().object(named->last);
+  const std::int64_t named = account_.Ended(Family::PeerAccess, ObjectHandle(record, row));
+  if (named >= 0 && account_.books().object(named).ended_with_peer) {
+    Object& ended = account_.books().object(named);
     if (ended.state == State::Orphaned) ended.released = SiteOf(record);
     if (ended.state == State::Orphaned) ended.state = State::Released;
     return true;
@@ -43,8 +43,7 @@ bool ProcessFold::SettleDeclinedPeerAccess(const faults::Record& record, Answer 
   const auto access_of = [&](std::uint64_t context) {
     faults::Record meant = record;
     meant.context = context;
-    const HandleEntry* const entry = account_.Find(Family::PeerAccess, ObjectHandle(meant, row));
-    return entry == nullptr ? -1 : entry->top;
+    return account_.Held(Family::PeerAccess, ObjectHandle(meant, row));
   };
   const std::int64_t here = access_of(record.context);
   const std::uint64_t refused = contexts_.RefusedTo(record.tid);

@@ -58,8 +58,8 @@ void ProcessFold::Release(const faults::Record& record, const EffectRow& row, An
   if (row.kind == Kind::PeerAccess && SettleDeclinedPeerAccess(record, answer)) return;
   const std::uint64_t handle = ObjectHandle(record, row);
   const std::int64_t capture = row.kind == Kind::StreamOrderedMemory ? graphs_.CaptureOf(record) : -1;
-  const HandleEntry* const held = capture < 0 ? nullptr : account_.Find(Family::Pointer, handle);
-  if (held != nullptr && held->top >= 0 && (answer == Answer::Refused || answer == Answer::Failed)) {
+  const bool held = capture >= 0 && account_.Held(Family::Pointer, handle) >= 0;
+  if (held && (answer == Answer::Refused || answer == Answer::Failed)) {
     // The memory is older than the capture, so a release that failed is no missing node. A capture is also open when the plan refused its
     // end; the driver then declines the release because of the plan.
     account_.Release(row.kind, handle, 1, record, answer);
@@ -70,9 +70,7 @@ void ProcessFold::Release(const faults::Record& record, const EffectRow& row, An
   if (capture >= 0) return;  // becomes a node
   const std::uint64_t count = row.effect == Effect::ReleasesCounted ? ArgumentAt(record, row.bytes) : 1;
   account_.Release(row.kind, handle, count, record, answer);
-  if (!Releases(answer)) return;
-  const HandleEntry* entry = account_.Find(driver::FamilyOf(row.kind), handle);
-  if (entry != nullptr && entry->top >= 0) return;
+  if (!Releases(answer) || account_.Held(driver::FamilyOf(row.kind), handle) >= 0) return;
   if (row.kind == Kind::Graph) graphs_.DestroyGraph(handle, SiteOf(record));
   if (row.kind == Kind::ExecutableGraph) graphs_.DestroyExecutable(handle);
   if (row.kind == Kind::GraphNode) graphs_.DestroyNode(handle, SiteOf(record));
@@ -118,26 +116,7 @@ void ProcessFold::Enter(const faults::Record& record, const Graphs::Addresses& a
     case Effect::LaunchesGraph:
       graphs_.Launch(record);
       break;
-    case Effect::Describes:
-    case Effect::Queries:
-    case Effect::Uses:
-    case Effect::Acquires:
-    case Effect::AcquiresCounted:
-    case Effect::AcquiresGiven:
-    case Effect::Retains:
-    case Effect::RetainsCounted:
-    case Effect::CreatesContext:
-    case Effect::PushesContext:
-    case Effect::SetsContext:
-    case Effect::AddsNode:
-    case Effect::ClonesGraph:
-    case Effect::BeginsCapture:
-    case Effect::EndsCapture:
-    case Effect::Instantiates:
-    case Effect::UpdatesGraph:
-    case Effect::GraphRetains:
-    case Effect::GraphReleases:
-    case Effect::MakesDescriptor:
+    default:  // takes effect at the end (Carry)
       break;
   }
 }
@@ -163,7 +142,7 @@ void ProcessFold::FollowAddresses(const faults::Record& record, const EffectRow&
     const bool address = ArgumentFamily(call, i) == Family::Pointer && !driver::ShapeOf(call).parameter[i].output;
     if (address && (record.argument[i] & kNeededObject) == 0) all.push_back(record.argument[i]);
   }
-  graphs_.Capture(capture, record, WithCode(record, all, {}));
+  graphs_.Capture(capture, WithCode(record, all, {}));
 }
 
 void ProcessFold::BorrowAnswers(const faults::Record& record) {
@@ -201,8 +180,8 @@ void ProcessFold::Acquire(const faults::Record& record, const EffectRow& row) {
   }
   object.parent = ParentOf(record, row);
   if (row.base == driver::BaseId::GreenCtxStreamCreate) object.context = object.parent;  // the stream ends with the green context
-  if (const HandleEntry* const external = record.context == 0 ? MappedExternal(record) : nullptr; external != nullptr && external->top >= 0)
-    object.context = account_.books().object(external->top).context;  // no context is current: the memory's own becomes so
+  if (const std::int64_t external = record.context == 0 ? MappedExternal(record) : -1; external >= 0)
+    object.context = account_.books().object(external).context;  // no context is current: the memory's own becomes so
   const std::int64_t capture = row.kind == Kind::StreamOrderedMemory ? graphs_.CaptureOf(record) : -1;
   if (capture >= 0) {
     // The memory belongs to the graph and comes to life at each launch.
@@ -232,7 +211,6 @@ void ProcessFold::Return(const faults::Record& record, const Graphs::Addresses& 
 void ProcessFold::Carry(const faults::Record& record, const Graphs::Addresses& addresses) {
   const EffectRow& row = driver::EffectOf(BaseOf(record));
   const Answer answer = AnswerOf(record);
-  graphs_.ForgetCaptured(record.begin);
   if (row.effect == Effect::ReleasesPrimary) contexts_.ReleasePrimary(record, answer);
   if (row.base == driver::BaseId::GreenCtxDestroy) contexts_.DestroyGreen(record, answer);
   if (row.effect == Effect::EndsCapture && answer != Answer::Refused) {
@@ -267,8 +245,7 @@ void ProcessFold::Carry(const faults::Record& record, const Graphs::Addresses& a
       break;
     case Effect::Retains:
     case Effect::RetainsCounted: {
-      Object object = {.kind = row.kind};
-      object.handle = ArgumentAt(record, row.object);
+      Object object = {.kind = row.kind, .handle = ArgumentAt(record, row.object)};
       if (row.effect == Effect::RetainsCounted) {
         object.references = ArgumentAt(record, row.bytes);
         const HandleEntry& entry = account_.Entry(driver::FamilyOf(row.kind), object.handle);
@@ -277,11 +254,7 @@ void ProcessFold::Carry(const faults::Record& record, const Graphs::Addresses& a
           break;
         }
       }
-      if (row.kind == Kind::Context) {
-        contexts_.Attach(record);
-      } else {
-        account_.Retain(object, record);
-      }
+      account_.Retain(object, record);
       break;
     }
     case Effect::CreatesContext:
@@ -347,23 +320,21 @@ void ProcessFold::Lend(const faults::Record& record) {
   if (const std::optional<Lent> lent = LentBy(record)) account_.Lend(lent->kind, lent->handle, SiteOf(record), lent->sure);
 }
 
-void ProcessFold::NodeContent(const faults::Record& record, const faults::Record& call) {
+void ProcessFold::NodeContent(const faults::Record* content, const faults::Record& call) {
+  graphs_.NodeContent(content);
+  if (content == nullptr) return;
+  const faults::Record& record = *content;
   // The memory comes to life at each launch and may be freed outside the graph. What lay at its address before does not matter.
   if ((record.flags & faults::kMemoryNode) != 0) {
     account_.set_graph_memory();
     if (record.argument[1] != 0) account_.Borrow(Family::Pointer, record.argument[0], record.argument[1]);
-    graphs_.NameMemory(record.context, record.argument[0], record.argument[1]);
   }
   if ((record.flags & faults::kMovedGraph) != 0) {
-    graphs_.NameMoved(record.context, record.argument[0]);
     account_.AcquireUnowned(Family::Graph, record.argument[0], 0, call);  // the parent's from here on; the handle stays good
     if (AnswerOf(call) == Answer::Succeeded) account_.Lend(Kind::Graph, record.argument[0], SiteOf(call), true);
   }
-  if ((record.flags & faults::kCopiedGraph) != 0) graphs_.NameCopied(record.context, record.argument[0]);
-  if ((record.flags & faults::kCapturedNode) != 0) {
-    graphs_.NameCaptured(record.context, {record.argument[0], record.argument[1], record.argument[2]});
-    account_.Borrow(Family::GraphNode, record.argument[0]);  // whoever had the handle before is gone
-  }
+  // Whoever had the handle before is gone.
+  if ((record.flags & faults::kCapturedNode) != 0) account_.Borrow(Family::GraphNode, record.argument[0]);
 }
 
 void ProcessFold::Mark(const faults::Record& record) {

@@ -43,17 +43,11 @@ class ProcessFold {
         first_object_(books->ledger.objects.size()),
         looked_at_(parent->looked_at_) {}
   // A copy of `other` that writes to `books`. `parent` is the copy of the process that forked this one.
-  ProcessFold(const ProcessFold& other, Books* books, const ProcessFold* parent)
-      : account_(other.account_, books, parent == nullptr ? nullptr : &parent->account_),
-        contexts_(other.contexts_, &account_),
-        graphs_(other.graphs_, &account_, &contexts_),
-        host_mappings_(other.host_mappings_),
-        first_object_(other.first_object_),
-        calls_(other.calls_),
-        looked_at_(other.looked_at_),
-        died_in_free_(other.died_in_free_),
-        exited_(other.exited_) {}
-  ProcessFold(const ProcessFold&) = delete;
+  ProcessFold(const ProcessFold& other, Books* books, const ProcessFold* parent) : ProcessFold(other) {
+    account_.WriteTo(books, parent == nullptr ? nullptr : &parent->account_);
+    contexts_.Follow(&account_);
+    graphs_.Follow(&account_, &contexts_);
+  }
   ProcessFold& operator=(const ProcessFold&) = delete;
 
   // Argument records of a call that tell of other objects (faults::kDescriptor, kStandsOn, kLaunchWords, kLends, kNames).
@@ -66,8 +60,9 @@ class ProcessFold {
   void Host(const faults::Record& record);
   void Replaced(const faults::Record& record);  // exec replaced the process image
   void Mark(const faults::Record& record);
-  // What the graph node of `call` was given, when the arguments of the call do not say it (faults::ArgumentFlag).
-  void NodeContent(const faults::Record& record, const faults::Record& call);
+  // What the graph node of `call`, which comes next, was given and the arguments of the call do not say (faults::ArgumentFlag); null:
+  // nothing.
+  void NodeContent(const faults::Record* content, const faults::Record& call);
   // A proved misuse: the wrong call, and the call that it collides with.
   void Misuse(const faults::Record& record, const Site& where, const Site& other);
   void RuntimeExit() { contexts_.RuntimeExit(); }
@@ -76,6 +71,8 @@ class ProcessFold {
   bool IsParentOf(const ProcessFold& child) const { return child.account_.parent() == &account_; }
 
  private:
+  ProcessFold(const ProcessFold&) = default;
+
   void Carry(const faults::Record& record, const Graphs::Addresses& addresses);
   void CheckUses(const faults::Record& record, const driver::EffectRow& row);
   // In told_objects.cc.
@@ -87,7 +84,7 @@ class ProcessFold {
   bool SettleDeclinedPeerAccess(const faults::Record& record, Answer answer);  // in peer_access.cc
   void Release(const faults::Record& record, const driver::EffectRow& row, Answer answer);
   void Acquire(const faults::Record& record, const driver::EffectRow& row);
-  const HandleEntry* MappedExternal(const faults::Record& record);
+  std::int64_t MappedExternal(const faults::Record& record);
   void AcquireUnowned(const faults::Record& record, const driver::EffectRow& row);
   void BorrowAnswers(const faults::Record& record);
   void Lend(const faults::Record& record);
@@ -95,7 +92,6 @@ class ProcessFold {
   void ClosedTooOften(const faults::Record& record);
   void ReleaseLibrary(const faults::Record& record);
   void HostMap(Object object, const faults::Record& record);
-  void HostUnmap(const faults::Record& record);
   // The memory of the record is gone, and these mappings with it.
   void GiveBack(const std::vector<std::int64_t>& mappings, const faults::Record& record);
   void FollowAddresses(const faults::Record& record, const driver::EffectRow& row, const Graphs::Addresses& addresses);

@@ -76,8 +76,7 @@ void ProcessFold::FollowFoundations(const Record& record, Told told) {
     for (const std::uint64_t word : one->argument) {
       if (!faults::IsDistinctive(word)) continue;
       for (const Family family : {Family::TextureObject, Family::SurfaceObject}) {
-        const HandleEntry* const entry = account_.Find(family, word);
-        const std::int64_t gone = entry == nullptr || entry->top < 0 ? -1 : account_.GoneUnder(family, word);
+        const std::int64_t gone = account_.Held(family, word) < 0 ? -1 : account_.GoneUnder(family, word);
         if (gone >= 0) account_.ViolateFoundation(record, word, gone);
       }
     }
@@ -124,11 +123,11 @@ bool ProcessFold::IsToldDescriptor(std::uint64_t descriptor) {
   return account_.books().object(entry->top).acquired.record_kind == faults::RecordKind::Call;
 }
 
-// The external memory that the call maps; null: it maps none.
-const HandleEntry* ProcessFold::MappedExternal(const Record& record) {
+// The external memory that the call maps; -1: it maps none.
+std::int64_t ProcessFold::MappedExternal(const Record& record) {
   const BaseId base = BaseOf(record);
   const bool maps = base == BaseId::ExternalMemoryGetMappedBuffer || base == BaseId::ExternalMemoryGetMappedMipmappedArray;
-  return maps ? account_.Find(Family::ExternalMemory, record.argument[1]) : nullptr;
+  return maps ? account_.Held(Family::ExternalMemory, record.argument[1]) : -1;
 }
 
 }  // namespace cuaudit::harness

@@ -6,9 +6,7 @@
 #include <iterator>
 #include <memory>
 #include <sstream>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "harness/lifecycle/chosen_driver.h"
 #include "harness/lifecycle/isolation.h"
@@ -45,6 +43,13 @@ bool CanSweep(const Lifecycle& lifecycle, const SweepOptions& options, Audit* au
   if (!options.isolate || !harness::IsGenuine(options.driver)) return true;
   audit->message = "isolate: expected the simulated driver: a genuine one does not survive fork";
   return false;
+}
+
+// Why that driver cannot answer; empty: it may. Of a choice that is no driver the audit says what is wrong.
+std::string WhyNot(AuditedDriver wished) {
+  const Result<harness::LifecycleDriver> chosen = harness::ChooseDriver(wished);
+  if (chosen.ok()) return chosen->why_not;
+  return wished == AuditedDriver::Genuine ? chosen.status().message() : std::string();
 }
 
 std::vector<std::string> ChosenFaults() {
@@ -134,23 +139,14 @@ Audit RunCycles(const Lifecycle& lifecycle, const CycleOptions& options) {
 void SetRunningTest(const std::string& name) { harness::SetTestFilter(name); }
 
 const char* WhyNoDevice() noexcept {
-  static const auto* const why = [] {
-    const Result<harness::LifecycleDriver> chosen = harness::ChooseDriver(AuditedDriver::Genuine);
-    return new std::string(chosen.ok() ? chosen->why_not : chosen.status().message());
-  }();
+  static const auto* const why = new std::string(WhyNot(AuditedDriver::Genuine));  // never destroyed
   return why->empty() ? nullptr : why->c_str();
 }
 
-bool GenuineDriverIsChosen() noexcept {
-  const Result<harness::LifecycleDriver> chosen = harness::ChooseDriver(AuditedDriver::Chosen);
-  return chosen.ok() && chosen->driver == AuditedDriver::Genuine;
-}
+bool GenuineDriverIsChosen() noexcept { return harness::IsGenuine(AuditedDriver::Chosen); }
 
 const char* WhyNoDriver() noexcept {
-  static const auto* const why = [] {
-    const Result<harness::LifecycleDriver> chosen = harness::ChooseDriver(AuditedDriver::Chosen);
-    return new std::string(chosen.ok() ? chosen->why_not : std::string());
-  }();
+  static const auto* const why = new std::string(WhyNot(AuditedDriver::Chosen));  // never destroyed
   return why->empty() ? nullptr : why->c_str();
 }
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
@@ -108,6 +107,17 @@ bool Divert(driver::DriverRef driver) noexcept {
   return DropIn() != nullptr && DropIn()(driver.table, driver.self, driver::TableDigest()) != 0;
 }
 
+// Passes a pool's statement about a block of its own to the gate behind `driver`. False, and nothing is done, when there is no gate.
+bool NoteBlock(driver::DriverRef driver, faults::MarkKind kind, std::uint64_t address, std::uint64_t bytes) noexcept {
+  if (driver.table == nullptr || address == 0) return false;
+  if (driver.table != faults::Driver(nullptr).table) {
+    if (kind == faults::MarkKind::BlockOut) blocks_unheard.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  static_cast<faults::Gate*>(driver.self)->Block(kind, address, bytes);
+  return true;
+}
+
 }  // namespace
 
 driver::DriverRef Diversion::Undiverted() noexcept {
@@ -143,16 +153,6 @@ const char* Diversion::DropInPath() noexcept {
 Diversion::Diversion(driver::DriverRef driver) noexcept : before_(current) { (void)Divert(driver); }
 
 Diversion::~Diversion() { (void)Divert(before_); }
-
-bool NoteBlock(driver::DriverRef driver, faults::MarkKind kind, std::uint64_t address, std::uint64_t bytes) noexcept {
-  if (driver.table == nullptr || address == 0) return false;
-  if (driver.table != faults::Driver(nullptr).table) {
-    if (kind == faults::MarkKind::BlockOut) blocks_unheard.fetch_add(1, std::memory_order_relaxed);
-    return false;
-  }
-  static_cast<faults::Gate*>(driver.self)->Block(kind, address, bytes);
-  return true;
-}
 
 std::uint64_t BlocksUnheard() noexcept { return blocks_unheard.load(std::memory_order_relaxed); }
 

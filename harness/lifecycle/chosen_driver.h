@@ -12,7 +12,6 @@
 #include <string>
 
 #include "faults/driver/driver_ref.h"
-#include "faults/journal/record.h"
 #include "harness/ledger/rules.h"
 #include "harness/process/status.h"
 #include "include/cuaudit/lifecycle.h"
@@ -65,9 +64,7 @@ class Diversion {
   driver::DriverRef before_;
 };
 
-// Passes a pool's statement about a block of its own to the gate behind `driver`. Answers false, and does nothing, when there is no gate.
-// A statement through a table that is not a gate's cannot be judged. BlocksUnheard counts the blocks handed out in this way so far.
-bool NoteBlock(driver::DriverRef driver, faults::MarkKind kind, std::uint64_t address, std::uint64_t bytes) noexcept;
+// How many blocks pools have said to hand out through a table that is not a gate's, which cannot be judged.
 std::uint64_t BlocksUnheard() noexcept;
 
 }  // namespace cuaudit::harness

@@ -12,7 +12,6 @@
 #include "harness/lifecycle/sweep_lifecycle.h"
 #include "harness/lifecycle/trial_evidence.h"
 #include "harness/lifecycle/trial_world.h"
-#include "harness/options/sweep_options.h"
 #include "harness/sweep/plan/make_plan.h"
 #include "include/cuaudit/fuzz.h"
 

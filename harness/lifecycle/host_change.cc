@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <string_view>
 
 #include "harness/cycle/growth.h"
 #include "reports/message.h"

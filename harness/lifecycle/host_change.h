@@ -19,7 +19,6 @@
 #include "faults/driver/kinds.h"
 #include "harness/ledger/rules.h"
 #include "harness/lifecycle/host_records.h"
-#include "harness/lifecycle/trial_evidence.h"
 #include "harness/probes/host_meters.h"
 #include "harness/sweep/run/trial.h"
 
@@ -74,8 +73,7 @@ class HostAudit {
 HostChange WhatIsKept(const HostChange& good);
 
 // Meters on which a trial kept more than a good cycle does, in the first run and in every repeat. A few bytes of heap may be missing in
-// some repeats, and must add up over all: the C library's caches of freed blocks decide in which cycle a few bytes are counted. A lost
-// block may come from there, and then no statistics see it.
+// some repeats, and must add up over all.
 class HostExcess {
  public:
   static constexpr std::size_t kRepeats = 9;  // at least, unless nothing is left

@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
-#include <map>
-#include <utility>
-
 #include "harness/cycle/growth.h"
 #include "harness/lifecycle/host_records.h"
 #include "harness/lifecycle/trial_world.h"
@@ -14,11 +10,6 @@ namespace {
 using driver::Kind;
 
 constexpr Kind kCounted[] = {Kind::Mutex, Kind::DlopenReference, Kind::Thread};
-
-HostTally At(const HostPlaces& places, const HostPlaceKey& key) {
-  const auto found = places.find(key);
-  return found == places.end() ? HostTally() : found->second;
-}
 
 // A good cycle that releases what an earlier cycle kept is no measure.
 std::int64_t Floor(std::int64_t value) { return std::max<std::int64_t>(value, 0); }
@@ -42,11 +33,9 @@ std::vector<TrialFindingText> HostTexts(const std::vector<TrialFinding>& finding
 
 HostKept KeptBy(const HostRecords& records, const HostSpan& span) {
   HostKept kept = {span.net, {}};
-  if ((records.View().header().flags.load() & faults::kRecordsDropped) != 0) {
-    kept.net.lost = true;
-    return kept;
-  }
-  if (span.end != span.first) kept.places = ChangesIn(FoldObjects(records.View().records()), span.first, span.end);
+  const bool dropped = (records.View().header().flags.load() & faults::kRecordsDropped) != 0;
+  kept.net.lost = kept.net.lost || dropped;
+  if (!dropped && span.end != span.first) kept.places = ChangesIn(FoldObjects(records.View().records()), span.first, span.end);
   return kept;
 }
 
@@ -73,10 +62,11 @@ void HostLoss::Repeat(const HostKept& trial) {
     // and nothing is reported.
     const bool counted = key.rule == Rule::Deficit || (key.rule == Rule::Leak && key.kind != Kind::HostHeap);
     if (counted && trial.Net(key) <= Floor(good_.Net(key))) continue;
-    const HostTally good = At(good_.places, key);
     HostTally more = tally;
-    more.count -= Floor(good.count);
-    more.bytes -= Floor(good.bytes);
+    if (const auto good = good_.places.find(key); good != good_.places.end()) {
+      more.count -= Floor(good->second.count);
+      more.bytes -= Floor(good->second.bytes);
+    }
     if (kept_.has_value()) {
       const auto before = kept_->find(key);
       if (before == kept_->end()) continue;
@@ -119,23 +109,12 @@ std::vector<TrialFinding> HostLoss::Findings(const faults::JournalView& host) co
 
 namespace {
 
+// One entry after each cycle.
 struct Series {
   std::vector<std::int64_t> count;
   std::vector<std::int64_t> bytes;
   HostTally last;
 };
-
-// Adds one entry after each cycle. A place that was not seen before starts at zero.
-void Append(const HostPlaces& places, std::size_t cycle, std::map<HostPlaceKey, Series>* all) {
-  for (const auto& [key, tally] : places) {
-    Series& series = (*all)[key];
-    series.count.resize(cycle);
-    series.bytes.resize(cycle);
-    series.count.push_back(tally.count);
-    series.bytes.push_back(tally.bytes);
-    series.last = tally;
-  }
-}
 
 // A place on the host gets no further cycles, so what has not stopped counts as growth.
 report::Trend TrendOf(const std::vector<std::int64_t>& counts) {
@@ -193,7 +172,14 @@ HostGrown GrownByPlace(const Lifecycle& lifecycle, const CycleOptions& options, 
   const std::vector<HostPlaces> changes = ChangesBetween(ledger, ends, FreedMutex::Stays);
   for (std::size_t i = 0; i < cycles; ++i) {
     for (const auto& [key, change] : changes[i]) Add(change, &alive[key]);
-    Append(alive, i, &all);
+    for (const auto& [key, tally] : alive) {
+      Series& series = all[key];
+      series.count.resize(i);  // a place that was not seen before starts at zero
+      series.bytes.resize(i);
+      series.count.push_back(tally.count);
+      series.bytes.push_back(tally.bytes);
+      series.last = tally;
+    }
   }
   for (const auto& [key, series] : all) {
     if (key.kind == driver::Kind::HostHeap && !blocks) continue;

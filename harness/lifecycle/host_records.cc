@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "harness/lifecycle/host_records.h"
 
-#include <algorithm>
 #include <memory>
-#include <span>
-#include <tuple>
-#include <vector>
 
 #include "faults/driver/call_id.h"
-#include "harness/sweep/run/site_text.h"
 
 namespace cuaudit::harness {
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -69,9 +70,7 @@ struct HostPlaceKey {
   std::uint16_t call = 0;
   std::uint32_t stack = 0;  // 0: no stack was taken
   bool again = false;       // of a deficit: the descriptor was closed already; otherwise it was open when the audit began
-  friend bool operator<(const HostPlaceKey& a, const HostPlaceKey& b) {
-    return std::tie(a.rule, a.kind, a.call, a.stack, a.again) < std::tie(b.rule, b.kind, b.call, b.stack, b.again);
-  }
+  auto operator<=>(const HostPlaceKey&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 means the 0 that it compares with
 };
 struct HostTally {
   std::int64_t count = 0;
@@ -91,11 +90,7 @@ enum class FreedMutex : std::uint8_t { Gone, Stays };
 std::vector<HostPlaces> ChangesBetween(const Ledger& ledger, std::span<const std::uint64_t> tickets, FreedMutex freed);
 void Add(const HostTally& change, HostTally* tally);
 
-// Finds the places where cycles keep more and more host resources: a faulted cycle more than a good one, or clean cycles one
-// after another.
-//
-//   Units     objects and bytes beyond a good cycle's; the minimum over all repeats.
-//
+// Finds the places where a faulted cycle keeps more than a good one: the objects and bytes that it keeps beyond that in all repeats.
 // README.md says why a trial is repeated before a loss is reported.
 
 // What the first cycle of a run kept.
@@ -137,13 +132,8 @@ std::vector<TrialFindingText> HostTexts(const std::vector<TrialFinding>& finding
 // The finding for a place in the host drop-in's journal: "leak", "double_release", "deficit", "mutex_freed" or "mutex_locked".
 TrialFinding HostFinding(const HostPlaceKey& key, const HostTally& tally, const faults::JournalView& host);
 
-// Finds the places where clean cycles keep more and more host resources, with the host drop-in.
-//
-//   Threads   one thread.
-//   Units     objects alive at the end of a cycle; exact.
-//   Errors    none. When the run with stacks cannot be made, `why_not` says why.
-//
-// The cycles run without stacks first, because a stack costs ten times as much as counting a block.
+// Finds the places where clean cycles keep more and more host resources. The cycles run without stacks first, because a stack costs ten
+// times as much as counting a block.
 
 // `counts` holds one count after each cycle. The count at the end of the warm-up and those of the later cycles.
 template <typename Count>

@@ -19,10 +19,7 @@ constexpr int kMostLooks = 10;  // deadlines that a trial may last while it make
 
 std::string Joined(const std::vector<faults::Fault>& faults) {
   std::string words;
-  for (const faults::Fault& fault : faults) {
-    char text[faults::kMaxFaultText];
-    words.append(words.empty() ? "" : ";").append(text, faults::FormatFault(fault, text, sizeof(text)));
-  }
+  for (const faults::Fault& fault : faults) words.append(words.empty() ? "" : ";").append(harness::TextOf(fault));
   return words;
 }
 
@@ -110,8 +107,7 @@ Result<Rehearsal> InProcessRunner::Rehearse() {
   }
   if (host_faults_) rehearsal.host_turns = {good_span_.allocations, good_span_.threads};
   Status host = FindFaultFreeHost(&rehearsal.host_findings);
-  if (!host.ok()) return host;
-  return rehearsal;
+  return host.ok() ? Result<Rehearsal>(std::move(rehearsal)) : host;
 }
 
 Status InProcessRunner::Give(std::vector<TrialOrder> orders) {
@@ -244,14 +240,30 @@ Status InProcessRunner::CheckHostFaults() const {
   return {Exit::Usage, "faults of the host: expected cuaudit's host drop-in at work: " + why};
 }
 
+// One good cycle may take from the C library's caches what every other one adds to the heap, or the other way round.
+Status InProcessRunner::KnowGoodHeap() {
+  if (good_heap_known_) return {};
+  std::vector<std::int64_t> kept;
+  for (std::size_t i = 0; i < HostExcess::kRepeats; ++i) {
+    const Result<Ending> ending = Execute(faults::Plan(), Stacks::None);
+    if (!ending.ok()) return ending.status();
+    kept.push_back(trace_.cycle[0].host[HostMeter::HeapBytes]);
+  }
+  std::sort(kept.begin(), kept.end());
+  good_host_.value[static_cast<std::size_t>(HostMeter::HeapBytes)] = std::max<std::int64_t>(kept[kept.size() / 2], 0);
+  good_heap_known_ = true;
+  return {};
+}
+
 Status InProcessRunner::KnowGoodByPlace() {
   if (good_by_place_.has_value()) return {};
   host_stacks_ = true;
-  for (int i = 0; i < 2; ++i) {  // the second run shows releases of what the first one kept
-    const Result<Ending> ending = Execute(faults::Plan(), Stacks::None);
-    if (!ending.ok()) return ending.status();
+  Status status;
+  for (int i = 0; i < 2 && status.ok(); ++i) {  // the second run shows releases of what the first one kept
+    status = Execute(faults::Plan(), Stacks::None).status();
   }
   host_stacks_ = false;
+  if (!status.ok()) return status;
   good_by_place_ = KeptBy(*host_.records(), trace_.cycle[0].seen);
   return {};
 }
@@ -279,7 +291,11 @@ std::vector<TrialFindingText> InProcessRunner::HostTexts(const std::vector<Trial
 
 Status InProcessRunner::RepeatByMeters(bool balanced, std::vector<MeterFinding>* meters) {
   const HostMeterSet asked = genuine_ ? (balanced ? kCountedMeters : kLibraryMeters) : (balanced ? kTrialMeters : kCountedMeters);
-  HostExcess excess(trace_.cycle[0].host, good_host_, asked);
+  const HostChange trial = trace_.cycle[0].host;
+  if (HostExcess(trial, good_host_, asked).empty()) return {};
+  Status status = KnowGoodHeap();
+  if (!status.ok()) return status;
+  HostExcess excess(trial, good_host_, asked);
   for (std::size_t i = 0; i < excess.repeats_wanted() && !excess.empty(); ++i) {
     const Result<Ending> ending = Execute(plan_, i + 1 >= HostExcess::kRepeats ? Stacks::All : Stacks::None);
     if (!ending.ok()) return ending.status();
@@ -292,12 +308,12 @@ Status InProcessRunner::RepeatByMeters(bool balanced, std::vector<MeterFinding>*
 
 Status InProcessRunner::RepeatByPlace(bool blocks, bool descriptors, TrialResult* trial, std::vector<TrialFinding>* places) {
   Status status = KnowGoodByPlace();
+  if (!status.ok()) return status;
   host_stacks_ = true;
-  Result<Ending> ending = Ending();
-  if (status.ok()) ending = Execute(plan_, Stacks::None);
-  HostLoss loss(good_by_place_.value_or(HostKept()), blocks, descriptors);
-  bool lost = good_by_place_.has_value() && good_by_place_->net.lost;  // all these runs share one journal
-  for (std::size_t i = 0; status.ok() && ending.ok() && !lost && i < HostLoss::kRepeats && !loss.empty(); ++i) {
+  Result<Ending> ending = Execute(plan_, Stacks::None);
+  HostLoss loss(*good_by_place_, blocks, descriptors);
+  bool lost = good_by_place_->net.lost;  // all these runs share one journal
+  for (std::size_t i = 0; ending.ok() && !lost && i < HostLoss::kRepeats && !loss.empty(); ++i) {
     ending = Execute(plan_, i + 1 == HostLoss::kRepeats ? Stacks::All : Stacks::None);
     if (!ending.ok()) break;
     const HostKept kept = KeptBy(*host_.records(), trace_.cycle[0].seen);
@@ -305,7 +321,6 @@ Status InProcessRunner::RepeatByPlace(bool blocks, bool descriptors, TrialResult
     if (!lost) loss.Repeat(kept);
   }
   host_stacks_ = false;
-  if (!status.ok()) return status;
   if (!ending.ok()) return ending.status();
   if (lost) trial->skipped.push_back(Reason::PlacesBeyond);
   if (!lost && !loss.empty()) *places = loss.Findings(host_.records()->View());

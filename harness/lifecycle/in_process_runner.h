@@ -60,6 +60,7 @@ class InProcessRunner final : public Runner {
   Result<Ending> Execute(const faults::Plan& plan, Stacks stacks);
   Result<Ending> ExecuteForked(const faults::Plan& plan, Stacks stacks);
 
+  Status KnowGoodHeap();
   Status KnowGoodByPlace();
   Status FindFaultFreeHost(std::vector<TrialFindingText>* findings);
   Status RepeatByMeters(bool balanced, std::vector<MeterFinding>* meters);
@@ -85,8 +86,9 @@ class InProcessRunner final : public Runner {
   bool spotless_ = false;  // the rehearsal was spotless
   std::string grown_;      // Rehearsal::grown
   HostAudit host_;
-  HostChange good_host_;  // of a good cycle, after a first cycle has done what is done once
-  HostSpan good_span_;    // the same by the host drop-in, without places
+  HostChange good_host_;          // of a good cycle, after a first cycle has done what is done once
+  bool good_heap_known_ = false;  // its heap bytes are the median of several good cycles
+  HostSpan good_span_;            // the same by the host drop-in, without places
   HostKept good_kept_;
   std::optional<HostKept> good_by_place_;
   bool host_stacks_ = false;  // whether the next runs take host stacks

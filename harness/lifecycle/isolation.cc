@@ -13,25 +13,23 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
 #include <iterator>
 #include <mutex>
+#include <sstream>
 #include <string_view>
-#include <vector>
 
 #include "faults/journal/record.h"
 #include "harness/process/files.h"
 #include "harness/process/shell.h"
 
 namespace cuaudit::harness {
-
 namespace {
 
 constexpr int kDeadly[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
-constexpr std::size_t kDeadlyCount = sizeof(kDeadly) / sizeof(kDeadly[0]);
 constexpr std::size_t kMostWords = 4096;
 constexpr int kAnswerMs = 2000;  // what a child gets to say where its threads are; one that answers is gone at once
 
@@ -39,7 +37,7 @@ constexpr int kAnswerMs = 2000;  // what a child gets to say where its threads a
 struct TrialWords {
   char text[kMostWords];
   std::size_t size;
-  struct sigaction before[kDeadlyCount];
+  struct sigaction before[std::size(kDeadly)];
   pid_t owner;
 };
 TrialWords last_words;
@@ -47,7 +45,7 @@ TrialWords last_words;
 void SayLastWords(int signal, siginfo_t*, void*) {
   // A forked child dies silently; its parent reports the death.
   if (getpid() == last_words.owner) (void)!write(STDERR_FILENO, last_words.text, last_words.size);
-  for (std::size_t i = 0; i < kDeadlyCount; ++i) {
+  for (std::size_t i = 0; i < std::size(kDeadly); ++i) {
     if (kDeadly[i] == signal) sigaction(signal, &last_words.before[i], nullptr);
   }
   // A hardware fault repeats when the handler returns. A signal that was sent must be raised again.
@@ -132,11 +130,11 @@ LastWords::LastWords() {
   struct sigaction action = {};
   action.sa_sigaction = &SayLastWords;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-  for (std::size_t i = 0; i < kDeadlyCount; ++i) sigaction(kDeadly[i], &action, &last_words.before[i]);
+  for (std::size_t i = 0; i < std::size(kDeadly); ++i) sigaction(kDeadly[i], &action, &last_words.before[i]);
 }
 
 LastWords::~LastWords() {
-  for (std::size_t i = 0; i < kDeadlyCount; ++i) sigaction(kDeadly[i], &last_words.before[i], nullptr);
+  for (std::size_t i = 0; i < std::size(kDeadly); ++i) sigaction(kDeadly[i], &last_words.before[i], nullptr);
 }
 
 void LastWords::Set(const std::string& text) noexcept {
@@ -158,23 +156,14 @@ std::string& TestFilter() {
 // Options that choose tests, repeats or outputs. The reproduce line sets its own.
 bool ChoosesTests(std::string_view word) {
   constexpr std::string_view kFlags[] = {"--gtest_filter", "--gtest_repeat", "--gtest_shuffle", "--gtest_output", "--gtest_color"};
-  for (const std::string_view flag : kFlags) {
-    if (word.starts_with(flag)) return true;
-  }
-  return false;
+  return std::any_of(std::begin(kFlags), std::end(kFlags), [word](std::string_view flag) { return word.starts_with(flag); });
 }
 
 std::vector<std::string> ReadCommandWords() {
   const Result<std::string> bytes = ReadFile("/proc/self/cmdline");
+  std::istringstream text(bytes.ok() ? *bytes : std::string());
   std::vector<std::string> words;
-  if (bytes.ok()) {
-    for (std::size_t at = 0; at < bytes->size();) {
-      const std::size_t end = bytes->find('\0', at);
-      words.push_back(bytes->substr(at, end - at));
-      if (end == std::string::npos) break;
-      at = end + 1;
-    }
-  }
+  for (std::string word; std::getline(text, word, '\0');) words.push_back(word);
   if (words.empty()) words.emplace_back("./test");
   return words;
 }

@@ -51,14 +51,7 @@ class LastWords {
   static void Set(const std::string& words) noexcept;
 };
 
-// What a lifecycle knows of its own process: the command line for a shell, whether cuaudit is a shared library in it, and
-// the signals that ask it to stop.
-//
-//   Threads   safe.
-//   Errors    "./test" when the system does not provide the command line.
-//   Source    /proc/self/cmdline.
-
-// The words that started this process.
+// The words that started this process; "./test" when the system does not say. Any thread.
 const std::vector<std::string>& CommandWords();
 
 // The command line with the filter from SetTestFilter. With such a filter, the process's own options for choosing tests are left out.
@@ -67,12 +60,8 @@ std::string CommandLine();
 // `filter` is "Suite.Name" of the running test, or empty when none runs. cuaudit::SetRunningTest calls this.
 void SetTestFilter(const std::string& filter);
 
-// Whether cuaudit's code is in a shared library of its own, whose frames are not the program's.
-//
-//   Errors    false when the loader does not say.
-//
-// In a static build cuaudit's frames lie in the program's own file and are recognised by their names.
-
+// Whether cuaudit's code is in a shared library of its own, whose frames are not the program's; false when the loader does not say. In a
+// static build cuaudit's frames lie in the program's own file and are recognised by their names.
 bool IsOwnObject() noexcept;
 
 // While one exists, SIGINT, SIGTERM and SIGHUP do not end the process at once, so that a sweep can write what it found.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 
@@ -106,48 +105,26 @@ Observation Observed(const faults::JournalView& journal) {
   return run;
 }
 
-// A further series of cycles with its own warm-up, in another world. It runs on demand.
-class FurtherSeries {
- public:
-  // `cycles` are those after the warm-up of `warm_up`. Noisy meters are judged only with `noisy`.
-  FurtherSeries(const Lifecycle& lifecycle, const CycleOptions& options, const HostAudit& host, std::uint32_t warm_up, std::size_t cycles,
-                bool noisy = false)
-      : lifecycle_(lifecycle), options_(options), host_(host), warm_up_(warm_up), cycles_(warm_up + cycles), noisy_(noisy) {}
-
-  // What grew in this series. Null when it could not run; then the earlier findings stand.
-  const Found* Get() {
-    if (!tried_) Run();
-    tried_ = true;
-    return ran_ ? &found_ : nullptr;
-  }
-
- private:
-  void Run() {
-    Result<TrialWorld::Pointer> world = TrialWorld::Open(options_.driver, false);
-    if (!world.ok()) return;
-    std::vector<HostChange> changes;
-    changes.reserve(cycles_);
-    TrialTrace trace;
-    const HostMeterSet meters = host_.wanted() ? kCycleMeters : HostMeterSet();
-    (*world)->Run(lifecycle_, faults::Plan(), Stacks::All, cycles_, {meters, meters, &changes, nullptr, false, nullptr, false}, &trace);
-    const faults::JournalView journal = (*world)->Journal();
-    const bool whole = trace.opened && trace.prepared && trace.first_failed == 0 && changes.size() == cycles_;
-    if (!whole || (journal.header().flags.load() & faults::kRecordsDropped) != 0) return;
-    AddRows(Observed(journal), trace.cycle[0].begin, warm_up_, &found_);
-    found_.meters = GrowthOf(changes, warm_up_, noisy_, IsGenuine(options_.driver)).findings;
-    ran_ = true;
-  }
-
-  const Lifecycle& lifecycle_;
-  const CycleOptions& options_;
-  const HostAudit& host_;
-  const std::uint32_t warm_up_;
-  const std::size_t cycles_;  // with the warm-up
-  const bool noisy_;
-  Found found_;
-  bool tried_ = false;
-  bool ran_ = false;
-};
+// What grew in a further series of cycles with its own warm-up, in another world. None when it could not run: then the earlier findings
+// stand. `cycles` are those after the warm-up of `warm_up`. Noisy meters are judged only with `noisy`.
+std::optional<Found> FurtherSeries(const Lifecycle& lifecycle, const CycleOptions& options, const HostAudit& host, std::uint32_t warm_up,
+                                   std::uint64_t cycles, bool noisy) {
+  Result<TrialWorld::Pointer> world = TrialWorld::Open(options.driver, false);
+  if (!world.ok()) return {};
+  const std::size_t all = warm_up + cycles;
+  std::vector<HostChange> changes;
+  changes.reserve(all);
+  TrialTrace trace;
+  const HostMeterSet meters = host.wanted() ? kCycleMeters : HostMeterSet();
+  (*world)->Run(lifecycle, faults::Plan(), Stacks::All, all, {.first = meters, .others = meters, .all = &changes}, &trace);
+  const faults::JournalView journal = (*world)->Journal();
+  const bool whole = trace.opened && trace.prepared && trace.first_failed == 0 && changes.size() == all;
+  if (!whole || (journal.header().flags.load() & faults::kRecordsDropped) != 0) return {};
+  Found found;
+  AddRows(Observed(journal), trace.cycle[0].begin, warm_up, &found);
+  found.meters = GrowthOf(changes, warm_up, noisy, IsGenuine(options.driver)).findings;
+  return found;
+}
 
 void Refute(std::string_view kind, Audit* audit) { ++audit->skipped[Words(Reason::GrewOnce, std::string(kind))]; }
 
@@ -163,9 +140,8 @@ void GoOn(const Lifecycle& lifecycle, const CycleOptions& options, const HostAud
   const std::uint64_t most = options.most_cycles == 0 ? std::uint64_t{kGoOn} * options.cycles : options.most_cycles;
   for (std::uint64_t cycles = options.cycles; !found->open.empty() && cycles < most;) {
     cycles = std::min(2 * cycles, most);
-    FurtherSeries longer(lifecycle, options, host, std::max(options.warm_up, 1U), cycles);
-    const Found* const seen = longer.Get();
-    if (seen == nullptr) return;
+    const std::optional<Found> seen = FurtherSeries(lifecycle, options, host, std::max(options.warm_up, 1U), cycles, false);
+    if (!seen) return;
     std::erase_if(found->open, [&](Grown& one) {
       if (const Grown* const again = Find(seen->open, one.row)) {
         one.course = again->course;
@@ -195,11 +171,16 @@ report::Undecided Undecided(const Found& found) {
 // that begins when the C library's caches are full: while these fill, the heap's statistics rise by what each cycle has freed.
 void ConfirmHost(const Lifecycle& lifecycle, const CycleOptions& options, const HostAudit& host, Found* found, Audit* audit) {
   const std::uint32_t warm_up = std::max(options.warm_up, 1U);
-  FurtherSeries second(lifecycle, options, host, warm_up, options.cycles);
-  FurtherSeries settled(lifecycle, options, host, warm_up + kUntilCachesFill, options.cycles, true);
+  const auto further = [&](bool of_bytes, std::uint32_t after) {
+    const auto asks = [of_bytes](const MeterFinding& one) { return one.rule == Rule::Growth && (one.bytes != 0) == of_bytes; };
+    const bool asked = std::any_of(found->meters.begin(), found->meters.end(), asks);
+    return asked ? FurtherSeries(lifecycle, options, host, after, options.cycles, of_bytes) : std::nullopt;
+  };
+  const std::optional<Found> second = further(false, warm_up);
+  const std::optional<Found> settled = further(true, warm_up + kUntilCachesFill);
   std::erase_if(found->meters, [&](const MeterFinding& one) {
-    const Found* const beside = one.rule != Rule::Growth ? nullptr : one.bytes == 0 ? second.Get() : settled.Get();
-    if (beside == nullptr) return false;
+    const std::optional<Found>& beside = one.bytes == 0 ? second : settled;
+    if (one.rule != Rule::Growth || !beside) return false;
     const auto same = [&](const MeterFinding& other) { return other.meter == one.meter; };
     if (std::any_of(beside->meters.begin(), beside->meters.end(), same)) return false;
     Refute(WordOf(one.meter), audit);
@@ -210,7 +191,6 @@ void ConfirmHost(const Lifecycle& lifecycle, const CycleOptions& options, const 
 }  // namespace
 
 void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit* audit) {
-  audit->lifecycle = lifecycle.name();
   audit->outcome = AuditOutcome::Error;
   const std::size_t cycles = std::size_t{std::max(options.warm_up, 1U)} + options.cycles;
   if (options.cycles == 0) {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -32,8 +31,6 @@
 namespace cuaudit::harness {
 namespace {
 
-const char* PruneWord(cuaudit::Prune prune) { return prune == cuaudit::Prune::All ? "all" : "second"; }
-
 std::string WithCommas(const std::vector<std::string>& words) {
   std::string list;
   for (const std::string& word : words) list.append(list.empty() ? "" : ",").append(word);
@@ -54,7 +51,7 @@ Status ReadOptions(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opti
   asked->call = options.calls;
   asked->limit = options.limit;
   asked->depth = static_cast<std::uint64_t>(options.depth);
-  asked->prune = PruneWord(options.prune);
+  asked->prune = options.prune == cuaudit::Prune::All ? "all" : "second";
   asked->no_prune = options.prune == cuaudit::Prune::None;
   asked->no_shrink = !options.shrink;
   asked->coverage_at_least = options.coverage_at_least;
@@ -77,13 +74,6 @@ Status ReadOptions(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opti
   name(&asked->trials);
   name(&asked->keep_trial);
   return status.ok() ? CheckOutput(asked->trials, "--trials") : status;
-}
-
-// A directory in the work directory, named after the lifecycle.
-Result<WorkDir> OpenWorkDir(const std::string& path, const Lifecycle& lifecycle) {
-  const Result<WorkDir> outer = WorkDir::Open(path);
-  if (!outer.ok()) return outer.status();
-  return WorkDir::Open(outer->File(FileNameOf(lifecycle)));
 }
 
 // Hash that two sweeps must share to continue each other's trials: the lifecycle, the files it is in, what it does, on which driver, and
@@ -157,9 +147,8 @@ void Suppress(Suppressions* suppressions, report::Run* run, Audit* audit) {
 // Fills in what the report of a program gets from its session.
 void CompleteReport(const Audit& audit, const std::vector<std::string>& only, const InProcessRunner& runner, report::Run* run) {
   for (const std::string& text : only) {
-    faults::Fault fault;
-    const bool is_fault = faults::ParseFault(text, &fault).expected == nullptr;  // of another text the audit says what is wrong
-    run->faults.push_back({is_fault ? harness::TextOf(fault) : text, false});
+    const std::optional<faults::Fault> fault = ParsedFault(text);  // of another text the audit says what is wrong
+    run->faults.push_back({fault ? harness::TextOf(*fault) : text, false});
   }
   run->command = CommandWords();
   run->lifecycle = audit.lifecycle;
@@ -216,7 +205,8 @@ void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
   if (asked.deadline_ms != 0) how.deadline_ms = static_cast<std::uint32_t>(asked.deadline_ms);
   std::optional<WorkDir> dir;
   if (!asked.work_dir.empty() && only.empty()) {
-    Result<WorkDir> opened = OpenWorkDir(asked.work_dir, lifecycle);
+    const Result<WorkDir> outer = WorkDir::Open(asked.work_dir);
+    Result<WorkDir> opened = outer.ok() ? WorkDir::Open(outer->File(FileNameOf(lifecycle))) : outer.status();
     if (!opened.ok()) return Fail(opened.status(), audit);
     dir = std::move(*opened);
   }

@@ -22,22 +22,12 @@ void SweepLifecycle(const Lifecycle& lifecycle, const cuaudit::SweepOptions& opt
 // Adds what the lifecycle declares benign; an error says that it comes from there.
 Status AddBenignOf(const Lifecycle& lifecycle, std::vector<Benign>* declared);
 
-// Checks in one world whether a lifecycle leaves more behind after ten cycles than after one, by kind and place.
-//
-//   Units     objects alive at the end of a cycle. Counts are exact, so one more is growth.
-//   Errors    a cycle that reports a failure, or a lifecycle that never calls the driver, becomes Audit::message.
-//
-// What grew runs again with twice as many cycles, until it has stopped or CycleOptions::most_cycles are reached. Growth of a resource that
-// may be another thread's must show in a second series as well.
-
+// Checks in one world whether a lifecycle leaves more behind after ten cycles than after one, by kind and place. Counts are exact, so one
+// more is growth. A cycle that reports a failure, or a lifecycle that never calls the driver, becomes Audit::message.
 void CheckCycles(const Lifecycle& lifecycle, const CycleOptions& options, Audit* audit);
 
-// Converts a report into the public Audit of a lifecycle: names, and call stacks from the program's innermost frame to its
-// step.
-//
-//   Threads   SitesOfThread has one table per thread. It is kept, because sweeps name the same places again, and opening debug information
-//             costs more than many sweeps.
-
+// The table of the calling thread. It is kept, because sweeps name the same places again, and opening debug information costs more than
+// many sweeps.
 SiteTexts* SitesOfThread();
 
 // Absent when nothing was run.

@@ -56,14 +56,13 @@ Observation ObserveCycle(const faults::JournalView& journal, const TrialTrace& t
 Observation Observe(const Lifecycle& lifecycle, std::span<const faults::Fault> faults, const faults::JournalView& journal,
                     const TrialTrace& trace, const Ending& ending) {
   Observation seen = ObserveCycle(journal, trace, ending);
+  seen.steps = trace.cycle[0];
   const bool second = trace.cycle[0].finished;
   if (DeathOf(ending) != Verdict::Pass) {
     seen.ending.step = trace.cycle[second ? 1 : 0].RunningAt(~std::uint64_t{0});
     if (second) seen.ending.step = Words({Detail::OfCleanCycle, {seen.ending.step}});
-    seen.steps = trace.cycle[0];
     return seen;
   }
-  seen.steps = trace.cycle[0];
   if (!second) return seen;
   const CycleTrace& again = trace.cycle[1];
   NextCycle& next = seen.next.emplace();

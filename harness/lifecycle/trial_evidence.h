@@ -65,11 +65,8 @@ struct TrialTrace {
 // Why a lifecycle whose steps fail without any fault is not audited. `where` names the cycle, unless that is clear.
 Details FailedWithoutFault(const TrialTrace& trace, const Details& where);
 
-// Makes evidence for the judge from one trial of a lifecycle, or settles the trial at once when nothing is wrong.
-//
-// Most trials unwind cleanly, and a call stack costs several times the call. So a trial runs without stacks first. It is settled when
-// everything is released, no rule is broken, the error was reported and the clean cycle afterwards works. Any other trial runs again with
-// stacks and is judged (harness/verdict) like the trial of a program.
+// Makes evidence for the judge from one trial of a lifecycle, or settles the trial at once when nothing is wrong (README.md, "Settled at
+// once").
 
 // The first cycle of a run. The journal has only the calls of this cycle, the ledger its state at the end. Older objects are not judged.
 Observation ObserveCycle(const faults::JournalView& journal, const TrialTrace& trace, const Ending& ending);

@@ -8,7 +8,6 @@
 #include <mutex>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "faults/driver/genuine_driver.h"
 #include "faults/driver/result.h"
@@ -17,7 +16,6 @@
 #include "faults/shim/gate.h"
 #include "faults/shim/stop_watch.h"
 #include "faults/sim/world.h"
-#include "harness/ledger/ledger.h"
 #include "harness/lifecycle/chosen_driver.h"
 #include "harness/lifecycle/host_change.h"
 #include "harness/lifecycle/isolation.h"

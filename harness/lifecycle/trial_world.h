@@ -20,15 +20,11 @@
 namespace cuaudit::harness {
 
 // Releases what a trial left on the one genuine driver of the process, so that the next trial starts without it, as in a new
-// simulated world.
+// simulated world: the newest object first, with `context` as the current context. Answers how many objects cannot be released, and stay
+// until the process ends.
 //
 //   Threads   one thread, while no other thread calls the driver.
-//   Units     objects.
-//   Errors    objects that cannot be released are counted and stay until the process ends.
 //   Faults    makes the release calls on `driver` itself: they are not recorded and never fail by plan.
-//   Source    faults/driver/effects.def says which call releases what.
-
-// Releases the newest object first, with `context` as the current context. Answers how many objects stay.
 std::uint32_t GiveBack(driver::DriverRef driver, CUcontext context, const Ledger& ledger);
 
 // Pops every context of this thread's stack.

@@ -3,7 +3,6 @@
 #include "include/cuaudit/watch.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <optional>

@@ -16,21 +16,16 @@ const std::vector<OptionRow>& Rows() {
   using enum Echo;
   static const std::vector<OptionRow> rows = {
 #define CUAUDIT_CHOICE(field, flag, default_value, choices, commands, echo, help) \
-  {Sort::Choice, #field, flag, choices, commands, echo, help, 0, 0, &Options::field, nullptr, nullptr, nullptr},
+  {Sort::Choice, flag, choices, commands, echo, help, 0, 0, &Options::field, nullptr, nullptr, nullptr},
 #define CUAUDIT_TEXT(field, flag, default_value, operand_name, commands, echo, help) \
-  {Sort::Text, #field, flag, operand_name, commands, echo, help, 0, 0, &Options::field, nullptr, nullptr, nullptr},
+  {Sort::Text, flag, operand_name, commands, echo, help, 0, 0, &Options::field, nullptr, nullptr, nullptr},
 #define CUAUDIT_NUMBER(field, flag, default_value, lowest, highest, commands, echo, help) \
-  {Sort::Number, #field, flag, "", commands, echo, help, lowest, highest, nullptr, &Options::field, nullptr, nullptr},
+  {Sort::Number, flag, "", commands, echo, help, lowest, highest, nullptr, &Options::field, nullptr, nullptr},
 #define CUAUDIT_SWITCH(field, flag, commands, echo, help) \
-  {Sort::Switch, #field, flag, "", commands, echo, help, 0, 0, nullptr, nullptr, &Options::field, nullptr},
+  {Sort::Switch, flag, "", commands, echo, help, 0, 0, nullptr, nullptr, &Options::field, nullptr},
 #define CUAUDIT_LIST(field, flag, operand_name, commands, echo, help) \
-  {Sort::List, #field, flag, operand_name, commands, echo, help, 0, 0, nullptr, nullptr, nullptr, &Options::field},
+  {Sort::List, flag, operand_name, commands, echo, help, 0, 0, nullptr, nullptr, nullptr, &Options::field},
 #include "harness/options/options.def"
-#undef CUAUDIT_CHOICE
-#undef CUAUDIT_TEXT
-#undef CUAUDIT_NUMBER
-#undef CUAUDIT_SWITCH
-#undef CUAUDIT_LIST
   };
   return rows;
 }
@@ -50,17 +45,13 @@ std::string OptionRow::Key() const {
 std::span<const OptionRow> OptionRows() { return Rows(); }
 
 const OptionRow* RowOfKey(std::string_view key) {
-  for (const OptionRow& row : Rows()) {
-    if (row.IsKey() && row.Key() == key) return &row;
-  }
-  return nullptr;
+  const auto row = std::find_if(Rows().begin(), Rows().end(), [&](const OptionRow& one) { return one.IsKey() && one.Key() == key; });
+  return row == Rows().end() ? nullptr : &*row;
 }
 
 const OptionRow* RowOfFlag(std::string_view flag) {
-  for (const OptionRow& row : Rows()) {
-    if (row.flag == flag) return &row;
-  }
-  return nullptr;
+  const auto row = std::find_if(Rows().begin(), Rows().end(), [&](const OptionRow& one) { return one.flag == flag; });
+  return row == Rows().end() ? nullptr : &*row;
 }
 
 std::string Expected(const OptionRow& row) {

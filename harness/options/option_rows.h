@@ -19,7 +19,6 @@ struct OptionRow {
   enum class Sort : std::uint8_t { Choice, Text, Number, Switch, List };
 
   Sort sort = Sort::Text;
-  const char* field = "";
   const char* flag = "";
   const char* operand = "";  // of a choice: the words, with commas
   std::uint32_t commands = 0;

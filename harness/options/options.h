@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -68,11 +67,6 @@ struct Options {
 #define CUAUDIT_SWITCH(field, flag, commands, echo, help) bool field = false;
 #define CUAUDIT_LIST(field, flag, operand, commands, echo, help) std::vector<std::string> field;
 #include "harness/options/options.def"
-#undef CUAUDIT_CHOICE
-#undef CUAUDIT_TEXT
-#undef CUAUDIT_NUMBER
-#undef CUAUDIT_SWITCH
-#undef CUAUDIT_LIST
 
   Command command = kDoctor;
   std::string tool = "cuaudit";       // name of the tool in reproduce lines
@@ -85,7 +79,7 @@ struct Options {
   std::string message;
 };
 
-// `arguments` does not include the tool's own name.
+// `arguments` does not include the tool's own name. The tables of accepted flags are built once for all calls.
 Result<Options> ParseOptions(std::span<const std::string> arguments);
 
 // `text` holds the options of a lifecycle in the form of a command line: "--depth 1 --format json=audit.json". Other options stay as they
@@ -98,20 +92,6 @@ Result<Options> ParseAuditVariable();
 
 // Whether the options go together.
 Status CheckOptions(const Options& options);
-
-// ParseOptions for many command lines. The tables of accepted flags are built once.
-class OptionsParser {
- public:
-  OptionsParser();
-  ~OptionsParser();
-  OptionsParser(const OptionsParser&) = delete;
-  OptionsParser& operator=(const OptionsParser&) = delete;
-  Result<Options> Parse(std::span<const std::string> arguments);
-
- private:
-  struct Parts;
-  std::unique_ptr<Parts> parts_;
-};
 
 // The flags that `command` needs to do the same again: its rows marked kEcho whose value is not the default.
 std::vector<std::string> EchoOptions(const Options& options, Command command);

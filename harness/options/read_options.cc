@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdint>
 #include <cstdlib>
 #include <iterator>
-#include <string>
+#include <memory>
 #include <utility>
 
-#include "harness/options/option_rows.h"
 #include "harness/options/options.h"
 #include "harness/options/toml_options.h"
 #include "reports/words/words.h"
@@ -125,25 +123,32 @@ Result<Output> ParseOutput(const std::string& text, const Options& options) {
                 "'" + text + "': expected " + words::NamesInWords(kFormats) + ", or one of these and =FILE");
 }
 
+Status AddOutput(const std::string& text, Options* options) {
+  Result<Output> output = ParseOutput(text, *options);
+  if (!output.ok()) return output.status();
+  const bool to_output = output->file.empty();
+  if (to_output && options->command == kLifecycle)
+    return {Exit::Usage, OptionFlag{"--format"}, "'" + text + "': expected " + text + "=FILE"};
+  if (to_output) output->file = options->output;
+  for (const Output& other : options->outputs) {
+    if (other.file != output->file) continue;
+    return {Exit::Usage, OptionFlag{"--format"}, to_output ? "expected at most one without =FILE" : "two results for " + other.file};
+  }
+  options->outputs.push_back(std::move(*output));
+  return {};
+}
+
 Status ReadOutputs(Options* options) {
   for (const std::string& text : options->format.empty() ? std::vector<std::string>{"text"} : options->format) {
-    Result<Output> output = ParseOutput(text, *options);
-    if (!output.ok()) return output.status();
-    const bool to_output = output->file.empty();
-    if (to_output) output->file = options->output;
-    for (const Output& other : options->outputs) {
-      if (other.file != output->file) continue;
-      return {Exit::Usage, OptionFlag{"--format"}, to_output ? "expected at most one without =FILE" : "two results for " + other.file};
-    }
-    options->outputs.push_back(std::move(*output));
+    Status added = AddOutput(text, options);
+    if (!added.ok()) return added;
   }
-  const auto is_of_trials = [&](const Output& output) { return output.file == options->trials; };
-  if (!options->trials.empty() && std::any_of(options->outputs.begin(), options->outputs.end(), is_of_trials)) {
-    return {Exit::Usage, OptionFlag{"--trials"}, "two results for " + options->trials};
-  }
-  const auto is_of_lifetimes = [&](const Output& output) { return output.file == options->write_lifetime; };
-  if (!options->write_lifetime.empty() && std::any_of(options->outputs.begin(), options->outputs.end(), is_of_lifetimes)) {
-    return {Exit::Usage, OptionFlag{"--write-lifetime"}, "two results for " + options->write_lifetime};
+  const std::pair<const char*, const std::string&> others[] = {{"--trials", options->trials},
+                                                               {"--write-lifetime", options->write_lifetime}};
+  for (const auto& [flag, file] : others) {
+    const auto same = [&path = file](const Output& output) { return !path.empty() && output.file == path; };
+    if (std::any_of(options->outputs.begin(), options->outputs.end(), same))
+      return {Exit::Usage, OptionFlag{flag}, "two results for " + file};
   }
   const auto has_file = [](const std::string& text) { return text.find('=') != std::string::npos; };
   if (!options->output.empty() && !options->format.empty() && std::all_of(options->format.begin(), options->format.end(), has_file)) {
@@ -165,15 +170,11 @@ void NoteGiven(const CLI::App& app, Options* options) {
   }
 }
 
-std::string OneLine(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  while (!text.empty() && text.back() == ' ') text.pop_back();
-  return text;
-}
-
 // What CLI11 says of a command line, in the words of the other messages.
 std::string InOurWords(const CLI::ParseError& error) {
-  const std::string said = OneLine(error.what());
+  std::string said = error.what();
+  std::replace(said.begin(), said.end(), '\n', ' ');
+  while (said.ends_with(' ')) said.pop_back();
   const std::size_t colon = std::min(said.find(':'), said.size());
   const std::string behind = said.substr(std::min(colon + 2, said.size()));
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return "not expected: " + (behind.empty() ? "''" : behind);
@@ -183,20 +184,19 @@ std::string InOurWords(const CLI::ParseError& error) {
   return said.substr(0, colon) + (said.ends_with(" missing") ? ": expected a value" : ": expected at most once");
 }
 
-}  // namespace
+struct Parser {
+  Parser();
+  Result<Options> Parse(std::span<const std::string> arguments);
+  void AddOptionsOf(std::size_t i);
 
-struct OptionsParser::Parts {
   CLI::App app{"Lifecycle leak audit for GPU code: fails every CUDA driver call in turn and says what was not released.", "cuaudit"};
-  std::vector<std::pair<Command, CLI::App*>> commands;
+  std::vector<CLI::App*> commands;  // in the order of kCommands
   // Each command fills its own copy, so that a section of the config file for one command cannot change another.
   std::vector<Options> copies = std::vector<Options>(std::size(kCommands));
   std::uint32_t complete = 0;  // the commands whose options were added
-
-  void AddOptionsOf(std::size_t i);
 };
 
-OptionsParser::OptionsParser() : parts_(std::make_unique<Parts>()) {
-  CLI::App& app = parts_->app;
+Parser::Parser() {
   app.require_subcommand(1);
   app.set_version_flag("--version", "cuaudit " + std::string(ToolVersion()));
   const auto config = std::make_shared<ConfigFile>();
@@ -205,17 +205,17 @@ OptionsParser::OptionsParser() : parts_(std::make_unique<Parts>()) {
     return config->Read(path);
   });
   for (const CommandRow& row : kCommands) {
-    CLI::App* const sub = app.add_subcommand(row.name, row.help);
+    CLI::App* const sub = commands.emplace_back(app.add_subcommand(row.name, row.help));
     sub->fallthrough();
     sub->footer(std::string("cuaudit ") + row.name + " [OPTIONS]" + row.usage);
-    parts_->commands.emplace_back(row.command, sub);
   }
 }
 
 // CLI11 compares each option of a command with all others of it: for all commands, half of the time in which cuaudit starts. So a command
 // gets its options when a command line names it, or a config file, which may have a section for any.
-void OptionsParser::Parts::AddOptionsOf(std::size_t i) {
-  const auto [command, sub] = commands[i];
+void Parser::AddOptionsOf(std::size_t i) {
+  const Command command = kCommands[i].command;
+  CLI::App* const sub = commands[i];
   if ((complete & command) != 0) return;
   complete |= command;
   Options& copy = copies[i];
@@ -235,10 +235,6 @@ void OptionsParser::Parts::AddOptionsOf(std::size_t i) {
   if ((command & (kPlan | kRunShard | kMerge | kSlurm)) != 0) sub->add_option("plan", copy.operands, "a plan, then what belongs to it");
 }
 
-OptionsParser::~OptionsParser() = default;
-
-namespace {
-
 // To CLI11 a word "++" ends a command, unless an option takes it for its value. Empty: there is none.
 std::string WhyNotPluses(const std::vector<std::string>& words) {
   const auto pluses = std::find(words.begin(), words.end(), "++");
@@ -248,11 +244,7 @@ std::string WhyNotPluses(const std::vector<std::string>& words) {
   return std::string(row->flag) + ": expected a value, not '++'";
 }
 
-}  // namespace
-
-Result<Options> ParseOptions(std::span<const std::string> arguments) { return OptionsParser().Parse(arguments); }
-
-Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
+Result<Options> Parser::Parse(std::span<const std::string> arguments) {
   Options options;
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
   std::vector<std::string> ours(arguments.begin(), dashes);
@@ -275,14 +267,11 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
   }
   const bool configured = std::any_of(ours.begin(), ours.end(), [](const std::string& word) { return word.starts_with("--config"); });
   for (std::size_t i = 0; i < std::size(kCommands); ++i) {
-    if (configured || std::find(ours.begin(), ours.end(), kCommands[i].name) != ours.end()) parts_->AddOptionsOf(i);
+    if (configured || std::find(ours.begin(), ours.end(), kCommands[i].name) != ours.end()) AddOptionsOf(i);
   }
   if (const std::string why = WhyNotPluses(ours); !why.empty()) return Status(Exit::Usage, why);
   std::reverse(ours.begin(), ours.end());  // as CLI11 takes them
   if (dashes != arguments.end()) options.program.assign(dashes + 1, arguments.end());
-  CLI::App& app = parts_->app;
-  auto& commands = parts_->commands;
-  std::vector<Options>& copies = parts_->copies;
   std::fill(copies.begin(), copies.end(), Options());
   try {
     app.parse(std::move(ours));
@@ -308,21 +297,19 @@ Result<Options> OptionsParser::Parse(std::span<const std::string> arguments) {
     return Status(Exit::Usage, InOurWords(error));
   }
   for (std::size_t i = 0; i < commands.size(); ++i) {
-    if (!commands[i].second->parsed()) continue;
+    if (!commands[i]->parsed()) continue;
     std::vector<std::string> program = std::move(options.program);
     options = std::move(copies[i]);
     options.program = std::move(program);
-    options.command = commands[i].first;
-    NoteGiven(*commands[i].second, &options);
-    if ((options.command & (kAuditCases | kMerge)) != 0 && options.base.empty() && commands[i].second->count("--fail-on") != 0)
+    options.command = kCommands[i].command;
+    NoteGiven(*commands[i], &options);
+    if ((options.command & (kAuditCases | kMerge)) != 0 && options.base.empty() && commands[i]->count("--fail-on") != 0)
       return Status(Exit::Usage, OptionFlag{"--fail-on"}, "expected --base beside it: what it names is said of a comparison");
   }
   Status usable = CheckOptions(options);
   if (usable.ok()) usable = ReadOutputs(&options);
   return usable.ok() ? Result<Options>(std::move(options)) : usable;
 }
-
-namespace {
 
 // Options in a variable of the environment, whose name the parser has.
 Status ParseVariable(const std::string& text, Command command, Options* options, CLI::App* app) {
@@ -354,6 +341,11 @@ Status ParseText(const std::string& text, Options* options) {
 
 }  // namespace
 
+Result<Options> ParseOptions(std::span<const std::string> arguments) {
+  static Parser parser;
+  return parser.Parse(arguments);
+}
+
 Status ParseLifecycleOptions(const std::string& text, Options* options) {
   options->command = kLifecycle;
   // Parsing is skipped for an empty text: blocks that the parser frees would stay in the C library's caches and hide heap bytes that a
@@ -362,13 +354,8 @@ Status ParseLifecycleOptions(const std::string& text, Options* options) {
   if (!parsed.ok()) return parsed;
   options->outputs.clear();
   for (const std::string& one : options->format) {
-    Result<Output> output = ParseOutput(one, *options);
-    if (!output.ok()) return output.status();
-    if (output->file.empty()) return {Exit::Usage, OptionFlag{"--format"}, "'" + one + "': expected " + one + "=FILE"};
-    const auto same = [&](const Output& other) { return other.file == output->file; };
-    if (std::any_of(options->outputs.begin(), options->outputs.end(), same))
-      return {Exit::Usage, OptionFlag{"--format"}, "two results for " + output->file};
-    options->outputs.push_back(std::move(*output));
+    Status added = AddOutput(one, options);
+    if (!added.ok()) return added;
   }
   return {};
 }

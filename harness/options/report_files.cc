@@ -10,7 +10,6 @@
 #include <ctime>
 #include <filesystem>
 #include <sstream>
-#include <string_view>
 #include <system_error>
 
 #include "harness/process/files.h"
@@ -122,17 +121,12 @@ void SetInterrupted(const Progressed& progressed, report::Run* run) {
 
 Status WriteReport(const report::Run& run, const Output& output) {
   std::ostringstream text;
-  switch (output.format) {
-    case Format::Text:
-      return Deliver(report::WriteText(run, text, {output.file.empty() && WantsColour(), output.findings}), text, output);
-    case Format::Json:
-      return Deliver(report::WriteJson(run, text), text, output);
-    case Format::Junit:
-      return Deliver(report::WriteJunit(run, text), text, output);
-    default:  // written of an audit
-      break;
-  }
-  report::Audit audit = {.cases = {report::Case{"", {}, {run}, ""}}, .generated = run.generated, .tool_version = run.tool_version};
+  if (output.format == Format::Junit) return Deliver(report::WriteJunit(run, text), text, output);
+  if (output.format == Format::Json) return Deliver(report::WriteJson(run, text), text, output);
+  report::Audit audit;
+  audit.generated = run.generated;
+  audit.tool_version = run.tool_version;
+  audit.cases.emplace_back().runs.push_back(run);
   return WriteAudit(audit, output);
 }
 

@@ -58,8 +58,7 @@ Result<EngineOptions> EngineOptionsOf(const Options& options) {
     sweep.coverage_at_least = *tenths;
   }
   Status usable = CheckPlanOptions(sweep.plan);
-  if (!usable.ok()) return usable;
-  return sweep;
+  return usable.ok() ? Result<EngineOptions>(std::move(sweep)) : usable;
 }
 
 Result<std::optional<std::chrono::seconds>> ParseBudget(const std::string& text) {

@@ -21,11 +21,7 @@ Result<EngineOptions> EngineOptionsOf(const Options& options);
 // Adds each declaration that is not there yet. An error does not say where the texts come from.
 Status AddBenign(const std::vector<std::string>& texts, std::vector<Benign>* declared);
 
-// The time that --budget allows.
-//
-//   Units     seconds.
-
-// Reads "90s", "10min" or "2h"; no time for an empty text.
+// Reads the time that --budget allows: "90s", "10min" or "2h"; no time for an empty text.
 Result<std::optional<std::chrono::seconds>> ParseBudget(const std::string& text);
 
 }  // namespace cuaudit::harness

@@ -9,10 +9,8 @@
 #include <string_view>
 #include <utility>
 
-#include "harness/options/option_rows.h"
 #include "harness/options/options.h"
 #include "harness/process/files.h"
-#include "harness/process/toml_file.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -46,10 +44,8 @@ std::optional<std::string> OneWord(const OptionRow& row, const TomlValue& value)
       const bool lists = operand.find("LIST") != std::string_view::npos || operand.find("COUNTS") != std::string_view::npos;
       const std::optional<std::vector<std::string>> texts = lists ? AsTexts(value) : std::nullopt;
       if (!texts.has_value()) return AsText(value);
-      std::string joined;
-      for (const std::string& text : *texts) joined += (joined.empty() ? "" : ",") + text;
-      if (joined.empty()) return std::nullopt;
-      return joined;
+      const std::string joined = CLI::detail::join(*texts, ",");
+      return joined.empty() ? std::nullopt : std::optional(joined);
     }
     case OptionRow::Sort::Number: {
       if (value.sort != Found::Integer || value.integer < 0) return std::nullopt;

@@ -47,32 +47,11 @@ std::string SystemWords(int error) {
   return std::string(std::strerror(error)) + (error == EFBIG ? " (the limit on file sizes, ulimit -f)" : "");
 }
 
-FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
-  if (this != &other) {
-    if (fd_ >= 0) close(fd_);
-    fd_ = std::exchange(other.fd_, -1);
-  }
-  return *this;
-}
-
 FileDescriptor::~FileDescriptor() {
   if (fd_ >= 0) close(fd_);
 }
 
-SparseFile::SparseFile(SparseFile&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-
-SparseFile& SparseFile::operator=(SparseFile&& other) noexcept {
-  if (this != &other) {
-    if (data_ != nullptr) munmap(data_, size_);
-    data_ = std::exchange(other.data_, nullptr);
-    size_ = std::exchange(other.size_, 0);
-  }
-  return *this;
-}
-
-SparseFile::~SparseFile() {
-  if (data_ != nullptr) munmap(data_, size_);
-}
+void SparseFile::Unmap::operator()(void* data) const noexcept { munmap(data, size); }
 
 // A program may have put a pipe in the place of the file, which would wait for a writer without O_NONBLOCK.
 Result<SparseFile> SparseFile::Open(const std::string& path) {
@@ -87,8 +66,7 @@ Result<SparseFile> SparseFile::Open(const std::string& path) {
   const std::size_t size = static_cast<std::size_t>(facts.st_size);
   void* const data = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) return Failed(Exit::Failure, path, "map");
-  mapped.data_ = data;
-  mapped.size_ = size;
+  mapped.data_ = {data, Unmap{size}};
   char* const bytes = static_cast<char*>(data);
   off_t at = 0;
   for (;;) {

@@ -12,9 +12,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "harness/process/status.h"
 
@@ -27,8 +29,11 @@ sigset_t EndingSignals();
 class FileDescriptor {
  public:
   explicit FileDescriptor(int fd = -1) noexcept : fd_(fd) {}
-  FileDescriptor(FileDescriptor&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    const FileDescriptor before(std::exchange(fd_, std::exchange(other.fd_, -1)));  // is closed
+    return *this;
+  }
   ~FileDescriptor();
 
   int get() const noexcept { return fd_; }
@@ -44,17 +49,15 @@ class SparseFile {
  public:
   static Result<SparseFile> Open(const std::string& path);
 
-  SparseFile() = default;
-  SparseFile(SparseFile&& other) noexcept;
-  SparseFile& operator=(SparseFile&& other) noexcept;
-  ~SparseFile();
-
-  const void* data() const noexcept { return data_; }
-  std::size_t size() const noexcept { return size_; }
+  const void* data() const noexcept { return data_.get(); }
+  std::size_t size() const noexcept { return data_ == nullptr ? 0 : data_.get_deleter().size; }
 
  private:
-  void* data_ = nullptr;
-  std::size_t size_ = 0;
+  struct Unmap {
+    std::size_t size;
+    void operator()(void* data) const noexcept;
+  };
+  std::unique_ptr<void, Unmap> data_;
 };
 
 // A file that a program can write to, mapped. When the program cuts it, what lay behind its end reads as zeros.

@@ -102,15 +102,15 @@ void Orphans::BeginAnew() {
 
 void Orphans::Add(pid_t pid, const std::string& origin, bool own_group) { running_[pid] = {origin, own_group}; }
 
-Orphans::Of Orphans::OriginOf(pid_t orphan, const Process& ended) const {
+bool Orphans::IsOf(const Process& ended, pid_t orphan, bool all_known) const {
   const std::string environment = EnvironmentOf(orphan);
-  if (Holds(environment, ended.origin)) return Of::This;
+  if (Holds(environment, ended.origin)) return true;
   const auto another = [&](const auto& one) { return Holds(environment, one.second.origin); };
-  if (std::any_of(running_.begin(), running_.end(), another)) return Of::Another;
+  if (std::any_of(running_.begin(), running_.end(), another)) return false;
   const bool ours = environment.find('\0' + std::string(kAnyOrigin)) != std::string::npos;
-  if (!running_.empty()) return Of::Unclear;
+  if (!running_.empty() || !all_known) return false;
   // The first process of a container adopts all orphans, so its children need not come from a program of cuaudit.
-  return ours || (strangers_.empty() && getpid() != 1) ? Of::This : Of::Unclear;
+  return ours || (strangers_.empty() && getpid() != 1);
 }
 
 void Orphans::ReapEnded() {
@@ -143,7 +143,7 @@ LeftBehind Orphans::Remove(pid_t pid, bool leave, const std::function<std::vecto
         continue;
       }
       if (its_group != group) {
-        if (OriginOf(child, ended) != Of::This) continue;
+        if (!IsOf(ended, child, expected.empty())) continue;
         ++left.alive;
         ++left.orphans;
       }

@@ -48,12 +48,13 @@ class Orphans {
   void ReapEnded();
 
  private:
-  enum class Of { This, Another, Unclear };
   struct Process {
     std::string origin;
     bool own_group = true;
   };
-  Of OriginOf(pid_t orphan, const Process& ended) const;
+  // True when `ended` left the orphan; false also when nobody can tell. `all_known` is false while some process is running that was not
+  // added yet: the orphan may be that one's.
+  bool IsOf(const Process& ended, pid_t orphan, bool all_known) const;
 
   std::size_t begun_ = 0;
   int subreaper_before_ = 0;

@@ -220,6 +220,11 @@ Status CheckDropInPath(const std::string& drop_in_dir) {
                                  "install cuaudit elsewhere"};
 }
 
+std::string VariableOf(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
 Result<std::vector<std::string>> CurrentEnvironment() {
   std::vector<std::string> lines;
   for (char** line = environ; line != nullptr && *line != nullptr; ++line) {

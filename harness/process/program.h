@@ -71,6 +71,9 @@ std::vector<std::string> MakeEnvironment(const LaunchOptions& options, const std
 // Checks the installation path. The loader splits its lists at spaces, colons and semicolons, so the path must contain none.
 Status CheckDropInPath(const std::string& drop_in_dir);
 
+// A variable of the environment of this process; empty when it is not set.
+std::string VariableOf(const char* name);
+
 // The environment of this process; an error when CUAUDIT_OPTIONS is set and not empty.
 Result<std::vector<std::string>> CurrentEnvironment();
 

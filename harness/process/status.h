@@ -15,11 +15,7 @@ enum class Exit : int {
   Findings = 1,
   Usage = 2,
   Environment = 3,  // no driver, not exercised, or an unfit fault-free run
-  Failure = 125,    // of cuaudit itself
-  // A signal ended the command: 128 plus its number.
-  HungUp = 129,
-  Interrupted = 130,
-  Terminated = 143,
+  Failure = 125,    // of cuaudit itself; a signal that ended the command is kSignalled plus its number
 };
 
 inline constexpr int kSignalled = 128;  // plus the signal's number: the exit status that shells report

@@ -19,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "harness/process/program.h"
+
 namespace cuaudit::harness {
 
 namespace {
@@ -32,18 +34,15 @@ constexpr std::string_view kTransient = "removed by the next cuaudit once nobody
 constexpr std::size_t kMostLooked = 10000;
 constexpr std::size_t kMostRemoved = 64;
 
-const char* Chosen() {
-  const char* const variable = std::getenv("TMPDIR");
-  return variable != nullptr && *variable != '\0' ? variable : nullptr;
-}
+std::string Chosen() { return VariableOf("TMPDIR"); }
 
 std::string FreshParent() {
-  if (Chosen() != nullptr) return Chosen();
+  if (!Chosen().empty()) return Chosen();
   std::vector<std::string> parents = {"/tmp", "/var/tmp"};
-  const char* const cache = std::getenv("XDG_CACHE_HOME");
-  const char* const home = std::getenv("HOME");
-  if (cache != nullptr && *cache != '\0') parents.emplace_back(cache);
-  if (home != nullptr && *home != '\0') parents.push_back(std::string(home) + "/.cache");
+  const std::string cache = VariableOf("XDG_CACHE_HOME");
+  const std::string home = VariableOf("HOME");
+  if (!cache.empty()) parents.push_back(cache);
+  if (!home.empty()) parents.push_back(home + "/.cache");
   const std::string disk = WorkDir::OnDisk(parents);
   return disk.empty() ? parents.front() : disk;
 }
@@ -89,7 +88,7 @@ std::size_t RemoveStaleIn(const std::string& parent) {
 }  // namespace
 
 std::size_t WorkDir::RemoveStale() {
-  if (Chosen() != nullptr) return RemoveStaleIn(Chosen());
+  if (!Chosen().empty()) return RemoveStaleIn(Chosen());
   std::size_t removed = 0;
   for (const std::string& parent : std::set<std::string>{kMemory, "/tmp", FreshParent()}) removed += RemoveStaleIn(parent);
   return removed;
@@ -126,7 +125,7 @@ Result<WorkDir> WorkDir::Fresh(const std::string& parent, bool keep) {
 Result<WorkDir> WorkDir::Open(const std::string& path, bool in_memory, bool keep) {
   if (path.empty()) {
     Result<WorkDir> dir = Fresh(FreshParent(), keep);
-    if (!dir.ok() || keep || !in_memory || Chosen() != nullptr || !HasSpareMemory()) return dir;
+    if (!dir.ok() || keep || !in_memory || !Chosen().empty() || !HasSpareMemory()) return dir;
     Result<WorkDir> memory = Fresh(kMemory, keep);
     if (memory.ok()) dir->memory_ = std::make_unique<WorkDir>(std::move(*memory));
     return dir;

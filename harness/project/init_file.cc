@@ -32,9 +32,9 @@ std::string WhatWasSeen(const ProgramSeen& seen) {
                            ? std::to_string(seen.run_ms) + " ms a run"
                            : fmt::format("{:.1f} s a run", static_cast<double>(seen.run_ms) / static_cast<double>(kMsPerSecond)));
   std::string host;
-  for (const HostSeen& one : seen.host) {
+  for (const report::LiveRow& one : seen.host) {
     host += fmt::format("{}{} {}", host.empty() ? "" : ", ", one.acquired, one.kind);
-    if (one.left != 0) host += fmt::format(" ({} left at the end)", one.left);
+    if (one.live != 0) host += fmt::format(" ({} left at the end)", one.live);
   }
   return text + Seen("host", host.empty() ? "nothing acquired, or not looked at" : host);
 }

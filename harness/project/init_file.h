@@ -11,14 +11,9 @@
 
 #include "harness/process/program.h"
 #include "harness/project/case_settings.h"
+#include "reports/run.h"
 
 namespace cuaudit::harness {
-
-struct HostSeen {
-  std::string kind;
-  std::uint64_t acquired = 0;
-  std::uint64_t left = 0;  // of these, at the end of the run
-};
 
 // What the runs showed.
 struct ProgramSeen {
@@ -30,7 +25,7 @@ struct ProgramSeen {
   std::uint64_t cycles = 0;     // marked
   std::string drift;            // the first call at which two runs differ; empty: they are equal
   std::uint64_t run_ms = 0;     // of the slower run
-  std::vector<HostSeen> host;
+  std::vector<report::LiveRow> host;
 };
 
 // A name of a case: the text with '_' for what such a name may not have, and cut.

@@ -13,7 +13,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <numeric>
 #include <set>
 #include <system_error>
 #include <unordered_set>
@@ -66,25 +65,18 @@ class Reader {
     }
   }
 
-  // Leaves out what has a gap behind it. A call that has not returned stays: it may be why the program stands still.
-  void Drop() {
-    const auto old = [&](const Record& record) { return record.end != 0 && record.begin <= recording_->gone_until[RingOf(record)]; };
-    std::size_t kept = 0;
+  // Leaves out what has a gap behind it, and sorts the rest. A call that has not returned stays: it may be why the program stands still.
+  void Settle() {
+    std::vector<std::size_t> order;
     for (std::size_t i = 0; i < recording_->records.size(); ++i) {
-      if (old(recording_->records[i])) {
-        ++recording_->gone[RingOf(recording_->records[i])];
-        continue;
+      const Record& record = recording_->records[i];
+      const faults::RingName ring = RingOf(record);
+      if (record.end != 0 && record.begin <= recording_->gone_until[ring]) {
+        ++recording_->gone[ring];
+      } else {
+        order.push_back(i);
       }
-      recording_->records[kept] = recording_->records[i];
-      recording_->times[kept++] = recording_->times[i];
     }
-    recording_->records.resize(kept);
-    recording_->times.resize(kept);
-  }
-
-  void Sort() {
-    std::vector<std::size_t> order(recording_->records.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return recording_->records[a].begin < recording_->records[b].begin; });
     std::vector<Record> records;
@@ -145,8 +137,7 @@ Recording ReadRecording(const faults::JournalView& journal, std::uint32_t window
     reader.Read(journal.slots()[i], packed || (i >= ring.first && i - ring.first < TakenOf(header, ring)));
   }
   reader.LimitTo(window != 0 ? window : header.window);
-  reader.Drop();
-  reader.Sort();
+  reader.Settle();
   return recording;
 }
 

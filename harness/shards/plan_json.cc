@@ -3,6 +3,7 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <stdexcept>
 
 #include "harness/options/option_rows.h"
 #include "harness/project/case_settings.h"
@@ -16,10 +17,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kPlanSchema = "cuaudit.plan/1";
 
-struct Unexpected : std::exception {
-  explicit Unexpected(std::string expected) : what_(std::move(expected)) {}
-  const char* what() const noexcept override { return what_.c_str(); }
-  std::string what_;
+struct Unexpected : std::runtime_error {
+  using std::runtime_error::runtime_error;
 };
 
 void Require(bool holds, const char* expected) {
@@ -105,13 +104,6 @@ PlannedCase ReadCase(const Json& json) {
   return one;
 }
 
-Json PlanJson(const ShardPlan& plan) {
-  Json cases = Json::array();
-  for (const PlannedCase& one : plan.cases) cases.push_back(CaseJson(one));
-  return {{"schema", kPlanSchema}, {"tool", plan.tool},          {"project", plan.project},  {"round", plan.round},
-          {"shards", plan.shards}, {"before", Hex(plan.before)}, {"cases", std::move(cases)}};
-}
-
 }  // namespace
 
 bool CanBeWritten(const PlannedCase& one) {
@@ -122,7 +114,13 @@ bool CanBeWritten(const PlannedCase& one) {
   }
 }
 
-std::string FormatShardPlan(const ShardPlan& plan) { return PlanJson(plan).dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string FormatShardPlan(const ShardPlan& plan) {
+  Json cases = Json::array();
+  for (const PlannedCase& one : plan.cases) cases.push_back(CaseJson(one));
+  const Json json = {{"schema", kPlanSchema}, {"tool", plan.tool},          {"project", plan.project},  {"round", plan.round},
+                     {"shards", plan.shards}, {"before", Hex(plan.before)}, {"cases", std::move(cases)}};
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 void ShardPlan::Seal() { digest = HashText(FormatShardPlan(*this)); }
 

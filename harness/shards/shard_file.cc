@@ -167,27 +167,18 @@ std::uint64_t WholeDigest(std::uint64_t of_trials, Json end) {
   return HashText(Dump(end), of_trials);
 }
 
-Json HeadJson(const Shard& shard, const ShardPlan& plan) {
-  return {{"schema", kShardSchema}, {"tool", plan.tool},      {"plan", Hex(plan.digest)},
-          {"round", shard.round},   {"number", shard.number}, {"of", plan.shards}};
-}
-
 }  // namespace
 
 Result<ShardWriter> ShardWriter::Open(const std::string& path, const ShardPlan& plan, std::uint64_t number) {
+  Result<FileDescriptor> file = OpenPartial(path);
+  if (!file.ok()) return file.status();
   ShardWriter writer;
   writer.plan_ = &plan;
   writer.shard_.path = path;
   writer.shard_.round = plan.round;
   writer.shard_.number = number;
   writer.shard_.trials_digest = kHashSeed;
-  std::error_code error;
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  std::filesystem::create_directories(folder, error);
-  if (error) return Status(Exit::Usage, folder.string() + ": cannot create the directory: " + error.message());
-  const std::string partial = path + ".partial";
-  writer.file_ = FileDescriptor(open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!writer.file_.valid()) return Status(Exit::Usage, partial + ": cannot open: " + SystemWords(errno));
+  writer.file_ = std::move(*file);
   return writer;
 }
 
@@ -199,22 +190,17 @@ Status ShardWriter::Flush(std::size_t bytes) {
   return written;
 }
 
-Status ShardWriter::Append(std::string_view text) {
-  at_ += text.size();
-  block_ += text;
-  while (block_.size() >= kDigestBlock) {
-    Status written = Flush(kDigestBlock);
-    if (!written.ok()) return written;
-  }
-  return {};
-}
-
 Status ShardWriter::Add(const Piece& piece, const std::vector<TrialResult>& trials, std::uint64_t run, std::uint64_t microseconds) {
   WrittenPiece one = {.piece = piece, .at = at_};
   LogRows rows;
   for (const TrialResult& trial : trials) {
-    Status written = Append(rows.Write(trial));
-    if (!written.ok()) return written;
+    const std::string line = rows.Write(trial);
+    at_ += line.size();
+    block_ += line;
+    while (block_.size() >= kDigestBlock) {
+      Status written = Flush(kDigestBlock);
+      if (!written.ok()) return written;
+    }
   }
   one.bytes = at_ - one.at;
   one.run = run;
@@ -228,7 +214,8 @@ Status ShardWriter::Finish() {
     Status written = Flush(block_.size());
     if (!written.ok()) return written;
   }
-  Json end = HeadJson(shard_, *plan_);
+  Json end = {{"schema", kShardSchema}, {"tool", plan_->tool},     {"plan", Hex(plan_->digest)},
+              {"round", shard_.round},  {"number", shard_.number}, {"of", plan_->shards}};
   end["pieces"] = Json::array();
   for (const WrittenPiece& one : shard_.pieces) end["pieces"].push_back(PieceJson(one, *plan_));
   end["cycles"] = Json::array();

@@ -61,7 +61,6 @@ class ShardWriter {
   Status Finish();
 
  private:
-  Status Append(std::string_view text);
   Status Flush(std::size_t bytes);
 
   Shard shard_;

@@ -11,11 +11,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <system_error>
 
 #include "faults/plan/fault.h"
-#include "harness/process/files.h"
 #include "harness/sweep/plan/plan_file.h"
 
 namespace cuaudit::harness {
@@ -25,9 +23,7 @@ constexpr std::string_view kSite = " site=";
 constexpr const char* kPartial = ".partial";
 constexpr std::size_t kBlock = std::size_t{1} << 20U;
 
-void AppendHex(std::uint64_t value, std::string* text) {
-  for (int shift = 60; shift >= 0; shift -= 4) *text += "0123456789abcdef"[value >> static_cast<unsigned>(shift) & 15U];
-}
+void AppendFault(std::string_view fault, std::uint64_t site, std::string* line) { line->append(fault).append(kSite).append(Hex(site)); }
 
 std::string Padded(std::uint64_t number) {
   std::string digits = std::to_string(number);
@@ -53,8 +49,7 @@ std::optional<PlannedTrial> ParseLine(std::string_view line) {
     const std::size_t end = std::min(line.find(';'), line.size());
     const std::string_view part = line.substr(0, end);
     const std::size_t at = part.find(kSite);
-    faults::Fault fault;
-    if (at == std::string_view::npos || faults::ParseFault(part.substr(0, at), &fault).expected != nullptr) return std::nullopt;
+    if (at == std::string_view::npos || !ParsedFault(part.substr(0, at))) return std::nullopt;
     const std::optional<std::uint64_t> site = ParseDigest(part.substr(at + kSite.size()));
     if (!site.has_value()) return std::nullopt;
     trial.faults.emplace_back(part.substr(0, at));
@@ -151,23 +146,29 @@ std::string TrialLines::Line(const PlannedTrial& trial) {
   std::string line = trial.shrinks ? "~" : "";
   for (std::size_t i = 0; i < trial.faults.size(); ++i) {
     if (i != 0) line += ';';
-    line.append(trial.faults[i]).append(kSite);
-    AppendHex(trial.sites[i], &line);
+    AppendFault(trial.faults[i], trial.sites[i], &line);
   }
   return line += '\n';
 }
 
-Result<TrialLines> TrialLines::Open(const std::string& path) {
+Result<FileDescriptor> OpenPartial(const std::string& path) {
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::filesystem::create_directories(folder, error);
   if (error) return Status(Exit::Usage, folder.string() + ": cannot create the directory: " + error.message());
+  const std::string partial = path + kPartial;
+  FileDescriptor file(open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!file.valid()) return Status(Exit::Usage, partial + ": cannot open: " + SystemWords(errno));
+  return file;
+}
+
+Result<TrialLines> TrialLines::Open(const std::string& path) {
+  Result<FileDescriptor> file = OpenPartial(path);
+  if (!file.ok()) return file.status();
   TrialLines lines;
   lines.path_ = path;
   lines.hash_ = kHashSeed;
-  const std::string partial = path + kPartial;
-  lines.file_ = FileDescriptor(open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!lines.file_.valid()) return Status(Exit::Usage, partial + ": cannot open: " + SystemWords(errno));
+  lines.file_ = std::move(*file);
   return lines;
 }
 
@@ -176,8 +177,8 @@ TrialLines::~TrialLines() {
 }
 
 void TrialLines::Add(std::string_view fault, std::uint64_t site) {
-  line_.assign(fault).append(kSite);
-  AppendHex(site, &line_);
+  line_.clear();
+  AppendFault(fault, site, &line_);
   Append(line_ += '\n');
 }
 

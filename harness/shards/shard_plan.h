@@ -107,6 +107,9 @@ Result<RunDigests> DigestRuns(const std::string& directory);
 // Names the first file that is changed, missing or not of the plan.
 Status CheckRuns(const std::string& directory, const RunDigests& planned);
 
+// Makes the folder of `path`, and in it the empty file `path`.partial, which is to be renamed when it is whole.
+Result<FileDescriptor> OpenPartial(const std::string& path);
+
 // The lines of CASE.trials. They go into the file as they are made, which gets its name when the last one is written. A file that is not
 // finished is removed.
 class TrialLines {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstddef>
 
 namespace cuaudit::harness {
 namespace {
@@ -64,16 +63,12 @@ FaultParts PartsOf(std::string_view text) {
   return parts;
 }
 
-Json FromReasons(const std::vector<Reason>& reasons) {
-  Json names = Json::array();
-  for (const Reason why : reasons) names.push_back(Name(why));
-  return names;
-}
-
 // What many trials have in common.
 Json ResultOf(const TrialResult& trial) {
   Json fallback = Json::array();
   for (const Because& why : trial.fallback) fallback.push_back(Json::array({Name(why.reason), why.of}));
+  Json skipped = Json::array();
+  for (const Reason why : trial.skipped) skipped.push_back(Name(why));
   return Json{{"verdict", Name(trial.verdict)},
               {"missed", Name(trial.missed)},
               {"fired", trial.fired},
@@ -89,27 +84,17 @@ Json ResultOf(const TrialResult& trial) {
               {"host_left_out", trial.host_left_out == Reason::None ? std::string_view() : Name(trial.host_left_out)},
               {"said", static_cast<int>(trial.said)},
               {"recovery", static_cast<int>(trial.recovery)},
-              {"skipped", FromReasons(trial.skipped)},
+              {"skipped", std::move(skipped)},
               {"keyed", trial.later_keys.size()}};
 }
 
 // Equal keys are equal rows of ResultOf.
 std::string ResultKey(const TrialResult& trial) {
   std::string key;
-  const auto add = [&key](auto number) { key.append(std::to_string(static_cast<std::int64_t>(number))) += ' '; };
-  add(trial.verdict);
-  add(trial.missed);
-  add(trial.fired);
-  add(trial.isolation);
-  add(trial.ending.exit_status);
-  add(trial.ending.signal);
-  add(trial.ending.timed_out);
-  add(trial.ending.left_behind);
-  add(trial.ending.survived);
-  add(trial.host_left_out);
-  add(trial.said);
-  add(trial.recovery);
-  add(trial.later_keys.size());
+  const auto add = [&key](auto... numbers) { ((key.append(std::to_string(static_cast<std::int64_t>(numbers))) += ' '), ...); };
+  const Ending& ending = trial.ending;
+  add(trial.verdict, trial.missed, trial.fired, trial.isolation, trial.host_left_out, trial.said, trial.recovery, trial.later_keys.size());
+  add(ending.exit_status, ending.signal, ending.timed_out, ending.left_behind, ending.survived);
   for (const std::size_t fault : trial.unfired) add(fault);
   key += ';';
   for (const std::size_t number : trial.benign) add(number);
@@ -129,12 +114,8 @@ void AddNumber(std::string_view name, std::uint64_t number, std::string* line) {
 
 void AddNumbers(std::string_view name, const std::vector<std::uint64_t>& numbers, std::string* line) {
   line->append(",\"").append(name).append("\":[");
-  for (const std::uint64_t number : numbers) line->append(std::to_string(number)) += ',';
-  if (numbers.empty()) {
-    *line += ']';
-  } else {
-    line->back() = ']';
-  }
+  for (std::size_t i = 0; i < numbers.size(); ++i) line->append(i == 0 ? "" : ",").append(std::to_string(numbers[i]));
+  *line += ']';
 }
 
 bool SameStep(const NextFault& a, const NextFault& b) {
@@ -185,12 +166,6 @@ std::size_t LogRows::HitRow(std::uint64_t key, const PlaceText& place) {
   const std::pair<std::uint64_t, std::size_t> hit(key, PlaceRow(place));
   const auto known = hits_.find(hit);
   return known != hits_.end() ? known->second : hits_.emplace(hit, Number(kHit, Json::array({key, hit.second}))).first->second;
-}
-
-void LogRows::AddFault(std::string_view text, std::vector<std::uint64_t>* numbers) {
-  const FaultParts parts = PartsOf(text);
-  numbers->push_back(TextRow(parts.text));
-  numbers->push_back(parts.occurrence);
 }
 
 std::size_t LogRows::FrameRow(const report::Frame& frame) {
@@ -316,7 +291,10 @@ std::string LogRows::Write(const TrialResult& trial) {
   if (trial.attempt != 1) line += ",\"attempt\":" + std::to_string(trial.attempt);
   if (trial.stray) line += ",\"stray\":true";
   std::vector<std::uint64_t> faults;
-  for (const std::string& fault : trial.faults) AddFault(fault, &faults);
+  for (const std::string& fault : trial.faults) {
+    const FaultParts parts = PartsOf(fault);
+    faults.insert(faults.end(), {TextRow(parts.text), parts.occurrence});
+  }
   AddNumbers("faults", faults, &line);
   AddNumber("as", ResultRow(trial), &line);
   AddNumbers("at", Hits(trial), &line);

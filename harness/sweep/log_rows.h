@@ -81,7 +81,6 @@ class LogRows {
   std::size_t TextRow(const std::string& text);
   std::size_t ResultRow(const TrialResult& trial);
   std::size_t HitRow(std::uint64_t key, const PlaceText& place);
-  void AddFault(std::string_view text, std::vector<std::uint64_t>* numbers);
   std::size_t FrameRow(const report::Frame& frame);
   std::size_t PlaceRow(const PlaceText& place);
   std::size_t AfterRow(const std::shared_ptr<const AfterFault>& after);

@@ -2,7 +2,6 @@
 // The reading half of LogRows.
 #include <exception>
 #include <stdexcept>
-#include <utility>
 
 #include "faults/plan/fault.h"
 #include "harness/sweep/log_rows.h"
@@ -31,15 +30,9 @@ void Require(bool makes_sense) {
 // A whole number in the range of its type. Converted, a number beyond it would be another number.
 template <typename T>
 T Whole(const Json& json) {
-  if (json.is_number_unsigned()) {
-    const auto value = json.get<std::uint64_t>();
-    Require(std::in_range<T>(value));
-    return static_cast<T>(value);
-  }
   Require(json.is_number_integer());
-  const auto value = json.get<std::int64_t>();
-  Require(std::in_range<T>(value));
-  return static_cast<T>(value);
+  Require(json.is_number_unsigned() ? std::in_range<T>(json.get<std::uint64_t>()) : std::in_range<T>(json.get<std::int64_t>()));
+  return json.get<T>();
 }
 
 std::uint64_t AtMost(std::uint64_t most, const Json& json) {
@@ -48,11 +41,18 @@ std::uint64_t AtMost(std::uint64_t most, const Json& json) {
   return value;
 }
 
-std::vector<std::size_t> Numbers(const Json& json) {
+template <typename T = std::size_t>
+std::vector<T> Numbers(const Json& json) {
   Require(json.is_array());
-  std::vector<std::size_t> numbers;
-  for (const Json& number : json) numbers.push_back(Whole<std::size_t>(number));
+  std::vector<T> numbers;
+  for (const Json& number : json) numbers.push_back(Whole<T>(number));
   return numbers;
+}
+
+// An enumerator that stands as its number.
+template <typename E>
+E Numbered(E last, const Json& json) {
+  return static_cast<E>(AtMost(static_cast<std::uint64_t>(last), json));
 }
 
 template <typename E>
@@ -77,12 +77,8 @@ void ReadResult(const Json& row, TrialResult* trial) {
   trial->benign = Numbers(row.at("benign"));
   const Json& host = row.at("host_left_out");
   if (!host.get_ref<const std::string&>().empty()) trial->host_left_out = ToEnumerator<Reason>(host);
-  const int said = Whole<int>(row.at("said"));
-  const int recovery = Whole<int>(row.at("recovery"));
-  Require(said >= 0 && said <= static_cast<int>(Said::Failure));
-  Require(recovery >= 0 && recovery <= static_cast<int>(Recovery::OlderContext));
-  trial->said = static_cast<Said>(said);
-  trial->recovery = static_cast<Recovery>(recovery);
+  trial->said = Numbered(Said::Failure, row.at("said"));
+  trial->recovery = Numbered(Recovery::OlderContext, row.at("recovery"));
   for (const Json& why : row.at("skipped")) trial->skipped.push_back(ToEnumerator<Reason>(why));
   trial->later_keys.resize(Whole<std::size_t>(row.at("keyed")) == 0 ? 0 : 1);  // one for each later fault, however many these are
 }
@@ -190,9 +186,8 @@ TrialFindingText LogRows::FindingOf(const Json& row) {
   finding.other = Place(row.at("other"));
   finding.released = Place(row.at("released"));
   if (const Json& blame = row.at("blame"); !blame.is_null()) {
-    const auto because = Whole<int>(blame.at(0));
-    Require(because >= 0 && because <= static_cast<int>(report::BlamedBecause::MadeTheCall));
-    finding.blame = report::Blame{Frame(blame.at(1)), static_cast<report::BlamedBecause>(because)};
+    const auto because = Numbered(report::BlamedBecause::MadeTheCall, blame.at(0));
+    finding.blame = report::Blame{Frame(blame.at(1)), because};
   }
   finding.detail = Copied(row.at("detail"));
   return finding;
@@ -211,14 +206,8 @@ std::shared_ptr<const AfterFault> LogRows::After(std::uint64_t number) {
     after.steps.push_back({Place(steps.at(i)), Whole<std::int32_t>(steps.at(i + 1))});
   }
   after.more = Whole<std::uint64_t>(row.at(1));
-  const auto calls = [](const Json& numbers) {
-    Require(numbers.is_array());
-    std::vector<std::uint32_t> read;
-    for (const Json& one : numbers) read.push_back(Whole<std::uint32_t>(one));
-    return read;
-  };
-  after.held = calls(row.at(2));
-  after.missing = calls(row.at(3));
+  after.held = Numbers<std::uint32_t>(row.at(2));
+  after.missing = Numbers<std::uint32_t>(row.at(3));
   known = std::make_shared<const AfterFault>(std::move(after));
   return known;
 }
@@ -233,7 +222,7 @@ std::vector<NextFault> LogRows::NextFaults(const Json& steps) {
     NextFault next;
     next.site = Whole<std::uint64_t>(step.at(0));
     next.step = Whole<std::uint64_t>(step.at(1));
-    next.phase = static_cast<faults::Phase>(AtMost(static_cast<std::uint64_t>(faults::Phase::Unwind), step.at(2)));
+    next.phase = Numbered(faults::Phase::Unwind, step.at(2));
     next.on_the_way_back = step.at(3).get<bool>();
     next.state = StateAt(states, i / 2);
     for (const Json& way : step.at(4)) {

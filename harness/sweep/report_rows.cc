@@ -5,10 +5,8 @@
 #include <iterator>
 #include <optional>
 #include <sstream>
-#include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "faults/driver/result.h"
 #include "faults/plan/fault.h"
@@ -63,8 +61,7 @@ void TellMade(const Rehearsed& rehearsal, const FaultFreeCalls& calls, SiteTexts
   for (const std::uint32_t index : calls.records()) {
     if (sequence->calls.size() == kMostCalls) break;
     const faults::Record& record = run.record(index);
-    const Site site = SiteOf(record);
-    const std::uint32_t place = teller->Place(sites->Text(*run.journal, site, SiteKey(*run.journal, site)));
+    const std::uint32_t place = teller->Place(sites->Text(*run.journal, SiteOf(record)));
     sequence->calls.push_back(
         {place, record.phase == faults::Phase::Any ? std::string() : std::string(faults::Name(record.phase)), record.cycle});
   }

@@ -3,11 +3,7 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
-#include <utility>
-
 #include "harness/process/files.h"
-#include "harness/sweep/findings/coverage.h"
 #include "harness/sweep/plan/call_state.h"
 #include "harness/sweep/report_rows.h"
 
@@ -82,8 +78,6 @@ PlannedFaults SweepEngine::TakeFirstFaults() {
 }
 
 Status SweepEngine::Prepare(Rehearsal rehearsal, std::uint64_t subject, Settings settings) {
-  Status usable = CheckPlanOptions(options_.plan);
-  if (!usable.ok()) return usable;
   TakeRehearsal(std::move(rehearsal));
   PlannedFaults first = TakeFirstFaults();
   for (const PlannedWay& one : first.ways) {
@@ -110,13 +104,6 @@ CallStates SweepEngine::CallsToPlan() {
     if (!by_site_) return std::move(runs.front());
   }
   return SitedCalls(runs);
-}
-
-PlannedTrial SweepEngine::FirstTrial(std::string fault, std::uint64_t site) {
-  PlannedTrial trial;
-  trial.faults.push_back(std::move(fault));
-  trial.sites.push_back(site);
-  return trial;
 }
 
 Status SweepEngine::LoadOrWritePlan(PlannedFaults first, std::uint64_t subject, Settings settings) {
@@ -146,7 +133,11 @@ Status SweepEngine::LoadOrWritePlan(PlannedFaults first, std::uint64_t subject, 
     log_ = std::move(*log);
     log_->Add(std::exchange(known_, {}));
   }
-  for (std::size_t i = 0; i < plan.faults.size(); ++i) plan_.push_back(FirstTrial(std::move(plan.faults[i]), plan.sites[i]));
+  for (std::size_t i = 0; i < plan.faults.size(); ++i) {
+    PlannedTrial& trial = plan_.emplace_back();
+    trial.faults.push_back(std::move(plan.faults[i]));  // an initialiser list would copy it
+    trial.sites.push_back(plan.sites[i]);
+  }
   return {};
 }
 
@@ -194,16 +185,12 @@ bool SweepEngine::PlanNext() {
     if (plan_.size() != from) return true;
   }
   if (!options_.shrink) return false;
-  if (!shrinks_) FindShrinkable();
-  shrinks_ = true;
+  FindShrinkable();
   round_ = options_.depth + 1;
-  for (;;) {
-    TakeShrunk();
-    const bool any = std::any_of(shrinking_.begin(), shrinking_.end(), [](const Shrinking& one) { return !one.settled; });
-    if (!any) return false;
-    PlanShrinking();
+  while (PlanShrinking()) {
     if (plan_.size() != from) return true;
   }
+  return false;
 }
 
 void SweepEngine::Keep(TrialResult trial) {
@@ -299,7 +286,7 @@ void SweepEngine::ReportDrift(Groups* groups, report::Run* run) {
   note.title =
       Words(Details{{rehearsal_->same_work ? Detail::TurnsVary : Detail::RunsDiffer}, {by_site_ ? Detail::ByStack : Detail::ByCount}});
   note.where = Words(rehearsal_->drift);
-  note.fingerprint = groups->fingerprints.Claim(Fingerprint(text, std::nullopt));
+  note.fingerprint = groups->fingerprints.Claim(Fingerprint(text));
   note.reproduce = ReproduceLine(reproduction_, {});
   run->notes.push_back(std::move(note));
   if (rehearsal_->not_compared != 0) Count(Reason::OrderNotCompared, rehearsal_->not_compared, &run->totals.skipped);
@@ -308,12 +295,11 @@ void SweepEngine::ReportDrift(Groups* groups, report::Run* run) {
 void SweepEngine::ReportBenign(Groups* groups, report::Run* run) const {
   if (single_) return;
   const bool all_tried = finished_ && ended_here_ == Reason::None && options_.plan.calls.empty() && options_.plan.limit == 0;
-  for (const TrialFindingText& never : NeverFired(options_.benign, results_)) {
-    if (all_tried) {
-      AddDeclared(never, reproduction_, groups, run);
-    } else {
-      Count(Reason::BenignUntried, 1, &run->totals.skipped);
-    }
+  const std::vector<TrialFindingText> never = NeverFired(options_.benign, results_);
+  if (all_tried) {
+    AddFaultFree(never, {}, reproduction_, groups, run);
+  } else if (!never.empty()) {
+    Count(Reason::BenignUntried, never.size(), &run->totals.skipped);
   }
 }
 

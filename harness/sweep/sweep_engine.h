@@ -6,17 +6,9 @@
 //   Errors    Status: the directory holds another plan, or a trial cannot be run. Finished trials stay in the log, and a sweep in the same
 //             directory continues from there.
 //
-// Second faults of unwindings with one shape stand for each other, once one of them has fired. Until one fires, others are tried in extra
-// rounds. A sample is tried in any case, and when a sample finds something new, all second faults of the shape are tried.
+// README.md ("Which faults are tried") says what each round has.
 //
-// A round is given to the runner as a whole. The next round is planned when the last trial has finished, in the order of the plan, so plan
-// and report never depend on which trial finished first.
-//
-// Faults are addressed by call stack and turn when the calls have no fixed order (fault-free runs differ, or several threads make calls).
-// Each trial is then compared with the fault-free run that explains most of it. A fault that hit another place than planned, or none, is
-// tried up to six times, by site up to twelve times, and the report counts this.
-//
-// After the last round each finding of several faults is shrunk in extra rounds: all lists one step smaller (shrink.h) are looked up or
+// After the last round each finding of several faults is shrunk in extra rounds: all lists one step smaller are looked up or
 // run, and the smallest list that shows the same finding replaces it, until none does.
 //
 // When one trial of each place is to come first, a round is given to the runner in turns. With what an earlier sweep has tried (`before`)
@@ -83,6 +75,13 @@ struct PlannedTrial {
   std::size_t after = 0;             // number of the trial without the last fault
 };
 
+// True when more than one call fails: there are several faults, or one fault hits several calls.
+bool CanShrink(const std::vector<std::string>& faults);
+
+// All lists of faults that are one step smaller and may show the same finding, the smallest step first: without one of the faults, with a
+// shorter burst (the shortest first), or with a single refusal instead of `persist`. Lists of two or three faults need no halving.
+std::vector<PlannedTrial> SmallerLists(const PlannedTrial& list);
+
 class SweepEngine {
  public:
   // With `dir` null nothing is written and nothing can be continued. `sites` keeps the names of places from sweep to sweep.
@@ -132,8 +131,6 @@ class SweepEngine {
   std::vector<report::TrialRow> Rows() const;
 
  private:
-  // The list is moved into the trial; an initialiser list would copy it.
-  static PlannedTrial FirstTrial(std::string fault, std::uint64_t site);
   Status LoadOrWritePlan(PlannedFaults first, std::uint64_t subject, Settings settings);
   Status TakeLogged(std::size_t from);
   Status BeginRounds();
@@ -177,7 +174,7 @@ class SweepEngine {
   void SettleShapes();
   void TakeStandIns(Shape* shape, std::vector<Second>* stand_ins) const;
   bool HidesSomething(const Shape& shape) const;
-  void PlanShrinking();
+  bool PlanShrinking();
   void FindShrinkable();
   void TakeShrunk();
   void ShrinkByWhatIsKnown();

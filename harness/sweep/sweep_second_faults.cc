@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The rounds of a SweepEngine that fail a second call while the program unwinds from the first: which of them, and what stands for the
 // rest.
-#include <algorithm>
-#include <utility>
-
-#include "harness/sweep/plan/make_plan.h"
-#include "harness/sweep/plan/plan_file.h"
 #include "harness/sweep/sweep_engine.h"
 
 namespace cuaudit::harness {

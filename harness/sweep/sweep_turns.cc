@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The part of the engine about which trials a round gives to its runner: what is tried first when there may be no time for all, trials that
 // another machine has planned, trials that others have finished, and fewer faults that show the same.
-#include <algorithm>
-#include <cstdint>
 #include <set>
-#include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
-#include "harness/sweep/findings/shrink.h"
-#include "harness/sweep/plan/plan_file.h"
 #include "harness/sweep/sweep_engine.h"
 #include "harness/verdict/evidence/site_keys.h"
 
@@ -80,8 +73,6 @@ bool SweepEngine::PlacesTried() const {
 }
 
 Result<std::uint64_t> SweepEngine::ListFirstFaults(Rehearsal rehearsal, const FaultSink& sink) {
-  Status usable = CheckPlanOptions(options_.plan);
-  if (!usable.ok()) return usable;
   TakeRehearsal(std::move(rehearsal));
   std::uint64_t count = ListFaults(CallsToPlan(), options_.plan, by_site_, sink);
   PlanOptions rest = options_.plan;
@@ -94,8 +85,6 @@ Result<std::uint64_t> SweepEngine::ListFirstFaults(Rehearsal rehearsal, const Fa
 }
 
 Status SweepEngine::PrepareShard(Rehearsal rehearsal, std::vector<PlannedTrial> trials, int round) {
-  Status usable = CheckPlanOptions(options_.plan);
-  if (!usable.ok()) return usable;
   TakeRehearsal(std::move(rehearsal));
   (void)TakeFirstFaults();  // second faults are compared with them
   shard_ = true;
@@ -122,10 +111,49 @@ std::uint64_t HashFaults(const std::vector<std::string>& faults) {
   return hash;
 }
 
+constexpr std::uint32_t kEveryLength = 16;  // longer bursts are halved
+
+std::vector<std::string> ShorterFaults(const std::string& text) {
+  faults::Fault fault;
+  if (faults::ParseFault(text, &fault).expected != nullptr) return {};
+  const bool burst = fault.how == faults::How::Burst && fault.burst > 1;
+  if (!burst && fault.how != faults::How::Persist) return {};
+  const std::uint32_t length = burst ? fault.burst : 2;
+  fault.how = faults::How::Refuse;
+  fault.burst = 1;
+  std::vector<std::string> shorter = {TextOf(fault)};
+  fault.how = faults::How::Burst;
+  for (fault.burst = length > kEveryLength ? length / 2 : 2; fault.burst < length; ++fault.burst) {
+    shorter.push_back(TextOf(fault));
+    if (length > kEveryLength) break;
+  }
+  return shorter;
+}
+
 }  // namespace
 
-// Makes one entry for all findings that a report would merge.
+bool CanShrink(const std::vector<std::string>& faults) {
+  return faults.size() > 1 || std::any_of(faults.begin(), faults.end(), [](const std::string& one) { return !ShorterFaults(one).empty(); });
+}
+
+std::vector<PlannedTrial> SmallerLists(const PlannedTrial& list) {
+  std::vector<PlannedTrial> smaller;
+  const PlannedTrial fresh = {list.faults, list.sites, true};
+  // The last fault is dropped first, because most often the earlier ones alone suffice.
+  for (auto at = static_cast<std::ptrdiff_t>(list.faults.size()); list.faults.size() > 1 && at-- > 0;) {
+    PlannedTrial& one = smaller.emplace_back(fresh);
+    one.faults.erase(one.faults.begin() + at);
+    one.sites.erase(one.sites.begin() + at);
+  }
+  for (std::size_t i = 0; i < list.faults.size(); ++i) {
+    for (std::string& shorter : ShorterFaults(list.faults[i])) smaller.emplace_back(fresh).faults[i] = std::move(shorter);
+  }
+  return smaller;
+}
+
+// Makes one entry for all findings that a report would merge, once.
 void SweepEngine::FindShrinkable() {
+  if (std::exchange(shrinks_, true)) return;
   if (!first_found_.has_value()) return;
   FaultKinds kinds;
   for (std::size_t index = 0; index < plan_.size(); ++index) {
@@ -143,18 +171,20 @@ void SweepEngine::FindShrinkable() {
   }
 }
 
-// Plans every list that is one step smaller and may show a finding: it is known already or becomes a trial of the next round.
-void SweepEngine::PlanShrinking() {
+// Plans every list that is one step smaller and may show a finding: it is known already or becomes a trial of the next round. False: no
+// finding may need fewer faults.
+bool SweepEngine::PlanShrinking() {
+  TakeShrunk();
+  if (std::all_of(shrinking_.begin(), shrinking_.end(), [](const Shrinking& one) { return one.settled; })) return false;
   for (Shrinking& one : shrinking_) {
     if (one.settled) continue;
     one.tries.clear();
-    const FaultList list = {plan_[one.least].faults, plan_[one.least].sites};
-    for (FaultList& smaller : SmallerLists(list)) {
+    for (PlannedTrial& smaller : SmallerLists(plan_[one.least])) {
       const auto [known, fresh] = trial_of_faults_.emplace(HashFaults(smaller.faults), plan_.size());
       // A fault counted from a previous fault cannot come first. A place that only unwinding reaches cannot be reached without a previous
       // fault.
-      const bool alone = !Follows(smaller.faults.front());
-      const bool out_of_reach = !alone || (smaller.sites.front() != 0 && !first_sites_.contains(smaller.sites.front()));
+      const std::optional<faults::Fault> front = ParsedFault(smaller.faults.front());
+      const bool out_of_reach = (front && front->follows) || (smaller.sites.front() != 0 && !first_sites_.contains(smaller.sites.front()));
       // Without the previous fault the count of the call changes, so the single fault is looked up by its place.
       if (smaller.faults.size() == 1 && smaller.sites[0] != 0) {
         const auto same = trials_of_way_.find(WayAt(smaller.faults[0], smaller.sites[0]));
@@ -165,10 +195,11 @@ void SweepEngine::PlanShrinking() {
         continue;
       }
       one.tries.push_back(known->second);
-      if (fresh) plan_.push_back({std::move(smaller.faults), std::move(smaller.sites), true});
+      if (fresh) plan_.push_back(std::move(smaller));
     }
     one.settled = one.tries.empty();
   }
+  return true;
 }
 
 void SweepEngine::TakeShrunk() {
@@ -188,14 +219,8 @@ void SweepEngine::TakeShrunk() {
 // Findings of several faults that fewer of them show, too, as far as those were tried. Nothing is run.
 void SweepEngine::ShrinkByWhatIsKnown() {
   const std::size_t planned = plan_.size();
-  if (!shrinks_) FindShrinkable();
-  shrinks_ = true;
-  for (;;) {
-    TakeShrunk();
-    const bool any = std::any_of(shrinking_.begin(), shrinking_.end(), [](const Shrinking& one) { return !one.settled; });
-    if (!any) break;
-    PlanShrinking();
-  }
+  FindShrinkable();
+  while (PlanShrinking()) continue;
   plan_.erase(plan_.begin() + static_cast<std::ptrdiff_t>(planned), plan_.end());  // nobody runs these
 }
 
@@ -218,14 +243,14 @@ struct Turn {
   std::uint64_t site = 0;  // 0: unknown call stack
 };
 
-std::vector<Turn> CountedTurns(const HostRow& row, const Rehearsal::HostTurns& turns) {
-  std::vector<Turn> own(row.asked == Asked::Memory ? turns.allocations : turns.threads);
-  for (std::size_t i = 0; i < own.size(); ++i) own[i].occurrence = static_cast<std::uint32_t>(i + 1);
-  return own;
-}
-
-std::vector<Turn> RecordedTurns(const HostRow& row, const Evidence& run) {
+std::vector<Turn> TurnsOf(const HostRow& row, const Rehearsal& rehearsal) {
   std::vector<Turn> own;
+  if (const std::optional<Rehearsal::HostTurns>& counted = rehearsal.host_turns) {
+    own.resize(row.asked == Asked::Memory ? counted->allocations : counted->threads);
+    for (std::size_t i = 0; i < own.size(); ++i) own[i].occurrence = static_cast<std::uint32_t>(i + 1);
+    return own;
+  }
+  const Evidence run = rehearsal.run.evidence();
   for (const std::uint32_t index : run.facts().asked[static_cast<std::size_t>(row.asked)]) {
     const faults::Record& record = run.record(index);
     own.push_back({record.occurrence, record.stack == 0 ? 0 : SiteKey(*run.journal, SiteOf(record))});
@@ -235,9 +260,8 @@ std::vector<Turn> RecordedTurns(const HostRow& row, const Evidence& run) {
 }
 
 void Append(const HostRow& row, const Rehearsal& rehearsal, const PlanOptions& options, PlannedFaults* plan) {
-  const Evidence run = rehearsal.run.evidence();
-  const std::vector<Turn> own = rehearsal.host_turns ? CountedTurns(row, *rehearsal.host_turns) : RecordedTurns(row, run);
-  const std::uint64_t foreign = run.facts().foreign[static_cast<std::size_t>(row.asked)];
+  const std::vector<Turn> own = TurnsOf(row, rehearsal);
+  const std::uint64_t foreign = rehearsal.run.ledger.facts.foreign[static_cast<std::size_t>(row.asked)];
   if (own.empty()) {
     plan->skipped[row.none] = 1;
     return;

@@ -21,17 +21,15 @@ constexpr off_t kLargestLog = off_t{1} << 34U;
 Result<TrialLogContent> ParseTrialLog(std::string_view text, const std::string& name, LogRows* rows) {
   TrialLogContent content;
   std::set<std::pair<std::size_t, int>> seen;  // trial and attempt; attempt 0 is the one that counts
-  std::size_t line = 1;
   LogRows own;
   if (rows == nullptr) rows = &own;
-  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n'), ++line) {
-    const std::string place = name + ":" + std::to_string(line) + ": expected ";
+  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+    const std::string place = name + ":" + std::to_string(content.trials.size() + 1) + ": expected ";
     std::optional<TrialResult> trial = rows->Read(text.substr(0, end));
     if (!trial.has_value()) return Status(Exit::Usage, place + "one finished trial as a JSON object");
     const bool again = !seen.emplace(trial->index, trial->attempt).second;
     if (again || (!trial->stray && !seen.emplace(trial->index, 0).second)) return Status(Exit::Usage, place + "each trial once");
     content.trials.push_back(std::move(*trial));
-    content.lines.push_back(line);
     content.whole_bytes += end + 1;
     text.remove_prefix(end + 1);
   }
@@ -54,7 +52,7 @@ Result<TrialLog> TrialLog::Open(const std::string& path) {
     return Status(Exit::Failure, path + ": cannot cut off the unfinished line: " + SystemWords(errno));
   }
   log.logged_.reserve(content->trials.size());
-  for (std::size_t i = 0; i < content->trials.size(); ++i) log.logged_.push_back({std::move(content->trials[i]), content->lines[i]});
+  for (std::size_t i = 0; i < content->trials.size(); ++i) log.logged_.push_back({std::move(content->trials[i]), i + 1});
   log.Sort();
   return log;
 }

@@ -19,9 +19,8 @@
 namespace cuaudit::harness {
 
 struct TrialLogContent {
-  std::vector<TrialResult> trials;
-  std::vector<std::size_t> lines;  // one per trial, counted from 1
-  std::size_t whole_bytes = 0;     // up to and including the last complete line
+  std::vector<TrialResult> trials;  // one of each line
+  std::size_t whole_bytes = 0;      // up to and including the last complete line
 };
 
 // `rows` gets the tables of the log, so that lines can be added to it.

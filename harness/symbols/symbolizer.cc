@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <filesystem>
 #include <map>
@@ -195,11 +194,9 @@ using driver::Kind;
 
 // NVIDIA's own libraries have the runtime linked into them, without symbols.
 bool IsRuntimeFrame(const report::Frame& frame) {
-  static constexpr std::array<std::string_view, 11> kModules = {"libcublas",   "libcudnn",    "libcufft",    "libcurand",
-                                                                "libcusolver", "libcusparse", "libnpp",      "libnvjpeg",
-                                                                "libnccl",     "libnvrtc",    "libnvJitLink"};
-  const auto begins = [](std::string_view text) { return [text](std::string_view name) { return text.starts_with(name); }; };
-  return driver::RuntimeFileOf(frame.module).shared || std::any_of(kModules.begin(), kModules.end(), begins(frame.module)) ||
+  return driver::RuntimeFileOf(frame.module).shared ||
+         BeginsWithOneOf(frame.module, {"libcublas", "libcudnn", "libcufft", "libcurand", "libcusolver", "libcusparse", "libnpp",
+                                        "libnvjpeg", "libnccl", "libnvrtc", "libnvJitLink"}) ||
          frame.function.starts_with("__cudart") || frame.function.find("cuaudit::cudart::") != std::string::npos ||
          frame.file.find("faults/cudart/") != std::string::npos;
 }
@@ -210,8 +207,8 @@ bool LoadsForTheProgram(const report::Frame& frame) {
 
 // The drop-in, and what of the runtime calls the driver through a table.
 bool IsBetween(const report::Frame& frame) {
-  return frame.module.starts_with("libcuda.so") || frame.module.starts_with("libcuaudit") ||
-         frame.function.find("cuaudit::faults::") != std::string::npos || frame.function.find("cuaudit::driver::") != std::string::npos ||
+  return BeginsWithOneOf(frame.module, {"libcuda.so", "libcuaudit"}) || frame.function.find("cuaudit::faults::") != std::string::npos ||
+         frame.function.find("cuaudit::driver::") != std::string::npos ||
          frame.file.find("generated/driver_methods.inc") != std::string::npos || frame.file.find("faults/driver/") != std::string::npos;
 }
 

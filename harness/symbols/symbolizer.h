@@ -9,9 +9,12 @@
 //   Source    elfutils libdwfl. Separate debug files are found by build id under /usr/lib/debug; nothing is ever downloaded.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -51,6 +54,11 @@ class Symbolizer {
 // frames between a std::function and its target. A stack with no other frames is returned
 // whole.
 std::vector<report::Frame> Trim(std::vector<report::Frame> frames);
+
+// Whether a text begins with one of these.
+inline bool BeginsWithOneOf(std::string_view text, std::initializer_list<std::string_view> beginnings) {
+  return std::any_of(beginnings.begin(), beginnings.end(), [text](std::string_view one) { return text.starts_with(one); });
+}
 
 // Module of the frames that are Python functions.
 inline constexpr const char* kPythonModule = "python";

@@ -30,11 +30,8 @@ bool IsBelowTheProgram(const report::Frame& frame) {
 
 // When a sanitizer owns the heap, its frames come first: in gcc's library or, with clang, in the program itself.
 bool IsSanitizer(const report::Frame& frame) {
-  static constexpr std::array<std::string_view, 3> kModules = {"libasan.so", "liblsan.so", "libtsan.so"};
-  static constexpr std::array<std::string_view, 5> kFunctions = {"__sanitizer::", "__asan::", "__lsan::", "__tsan::", "__interceptor_"};
-  const auto begins = [](std::string_view text) { return [text](std::string_view name) { return text.starts_with(name); }; };
-  return std::any_of(kModules.begin(), kModules.end(), begins(frame.module)) ||
-         std::any_of(kFunctions.begin(), kFunctions.end(), begins(frame.function));
+  return BeginsWithOneOf(frame.module, {"libasan.so", "liblsan.so", "libtsan.so"}) ||
+         BeginsWithOneOf(frame.function, {"__sanitizer::", "__asan::", "__lsan::", "__tsan::", "__interceptor_"});
 }
 
 bool ComesFrom(const report::Frame& frame, std::string_view path) { return frame.file.find(path) != std::string::npos; }
@@ -49,16 +46,14 @@ bool IsIn(const report::Frame& frame, std::string_view begin) {
 
 // cuaudit's CUDA runtime when it is linked statically. Its frames then lie in the program's own file.
 bool IsOwnRuntime(const report::Frame& frame) {
-  return frame.function.starts_with("cuaudit::cudart::") || frame.function.starts_with("cuaudit::driver::") ||
-         ComesFrom(frame, "faults/cudart/") || ComesFrom(frame, "faults/driver/genuine_driver.cc") ||
-         ComesFrom(frame, "generated/driver_methods.inc") || ComesFrom(frame, "cuaudit/driver.h") ||
-         ComesFrom(frame, "generated/cudart_exports_");
+  return BeginsWithOneOf(frame.function, {"cuaudit::cudart::", "cuaudit::driver::"}) || ComesFrom(frame, "faults/cudart/") ||
+         ComesFrom(frame, "faults/driver/genuine_driver.cc") || ComesFrom(frame, "generated/driver_methods.inc") ||
+         ComesFrom(frame, "cuaudit/driver.h") || ComesFrom(frame, "generated/cudart_exports_");
 }
 
 // A function that the runtime exports, recognised by name because there is no debug information.
 bool IsExport(const report::Frame& frame) {
-  return frame.file.empty() && frame.function.find('(') == std::string::npos &&
-         (frame.function.starts_with("cuda") || frame.function.starts_with("__cuda"));
+  return frame.file.empty() && frame.function.find('(') == std::string::npos && BeginsWithOneOf(frame.function, {"cuda", "__cuda"});
 }
 
 bool IsRuntime(const report::Frame& frame) { return report::IsRuntimeModule(frame.module); }
@@ -140,10 +135,9 @@ bool IsOwn(const report::Frame& frame) { return IsOwnRuntime(frame) || IsBelowTh
 
 bool IsStartCode(const report::Frame& frame) {
   if (frame.module == kPythonModule) return false;  // whatever the program calls its functions
-  static constexpr std::array<std::string_view, 3> kModules = {"libc.so", "libpthread.so", "ld-linux"};
   static constexpr std::array<std::string_view, 7> kFunctions = {
       "_start", "__libc_start_main", "__libc_start_main_impl", "__libc_start_call_main", "start_thread", "clone", "clone3"};
-  return std::any_of(kModules.begin(), kModules.end(), [&](std::string_view name) { return frame.module.starts_with(name); }) ||
+  return BeginsWithOneOf(frame.module, {"libc.so", "libpthread.so", "ld-linux"}) ||
          std::find(kFunctions.begin(), kFunctions.end(), frame.function) != kFunctions.end();
 }
 

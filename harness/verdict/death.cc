@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <csignal>
+#include <iterator>
 #include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "faults/driver/effects.h"
 #include "faults/driver/kinds.h"
 #include "faults/driver/result.h"
-#include "harness/verdict/evidence/site_keys.h"
 #include "harness/verdict/parts.h"
 #include "reports/words/words.h"
 
@@ -22,11 +25,6 @@ using words::DetailPart;
 
 constexpr std::size_t kTold = 5;  // last driver calls in the detail
 
-bool IsFirst(const Evidence& run, std::uint32_t pid) {
-  const std::vector<ProcessFacts>& processes = run.facts().processes;
-  return !processes.empty() && processes.front().pid == pid;
-}
-
 std::string NameOfCall(const Record& call) { return std::string(driver::Name(BaseOf(call))); }
 
 // The last driver calls of the first process, the very last one first.
@@ -35,7 +33,7 @@ std::vector<const Record*> LastCalls(const Evidence& trial) {
   for (const std::span<const std::uint32_t> made : {trial.own_calls(), std::span<const std::uint32_t>(trial.facts().calls)}) {
     calls.clear();
     for (auto call = made.rbegin(); call != made.rend() && calls.size() < kTold; ++call) {
-      if (IsFirst(trial, trial.record(*call).pid)) calls.push_back(&trial.record(*call));
+      if (trial.facts().IsFirst(trial.record(*call).pid)) calls.push_back(&trial.record(*call));
     }
     if (calls.size() >= kTold) break;
   }
@@ -61,7 +59,7 @@ const Record* FindDeath(const Evidence& trial) {
   const std::vector<std::uint32_t>& stops = trial.facts().stops;
   const auto found = std::find_if(stops.rbegin(), stops.rend(), [&](std::uint32_t index) {
     const Record& stop = trial.record(index);
-    return stop.call != 0 && stop.call == trial.ending.signal && IsFirst(trial, stop.pid);
+    return stop.call != 0 && stop.call == trial.ending.signal && trial.facts().IsFirst(stop.pid);
   });
   return found == stops.rend() ? nullptr : &trial.record(*found);
 }
@@ -90,10 +88,8 @@ constexpr std::uint64_t kNullBytes = 4096;
 constexpr std::uint64_t kNearStack = 1U << 16;
 
 std::string Hex(std::uint64_t number) {
-  std::string text;
-  do text.insert(text.begin(), "0123456789abcdef"[number & 15U]);
-  while ((number >>= 4U) != 0);
-  return "0x" + text;
+  char text[16];
+  return "0x" + std::string(text, std::to_chars(std::begin(text), std::end(text), number, 16).ptr);
 }
 
 // The kind of address that the program used, without the address itself, which differs from run to run.
@@ -136,15 +132,10 @@ bool IsDeadly(int signal) {
   return std::find(kDeadly.begin(), kDeadly.end(), signal) != kDeadly.end();
 }
 
-void SetWhere(const Evidence& trial, const Site& site, TrialFinding* finding) {
-  finding->where = site;
-  finding->where_key = SiteKey(*trial.journal, site);
-}
-
 // The place of a crash or abort, and its cause. Empty: unknown.
 Details Crashed(const Evidence& trial, TrialFinding* finding) {
   if (const Record* const stop = FindDeath(trial)) {
-    SetWhere(trial, SiteOf(*stop), finding);
+    SetWhere(SiteOf(*stop), *trial.journal, finding);
     const Record* const inside = CallUnderWay(trial, *stop);
     Details cause = CauseOf(trial, *stop);
     if (inside != nullptr) cause.push_back({Detail::Inside, {NameOfCall(*inside)}});
@@ -165,7 +156,7 @@ std::vector<Stuck> StuckThreads(const Evidence& trial) {
   std::vector<Stuck> threads;
   for (const std::uint32_t index : trial.facts().stops) {
     const Record& stop = trial.record(index);
-    if (stop.call == 0 && IsFirst(trial, stop.pid)) threads.push_back({&stop, CallUnderWay(trial, stop)});
+    if (stop.call == 0 && trial.facts().IsFirst(stop.pid)) threads.push_back({&stop, CallUnderWay(trial, stop)});
   }
   std::stable_sort(threads.begin(), threads.end(), [](const Stuck& a, const Stuck& b) {
     if ((a.call == nullptr) != (b.call == nullptr)) return a.call != nullptr;
@@ -181,11 +172,11 @@ Details Hung(const Evidence& trial, const std::vector<const Record*>& last, Tria
     // The program did not answer. A call that has not returned tells as much.
     const auto stuck = std::find_if(last.begin(), last.end(), [](const Record* call) { return call->end == 0; });
     if (stuck == last.end()) return trial.ending.step.empty() ? Details{{Detail::StuckSomewhere}} : Details();
-    SetWhere(trial, SiteOf(**stuck), finding);
+    SetWhere(SiteOf(**stuck), *trial.journal, finding);
     return {{Detail::StuckIn, {NameOfCall(**stuck)}}};
   }
   const Stuck& first = threads.front();
-  SetWhere(trial, SiteOf(first.call != nullptr ? *first.call : *first.stop), finding);
+  SetWhere(SiteOf(first.call != nullptr ? *first.call : *first.stop), *trial.journal, finding);
   Details stuck = {{Detail::StuckOutside}};
   if (first.call != nullptr) stuck = {{Detail::StuckIn, {NameOfCall(*first.call)}}};
   std::string others;
@@ -204,16 +195,39 @@ Verdict DeathOf(const Ending& ending) {
   return ending.signal != 0 ? Verdict::Crash : Verdict::Pass;
 }
 
+bool LacksDestructor(const Evidence& trial) {
+  using driver::BaseId;
+  using driver::Effect;
+  const std::vector<Stuck> threads = StuckThreads(trial);
+  if (threads.empty() || threads.front().call != nullptr) return false;
+  std::set<std::uint64_t> holders;  // graphs
+  for (const std::uint32_t index : trial.own_calls()) {
+    const Record& call = trial.record(index);
+    const driver::EffectRow& row = driver::EffectOf(BaseOf(call));
+    const bool injected = (call.flags & faults::kInjected) != 0;
+    if (injected ? (call.flags & faults::kForwarded) == 0 : call.result != CUDA_SUCCESS) continue;  // did nothing
+    if (row.base == BaseId::GraphDestroy) holders.erase(call.argument[0]);
+    if (row.base == BaseId::GraphAddChildGraphNode && holders.count(call.argument[4]) != 0) holders.insert(call.argument[1]);
+    const bool again = row.effect == Effect::RetainsCounted && row.kind == driver::Kind::UserObject;
+    const bool copies = row.effect == Effect::Instantiates || row.effect == Effect::ClonesGraph || row.effect == Effect::EndsCapture;
+    const bool holds = again || row.effect == Effect::GraphRetains || (copies && holders.count(call.argument[1]) != 0);
+    if (holds && injected) return true;
+    if (row.effect == Effect::GraphRetains || (holds && row.effect == Effect::ClonesGraph)) holders.insert(call.argument[0]);
+  }
+  return false;
+}
+
 TrialFinding DeathFinding(Verdict verdict, const Evidence& trial) {
-  TrialFinding finding;
-  finding.rule = verdict == Verdict::Hang ? Rule::Hang : verdict == Verdict::Abort ? Rule::Abort : Rule::Crash;
-  finding.count = 1;
+  TrialFinding finding = {.rule = verdict == Verdict::Hang    ? Rule::Hang
+                                  : verdict == Verdict::Abort ? Rule::Abort
+                                                              : Rule::Crash,
+                          .count = 1};
   const std::vector<const Record*> last = LastCalls(trial);
   Details how = verdict == Verdict::Hang ? Hung(trial, last, &finding) : Crashed(trial, &finding);
   if (!trial.ending.step.empty()) how.insert(how.begin(), {Detail::DiedIn, {trial.ending.step}});
   finding.detail = std::move(how);
   if (last.empty()) return finding;
-  if (finding.where.record_kind == faults::RecordKind::Empty) SetWhere(trial, SiteOf(*last.front()), &finding);
+  if (finding.where.record_kind == faults::RecordKind::Empty) SetWhere(SiteOf(*last.front()), *trial.journal, &finding);
   finding.detail.push_back({Detail::LastCalls, {Listed(trial, last)}});
   return finding;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <iterator>
 #include <set>
 #include <span>
 #include <utility>
@@ -22,10 +21,6 @@ using driver::Effect;
 using driver::Kind;
 using faults::Record;
 using faults::RecordKind;
-
-TrialFinding At(Rule rule, Kind kind, const Site& where, std::uint64_t key) {
-  return {.rule = rule, .kind = kind, .count = 1, .where = where, .where_key = key};
-}
 
 // One finding for each rule, kind and place.
 void Merge(TrialFinding finding, std::vector<TrialFinding>* findings) {
@@ -59,13 +54,13 @@ bool GiveTheSame(const Evidence& run, Kind kind, const Site& one, const Site& ot
 using Violations = std::vector<TrialFinding>;
 
 // The ledger's violation that shows the same excess, at the same call where there is one.
-Violations::iterator SameExcess(const Evidence& run, const Excess& excess, SiteKeys* keys, Violations* violations) {
+Violations::iterator SameExcess(const Evidence& run, const Excess& excess, Violations* violations) {
   std::set<std::uint64_t> places;  // of the ledger's violations about the same thing
   for (const Violation& one : run.ledger->violations) {
-    if (one.kind == excess.kind && GiveTheSame(run, excess.kind, one.where, excess.site)) places.insert(keys->Of(one.where));
+    if (one.kind == excess.kind && GiveTheSame(run, excess.kind, one.where, excess.site)) places.insert(SiteKey(*run.journal, one.where));
   }
   const auto same = [&](const TrialFinding& one) { return SaysNothingLeft(one, excess.kind) && places.count(one.where_key) != 0; };
-  const std::uint64_t here = keys->Of(excess.site);
+  const std::uint64_t here = SiteKey(*run.journal, excess.site);
   const auto exact =
       std::find_if(violations->begin(), violations->end(), [&](const TrialFinding& one) { return one.where_key == here && same(one); });
   return exact != violations->end() ? exact : std::find_if(violations->begin(), violations->end(), same);
@@ -94,15 +89,15 @@ const Record* EndedBy(const Evidence& trial, const Record& excess) {
 
 // True when the excess let a context end early, and the program used what that had held. The ledger blames who used it, and that owner did
 // nothing wrong. When the context ends again later, its user has retained it since, and knows.
-bool DropMissed(const Evidence& trial, const Excess& excess, SiteKeys* keys, Violations* violations) {
+bool DropMissed(const Evidence& trial, const Excess& excess, Violations* violations) {
   const Record* const first = excess.kind == Kind::PrimaryContext && !excess.declined ? trial.call_at(excess.site.begin) : nullptr;
   const Record* const end = first == nullptr ? nullptr : EndedBy(trial, *first);
   if (end == nullptr) return false;
   bool dropped = false;
   for (const Violation& missed : trial.ledger->violations) {
     if (missed.rule != Rule::UseAfterRelease || missed.other.begin != end->begin) continue;
-    const std::uint64_t acquired = keys->Of(trial.ledger->objects[static_cast<std::size_t>(missed.object)].acquired);
-    const std::uint64_t where = keys->Of(missed.where);
+    const std::uint64_t acquired = SiteKey(*trial.journal, trial.ledger->objects[static_cast<std::size_t>(missed.object)].acquired);
+    const std::uint64_t where = SiteKey(*trial.journal, missed.where);
     const auto same = std::find_if(violations->begin(), violations->end(), [&](const TrialFinding& one) {
       return one.rule == missed.rule && one.kind == missed.kind && one.where_key == where && one.acquired_key == acquired;
     });
@@ -114,19 +109,17 @@ bool DropMissed(const Evidence& trial, const Excess& excess, SiteKeys* keys, Vio
 }
 
 void AddCounted(const Rehearsed& rehearsal, const Evidence& trial, std::vector<TrialFinding>* violations) {
-  SiteKeys keys(*trial.journal);
   for (const Excess& excess : rehearsal.counted().Beyond(trial)) {
-    TrialFinding finding = At(Rule::Deficit, excess.kind, excess.site, keys.Of(excess.site));
+    TrialFinding finding = FindingAt(Rule::Deficit, excess.site, *trial.journal, {}, excess.kind);
     if (excess.declined) finding.detail = {{Detail::NothingToTake}};
-    if (DropMissed(trial, excess, &keys, violations)) finding.detail = {{Detail::EndedTooEarly}};
+    if (DropMissed(trial, excess, violations)) finding.detail = {{Detail::EndedTooEarly}};
     for (const Object& object : trial.ledger->objects) {
       if (excess.one_of_several || object.kind != excess.kind || object.released.begin != excess.site.begin ||
           object.acquired.record_kind != RecordKind::Call)
         continue;
-      finding.acquired = object.acquired;
-      finding.acquired_key = keys.Of(object.acquired);
+      SetAcquired(object.acquired, *trial.journal, &finding);
     }
-    const auto later = SameExcess(trial, excess, &keys, violations);
+    const auto later = SameExcess(trial, excess, violations);
     // The ledger has already reported the right call, as it does without a fault.
     if (later != violations->end() && later->where_key == finding.where_key && excess.kind != Kind::ContextStackEntry) continue;
     if (later != violations->end() && --later->count == 0) violations->erase(later);
@@ -141,7 +134,7 @@ void AddNulls(const Rehearsed& rehearsal, const Evidence& trial, std::vector<Tri
     if (!ReleasesNull(record)) continue;
     const Site site = SiteOf(record);
     if (rehearsal.null_releases().contains(CallerKey(*trial.journal, site))) continue;
-    Merge(At(Rule::NullReleased, driver::EffectOf(BaseOf(record)).kind, site, SiteKey(*trial.journal, site)), violations);
+    Merge(FindingAt(Rule::NullReleased, site, *trial.journal, {}, driver::EffectOf(BaseOf(record)).kind), violations);
   }
 }
 
@@ -183,16 +176,12 @@ void AddResets(const Rehearsed& rehearsal, const Evidence& trial, std::vector<Tr
       return ResetsPrimary(record) && record.argument[0] == reset.argument[0];
     });
     if (missed == 0 || usual) continue;
-    const Site site = SiteOf(reset);
-    const std::uint64_t key = SiteKey(*trial.journal, site);
+    TrialFinding finding = FindingAt(Rule::Deficit, SiteOf(reset), *trial.journal, {{Detail::EndedByReset}}, Kind::PrimaryContext);
     const bool lost = EndsLostContext(trial, reset);
     std::erase_if(*violations, [&](const TrialFinding& one) {
-      return one.rule == Rule::UseAfterRelease && one.other_key == key && (!lost || IsRelease(one.where));
+      return one.rule == Rule::UseAfterRelease && one.other_key == finding.where_key && (!lost || IsRelease(one.where));
     });
-    if (lost) continue;
-    TrialFinding finding = At(Rule::Deficit, Kind::PrimaryContext, site, key);
-    finding.detail = {{Detail::EndedByReset}};
-    Merge(std::move(finding), violations);
+    if (!lost) Merge(std::move(finding), violations);
   }
 }
 
@@ -219,21 +208,18 @@ void DropTaken(const Evidence& trial, const std::vector<TrialFinding>& violation
 }
 
 std::vector<TrialFinding> TakeLost(const Evidence& trial, std::vector<TrialFinding>* leaks) {
-  const auto lost = std::stable_partition(leaks->begin(), leaks->end(), [&](const TrialFinding& one) {
+  return TakeIf(leaks, [&](const TrialFinding& one) {
     const Record* const end = one.rule == Rule::Orphaned ? trial.call_at(one.where.begin) : nullptr;
-    if (end == nullptr || !EndsLostContext(trial, *end)) return true;
-    if (ResetsPrimary(*end)) return false;
-    if (driver::EffectOf(BaseOf(*end)).effect != Effect::ReleasesPrimary) return true;
+    if (end == nullptr || !EndsLostContext(trial, *end)) return false;
+    if (ResetsPrimary(*end)) return true;
+    if (driver::EffectOf(BaseOf(*end)).effect != Effect::ReleasesPrimary) return false;
     // A reset that was refused leaves the end of the context as the only way.
-    return std::none_of(trial.own_calls().begin(), trial.own_calls().end(), [&](std::uint32_t call) {
+    return std::any_of(trial.own_calls().begin(), trial.own_calls().end(), [&](std::uint32_t call) {
       const Record& reset = trial.record(call);
       const bool refused = ResetsPrimary(reset) && reset.result != CUDA_SUCCESS && reset.argument[0] == end->argument[0];
       return refused && reset.pid == end->pid && reset.begin < end->begin && EndsLostContext(trial, reset);
     });
   });
-  std::vector<TrialFinding> taken(std::make_move_iterator(lost), std::make_move_iterator(leaks->end()));
-  leaks->erase(lost, leaks->end());
-  return taken;
 }
 
 void AddDeficits(const Rehearsed& rehearsal, const Evidence& trial, std::vector<TrialFinding>* violations) {

@@ -34,11 +34,10 @@ Details HowItAnswered(const Evidence& trial, const Site& release) {
 
 std::set<std::uint64_t> RefusedPlaces(const Evidence& trial, std::uint32_t pid) {
   std::set<std::uint64_t> places;
-  SiteKeys keys(*trial.journal);
   for (const std::uint32_t index : trial.facts().calls) {
     const faults::Record& call = trial.record(index);
     if (call.pid == pid && AnswerOf(call) != Answer::Succeeded && driver::IsAcquire(driver::EffectOf(BaseOf(call)).effect))
-      places.insert(keys.Of(SiteOf(call)));
+      places.insert(SiteKey(*trial.journal, SiteOf(call)));
   }
   return places;
 }

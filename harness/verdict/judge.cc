@@ -2,7 +2,6 @@
 #include "harness/verdict/judge.h"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <span>
@@ -25,12 +24,6 @@ namespace {
 
 using faults::Record;
 using faults::RecordKind;
-
-// The ending of the run is that of the process that wrote the first record.
-bool IsFirstProcess(const Evidence& run, std::uint32_t pid) {
-  const std::vector<ProcessFacts>& processes = run.facts().processes;
-  return !processes.empty() && processes.front().pid == pid;
-}
 
 bool Settles(const Record& call) {
   const driver::Effect effect = driver::EffectOf(BaseOf(call)).effect;
@@ -67,7 +60,7 @@ bool Abandoned(const Rehearsed& rehearsal, const Evidence& trial, const Record& 
   const ProcessFacts* const process = trial.facts().Process(fault.pid);
   const std::uint64_t exit = process != nullptr && process->exit > fault.begin ? process->exit : kNever;
   // Without an exit event it is unknown whether a child ended by itself or was killed.
-  if (exit == kNever && !IsFirstProcess(trial, fault.pid)) return false;
+  if (exit == kNever && !trial.facts().IsFirst(fault.pid)) return false;
   const std::vector<Object>& objects = trial.ledger->objects;
   if (!OnlyShowsHost(*trial.journal) &&
       std::any_of(objects.begin(), objects.end(), [&](const Object& object) { return Unwinds(object, fault, exit); }))
@@ -85,10 +78,6 @@ bool Abandoned(const Rehearsed& rehearsal, const Evidence& trial, const Record& 
   return std::none_of(marks.begin(), marks.end(), [&](std::uint32_t mark) {
     return between(trial.record(mark)) && IsMark(trial.record(mark), faults::MarkKind::CycleEnd);
   });
-}
-
-void Append(std::vector<TrialFinding>* to, std::vector<TrialFinding> from) {
-  to->insert(to->end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
 }
 
 std::vector<TrialFinding> WithRule(std::vector<TrialFinding> findings, Rule rule) {
@@ -153,13 +142,9 @@ std::vector<TrialFinding> TakeExcused(const Evidence& trial, bool claims, std::v
   for (TrialFinding& finding : *violations) {
     if (claims && waited(finding)) finding.detail.push_back({Detail::WaitFailed});
   }
-  const auto first = std::stable_partition(violations->begin(), violations->end(), [&](const TrialFinding& finding) {
-    const bool waits = waited(finding);
-    return !(waits && !claims) && !finding.believed && !(IsProved(finding.rule) && WasDenied(trial, finding.other));
-  });
-  std::vector<TrialFinding> notes(std::make_move_iterator(first), std::make_move_iterator(violations->end()));
-  violations->erase(first, violations->end());
-  return AsNotes(std::move(notes));
+  return AsNotes(TakeIf(violations, [&](const TrialFinding& finding) {
+    return (!claims && waited(finding)) || finding.believed || (IsProved(finding.rule) && WasDenied(trial, finding.other));
+  }));
 }
 
 }  // namespace
@@ -203,7 +188,11 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
     std::erase_if(violations, [](const TrialFinding& finding) { return IsUnsettled(finding.rule); });
     judgement.verdict = death;
     judgement.recovery = faulted ? Recovery::Died : Recovery::NoFault;
-    judgement.findings.push_back(DeathFinding(death, trial));
+    if (faulted && death == Verdict::Hang && LacksDestructor(trial)) {
+      Append(&shown, AsNotes({DeathFinding(death, trial)}));
+    } else {
+      judgement.findings.push_back(DeathFinding(death, trial));
+    }
     Append(&judgement.findings, std::move(violations));
     Append(&judgement.notes, std::move(shown));
     return judgement;
@@ -216,15 +205,12 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
   if (faulted) recovery = CheckRecovery(*rehearsal, trial, options, reporting.said == Said::Success ? nullptr : &IsExcused);
   if (faulted && trial.steps != nullptr) Append(&left.retried, GivenBackByRetry(trial));
   // A program that ends with success after the fault did not give up. The exit status of a child process is unknown.
-  const bool claims = faulted && reporting.said == Said::Success && IsFirstProcess(trial, fault->pid);
+  const bool claims = faulted && reporting.said == Said::Success && trial.facts().IsFirst(fault->pid);
   const bool abandoned = faulted && !claims && !options.abandoned_is_leak && Abandoned(*rehearsal, trial, *fault);
   const Rule giving_up = abandoned && fault->phase == faults::Phase::Init ? Rule::AbandonedInInit : Rule::AbandonedAtExit;
   bool anything_abandoned = false;
   if (abandoned) {
-    const auto stacks =
-        std::stable_partition(violations.begin(), violations.end(), [](const TrialFinding& f) { return !IsUnsettled(f.rule); });
-    Append(&left.leaks, {stacks, violations.end()});
-    violations.erase(stacks, violations.end());
+    Append(&left.leaks, TakeIf(&violations, [](const TrialFinding& finding) { return IsUnsettled(finding.rule); }));
     anything_abandoned = !left.leaks.empty();
     Append(&judgement.notes, WithRule(std::move(left.leaks), giving_up));
     left.leaks.clear();

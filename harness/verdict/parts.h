@@ -95,6 +95,10 @@ void DropTaken(const Evidence& trial, const std::vector<TrialFinding>& violation
 // Hang, crash or abort. Pass when the process exited by itself.
 [[nodiscard]] Verdict DeathOf(const Ending& ending);
 
+// True when a program that hangs outside of the driver may be waiting for the destructor of a user object, which is held by a graph that
+// the program believes does not exist.
+[[nodiscard]] bool LacksDestructor(const Evidence& trial);
+
 // `where` is the place of the death itself where the journal has it (faults::RecordKind::Stop): the interrupted code, or the driver call
 // that a hanging thread is inside of. Otherwise it is the last driver call, and `detail` says so.
 [[nodiscard]] TrialFinding DeathFinding(Verdict verdict, const Evidence& trial);
@@ -117,9 +121,6 @@ struct Reporting {
 
   void AddAtNewPlace(TrialFinding finding);  // one for each place
 };
-
-// A finding at a call; at no place where `call` is null.
-[[nodiscard]] TrialFinding FindingAt(Rule rule, const faults::JournalView& journal, const faults::Record* call, Details detail);
 
 // Judges the reports of a trial in which a fault fired.
 [[nodiscard]] Reporting JudgeReporting(const Rehearsed& rehearsal, const Evidence& trial, const JudgeOptions& options);

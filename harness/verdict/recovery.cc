@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <iterator>
 #include <span>
 #include <string>
 #include <utility>
@@ -21,23 +20,13 @@ using faults::MarkKind;
 using faults::Record;
 
 // What the journal shows of the clean cycle of a trial.
-struct CycleSeen {
-  bool begun = false;
-  std::uint64_t end = 0;            // ticket of its end; 0: none
-  std::uint64_t said = 0;           // the failure that it reported; 0: none
+struct CycleSeen : CycleMarks {
   const Record* failing = nullptr;  // the first call that failed more often than allowed
   bool second_release = false;      // of what was told to be alive, which must fail
 };
 
 CycleSeen Look(const Evidence& trial, std::uint32_t cycle, const RehearsedCycle& allowed, const InTheWay& in_the_way) {
-  CycleSeen seen;
-  for (const std::uint32_t index : trial.own_marks()) {
-    const Record& mark = trial.record(index);
-    if (mark.cycle != cycle) continue;
-    if (IsMark(mark, MarkKind::CycleBegin)) seen.begun = true;
-    if (IsMark(mark, MarkKind::CycleEnd)) seen.end = mark.begin;
-    if (IsMark(mark, MarkKind::Report) && mark.argument[0] != 0) seen.said = mark.argument[0];
-  }
+  CycleSeen seen = {MarksOf(trial, cycle)};
   Remainder failures(&allowed.failures);
   for (const std::uint32_t index : trial.own_calls()) {
     const Record& record = trial.record(index);
@@ -70,13 +59,7 @@ const Object* Surplus(const Rehearsed& rehearsal, const Evidence& trial, std::ui
   return nullptr;
 }
 
-TrialFinding Finding(Details detail) {
-  TrialFinding finding;
-  finding.rule = Rule::NotRecovered;
-  finding.count = 1;
-  finding.detail = std::move(detail);
-  return finding;
-}
+TrialFinding NotRecovered(Details detail) { return {.rule = Rule::NotRecovered, .count = 1, .detail = std::move(detail)}; }
 
 RecoveryCheck CheckNextCycle(const Rehearsed& rehearsal, const Evidence& trial, const JudgeOptions& options, Excuse excuse) {
   const NextCycle& next = *trial.next;
@@ -85,21 +68,18 @@ RecoveryCheck CheckNextCycle(const Rehearsed& rehearsal, const Evidence& trial, 
   if (next.recovery != Recovery::Checked) return check;
   if (Details failure = next.steps.FirstFailure(); !failure.empty()) {
     failure.insert(failure.begin(), {Detail::Afterwards});
-    check.findings.push_back(Finding(std::move(failure)));
+    check.findings.push_back(NotRecovered(std::move(failure)));
     return check;
   }
   const Evidence after = {&next.ledger, &next.journal, {}};
   std::vector<TrialFinding> wrong = CompareViolations(&rehearsal, after);
   // The wait was refused in the cycle before.
-  const auto excused =
-      std::stable_partition(wrong.begin(), wrong.end(), [&](const TrialFinding& one) { return excuse == nullptr || !excuse(trial, one); });
-  check.excused.assign(std::make_move_iterator(excused), std::make_move_iterator(wrong.end()));
-  wrong.erase(excused, wrong.end());
+  check.excused = TakeIf(&wrong, [&](const TrialFinding& one) { return excuse != nullptr && excuse(trial, one); });
   Leftovers left = CompareObjects(&rehearsal, after, options);
   if (wrong.empty() && left.leaks.empty()) return check;
-  check.findings.push_back(Finding({{Detail::LandsElsewhere}}));
-  std::move(wrong.begin(), wrong.end(), std::back_inserter(check.findings));
-  std::move(left.leaks.begin(), left.leaks.end(), std::back_inserter(check.findings));
+  check.findings.push_back(NotRecovered({{Detail::LandsElsewhere}}));
+  Append(&check.findings, std::move(wrong));
+  Append(&check.findings, std::move(left.leaks));
   return check;
 }
 
@@ -153,21 +133,15 @@ RecoveryCheck CheckRecovery(const Rehearsed& rehearsal, const Evidence& trial, c
 
   if (tried.failing != nullptr) {
     const auto result = static_cast<CUresult>(tried.failing->result);
-    TrialFinding finding = Finding({{Detail::CleanCycleAnswered, {std::string(driver::ShortResultName(result))}}});
-    finding.where = SiteOf(*tried.failing);
-    finding.where_key = SiteKey(*trial.journal, finding.where);
-    check.findings.push_back(std::move(finding));
+    check.findings.push_back(FindingAt(Rule::NotRecovered, SiteOf(*tried.failing), *trial.journal,
+                                       {{Detail::CleanCycleAnswered, {std::string(driver::ShortResultName(result))}}}));
   } else if (tried.end == 0) {
-    check.findings.push_back(Finding({{Detail::CleanCycleOpen}}));
+    check.findings.push_back(NotRecovered({{Detail::CleanCycleOpen}}));
   } else if (says_failed) {
-    check.findings.push_back(Finding({{Detail::CleanCycleReported, {SaidCode(tried.said)}}}));
+    check.findings.push_back(NotRecovered({{Detail::CleanCycleReported, {SaidCode(tried.said)}}}));
   } else if (const Object* const left = Surplus(rehearsal, trial, cycle, tried.end, in_the_way)) {
-    TrialFinding finding = Finding({{Detail::CleanCycleLeft}});
-    finding.kind = left->kind;
-    finding.bytes = left->bytes;
-    finding.acquired = left->acquired;
-    finding.acquired_key = SiteKey(*trial.journal, left->acquired);
-    check.findings.push_back(std::move(finding));
+    check.findings.push_back(FindingOf(Rule::NotRecovered, *left, *trial.journal));
+    check.findings.back().detail = {{Detail::CleanCycleLeft}};
   }
   return check;
 }

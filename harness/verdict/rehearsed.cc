@@ -59,47 +59,49 @@ std::vector<KeptContexts> ContextsLeft(const Ledger& ledger) {
   return KeptContextsOf(ledger, [](const Object& object) { return object.state == State::Live || object.state == State::ReleaseRefused; });
 }
 
-Rehearsed::Rehearsed(const Evidence& run) : run_(run) {
-  SiteKeys keys(*run.journal);
+CycleMarks MarksOf(const Evidence& run, std::uint32_t cycle) {
+  CycleMarks marks;
+  for (const std::uint32_t index : run.own_marks()) {
+    const Record& mark = run.record(index);
+    if (mark.cycle != cycle) continue;
+    if (IsMark(mark, MarkKind::CycleBegin)) marks.begun = true;
+    if (IsMark(mark, MarkKind::CycleEnd)) marks.end = mark.begin;
+    if (IsMark(mark, MarkKind::Report) && mark.argument[0] != 0) marks.said = mark.argument[0];
+  }
+  return marks;
+}
+
+Rehearsed::Rehearsed(const Evidence& run) : run_(run), contexts_(ContextsLeft(*run.ledger)) {
   for (const Object& object : run.ledger->objects) {
-    if (object.acquired.record_kind == RecordKind::Call && object.state != State::Released)
-      ++driver_objects_left_[{object.kind, keys.Of(object.acquired)}];
+    const Place place(object.kind, SiteKey(*run.journal, object.acquired));
+    if (object.state == State::Released && object.released.record_kind != RecordKind::Empty) releases_.try_emplace(place, object.released);
+    if (object.acquired.record_kind == RecordKind::Call && object.state != State::Released) ++driver_objects_left_[place];
     if (!IsOwnLeak(object)) continue;
-    Allowance& allowance = left_[{object.kind, keys.Of(object.acquired)}];
+    Allowance& allowance = left_[place];
     ++(object.state == State::Orphaned ? allowance.orphaned : allowance.live);
     if (object.kind == Kind::HostMapping) pools_.insert(CallerKey(*run.journal, object.acquired));
   }
   for (const Violation& violation : run.ledger->violations)
-    ++violations_[{violation.rule, violation.kind, keys.Of(violation.where),
-                   OtherCallOf(violation.rule).tells_apart ? keys.Of(violation.other) : 0}];
+    ++violations_[{violation.rule, violation.kind, SiteKey(*run.journal, violation.where),
+                   OtherCallOf(violation.rule).tells_apart ? SiteKey(*run.journal, violation.other) : 0}];
+  std::set<std::uint32_t> known;
+  for (const std::uint32_t index : run.facts().calls) {
+    const Record& call = run.record(index);
+    if (known.insert(call.stack).second) call_stacks_.push_back(SiteOf(call));
+    if (ReleasesNull(call)) null_releases_.insert(CallerKey(*run.journal, SiteOf(call)));
+    if (driver::EffectOf(BaseOf(call)).effect == Effect::PushesContext) pushes_.insert(SiteKey(*run.journal, SiteOf(call)));
+  }
 }
 
 const PlaceCounts& Rehearsed::freed_by_destructors() const {
   if (freed_by_destructors_.has_value()) return *freed_by_destructors_;
   PlaceCounts& counts = freed_by_destructors_.emplace();
-  SiteKeys keys(*run_.journal);
   for (const Object& object : run_.ledger->objects) {
     if (!IsHost(object) || object.driver_owned || object.state != State::Released || object.released.record_kind != RecordKind::Host)
       continue;
-    if (CalledByDriver(*run_.journal, object.released.stack)) ++counts[{object.kind, keys.Of(object.acquired)}];
+    if (CalledByDriver(*run_.journal, object.released.stack)) ++counts[{object.kind, SiteKey(*run_.journal, object.acquired)}];
   }
   return counts;
-}
-
-const std::map<std::pair<driver::Kind, std::uint64_t>, Site>& Rehearsed::releases() const {
-  if (releases_.has_value()) return *releases_;
-  auto& releases = releases_.emplace();
-  SiteKeys keys(*run_.journal);
-  for (const Object& object : run_.ledger->objects) {
-    if (object.state == State::Released && object.released.record_kind != RecordKind::Empty)
-      releases.try_emplace({object.kind, keys.Of(object.acquired)}, object.released);
-  }
-  return releases;
-}
-
-const std::vector<KeptContexts>& Rehearsed::contexts() const {
-  if (!contexts_.has_value()) contexts_ = ContextsLeft(*run_.ledger);
-  return *contexts_;
 }
 
 const CountedPlaces& Rehearsed::counted() const {
@@ -121,63 +123,28 @@ const PutBack& Rehearsed::put_back() const {
   return *put_back_;
 }
 
-const std::set<std::uint64_t>& Rehearsed::null_releases() const {
-  if (null_releases_.has_value()) return *null_releases_;
-  null_releases_.emplace();
-  for (const std::uint32_t index : run_.facts().calls) {
-    if (ReleasesNull(run_.record(index))) null_releases_->insert(CallerKey(*run_.journal, SiteOf(run_.record(index))));
-  }
-  return *null_releases_;
-}
-
 const UsualCloses& Rehearsed::closes() const {
   if (closes_ == nullptr) closes_ = std::make_shared<const UsualCloses>(UsualClosesOf(run_));
   return *closes_;
-}
-
-const std::set<std::uint64_t>& Rehearsed::pushes() const {
-  if (pushes_.has_value()) return *pushes_;
-  auto& pushes = pushes_.emplace();
-  for (const std::uint32_t index : run_.facts().calls) {
-    const Record& call = run_.record(index);
-    if (driver::EffectOf(BaseOf(call)).effect == driver::Effect::PushesContext) pushes.insert(SiteKey(*run_.journal, SiteOf(call)));
-  }
-  return pushes;
 }
 
 const ViolationCounts& Rehearsed::entries_left() const {
   if (entries_left_.has_value()) return *entries_left_;
   ViolationCounts& left = entries_left_.emplace();
   const RestoredEntries restored(run_);
-  SiteKeys keys(*run_.journal);
   for (const Violation& one : run_.ledger->violations) {
     if (one.rule == Rule::ContextStack && restored.Of(one.where) == Restored::Perhaps)
-      ++left[{one.rule, one.kind, keys.Of(one.where), keys.Of(one.other)}];
+      ++left[{one.rule, one.kind, SiteKey(*run_.journal, one.where), SiteKey(*run_.journal, one.other)}];
   }
   return left;
-}
-
-const std::vector<Site>& Rehearsed::call_stacks() const {
-  if (call_stacks_.has_value()) return *call_stacks_;
-  std::vector<Site>& stacks = call_stacks_.emplace();
-  std::set<std::uint32_t> known;
-  for (const std::uint32_t index : run_.facts().calls) {
-    if (const Record& call = run_.record(index); known.insert(call.stack).second) stacks.push_back(SiteOf(call));
-  }
-  return stacks;
 }
 
 const RehearsedCycle& Rehearsed::cycle(std::uint32_t number) const {
   const auto [found, fresh] = cycles_.try_emplace(number);
   RehearsedCycle& cycle = found->second;
   if (!fresh) return cycle;
-  for (const std::uint32_t index : run_.facts().marks) {
-    const Record& mark = run_.record(index);
-    if (mark.cycle != number) continue;
-    if (IsMark(mark, MarkKind::CycleBegin)) cycle.begun = true;
-    if (IsMark(mark, MarkKind::CycleEnd)) cycle.end = mark.begin;
-    if (IsMark(mark, MarkKind::Report) && mark.argument[0] != 0) cycle.said = mark.argument[0];
-  }
+  CycleMarks& marks = cycle;
+  marks = MarksOf(run_, number);
   for (const std::uint32_t index : run_.facts().calls) {
     const Record& call = run_.record(index);
     if (call.cycle != number || call.end == 0) continue;
@@ -187,9 +154,9 @@ const RehearsedCycle& Rehearsed::cycle(std::uint32_t number) const {
       ++cycle.failures[SiteKey(*run_.journal, SiteOf(call))];
     }
   }
-  SiteKeys keys(*run_.journal);
   for (const Object& object : run_.ledger->objects) {
-    if (cycle.end != 0 && IsLoneDriverObject(object) && IsHeldAt(object, cycle.end)) ++cycle.held[{object.kind, keys.Of(object.acquired)}];
+    if (cycle.end != 0 && IsLoneDriverObject(object) && IsHeldAt(object, cycle.end))
+      ++cycle.held[{object.kind, SiteKey(*run_.journal, object.acquired)}];
   }
   return cycle;
 }

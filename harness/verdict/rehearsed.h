@@ -2,7 +2,7 @@
 // rehearsed.h: tables of what a fault-free run left, held and did wrong, by place. Made once and used by every trial.
 //
 //   Owns      its tables. Borrows the ledger and the journal of the run, which must outlive it.
-//   Threads   one thread: some tables are made at first use.
+//   Threads   one thread: the tables that cost much are made at first use.
 //
 // A place is a call with its call stack (SiteKey). It is the same in every run of the program.
 #pragma once
@@ -23,7 +23,8 @@
 
 namespace cuaudit::harness {
 
-using PlaceCounts = std::map<std::pair<driver::Kind, std::uint64_t>, std::uint64_t>;
+using Place = std::pair<driver::Kind, std::uint64_t>;  // kind of an object, and SiteKey of its acquisition
+using PlaceCounts = std::map<Place, std::uint64_t>;
 using ViolationCounts = std::map<std::tuple<Rule, driver::Kind, std::uint64_t, std::uint64_t>, std::uint64_t>;  // by both calls
 
 // Number of objects of one kind from one place that a trial may leave.
@@ -31,12 +32,17 @@ struct Allowance {
   std::uint64_t live = 0;
   std::uint64_t orphaned = 0;
 };
-using Allowances = std::map<std::pair<driver::Kind, std::uint64_t>, Allowance>;
+using Allowances = std::map<Place, Allowance>;
 
-struct RehearsedCycle {
+// The marks of one cycle of a run.
+struct CycleMarks {
   bool begun = false;
-  std::uint64_t end = 0;                              // ticket of its end; 0: none
-  std::uint64_t said = 0;                             // the failure that it reported; 0: none
+  std::uint64_t end = 0;   // ticket of its end; 0: none
+  std::uint64_t said = 0;  // the failure that it reported; 0: none
+};
+[[nodiscard]] CycleMarks MarksOf(const Evidence& run, std::uint32_t cycle);
+
+struct RehearsedCycle : CycleMarks {
   std::map<std::uint64_t, std::uint64_t> failures;    // failed calls, by place
   std::map<driver::BaseId, std::uint64_t> successes;  // number of successful calls
   PlaceCounts held;                                   // driver objects alive when the cycle ended
@@ -61,8 +67,8 @@ class Rehearsed {
   // Host resources that were released inside callbacks of the driver, by acquire site.
   const PlaceCounts& freed_by_destructors() const;
   // Where objects are released, by kind and acquire site. Of several places the first.
-  const std::map<std::pair<driver::Kind, std::uint64_t>, Site>& releases() const;
-  const std::vector<KeptContexts>& contexts() const;
+  const std::map<Place, Site>& releases() const noexcept { return releases_; }
+  const std::vector<KeptContexts>& contexts() const noexcept { return contexts_; }
   const RehearsedCycle& cycle(std::uint32_t number) const;
   // Where counted things are taken and given back.
   const CountedPlaces& counted() const;
@@ -72,15 +78,15 @@ class Rehearsed {
   // Where the change is undone that a finding is about; Empty: nobody noted that.
   Site put_back_at(const TrialFinding& finding) const;
   // Callers (CallerKey) of the calls that release null.
-  const std::set<std::uint64_t>& null_releases() const;
+  const std::set<std::uint64_t>& null_releases() const noexcept { return null_releases_; }
   // What it does with descriptors.
   const UsualCloses& closes() const;
   // Places where contexts are pushed.
-  const std::set<std::uint64_t>& pushes() const;
+  const std::set<std::uint64_t>& pushes() const noexcept { return pushes_; }
   // Entries left on context stacks of which the call stacks do not tell whether a pop is owed (Restored::Perhaps).
   const ViolationCounts& entries_left() const;
   // The first call of each call stack.
-  const std::vector<Site>& call_stacks() const;
+  const std::vector<Site>& call_stacks() const noexcept { return call_stacks_; }
 
  private:
   Evidence run_;
@@ -88,18 +94,18 @@ class Rehearsed {
   ViolationCounts violations_;
   PlaceCounts driver_objects_left_;
   std::set<std::uint64_t> pools_;
+  std::map<Place, Site> releases_;
+  std::vector<KeptContexts> contexts_;
+  std::set<std::uint64_t> null_releases_;
+  std::set<std::uint64_t> pushes_;
+  std::vector<Site> call_stacks_;
   mutable std::optional<PlaceCounts> freed_by_destructors_;
-  mutable std::optional<std::map<std::pair<driver::Kind, std::uint64_t>, Site>> releases_;
-  mutable std::optional<std::vector<KeptContexts>> contexts_;
   mutable std::map<std::uint32_t, RehearsedCycle> cycles_;
   mutable std::shared_ptr<const CountedPlaces> counted_;
   mutable std::shared_ptr<const PutBack> put_back_;
   mutable std::shared_ptr<const RestoredSettings> restored_settings_;
-  mutable std::optional<std::set<std::uint64_t>> null_releases_;
   mutable std::shared_ptr<const UsualCloses> closes_;
-  mutable std::optional<std::set<std::uint64_t>> pushes_;
   mutable std::optional<ViolationCounts> entries_left_;
-  mutable std::optional<std::vector<Site>> call_stacks_;
 };
 
 // A table that one trial uses up. Only entries that are asked for are copied.

@@ -10,7 +10,6 @@
 #include "faults/driver/effects.h"
 #include "faults/driver/result.h"
 #include "harness/ledger/arguments.h"
-#include "harness/verdict/evidence/site_keys.h"
 #include "harness/verdict/parts.h"
 #include "harness/verdict/rehearsed.h"
 
@@ -51,37 +50,21 @@ std::vector<const Record*> CycleOf(const Evidence& run, std::uint32_t cycle, std
   return records;
 }
 
-std::map<driver::BaseId, std::uint64_t> Successes(const std::vector<const Record*>& records) {
-  std::map<driver::BaseId, std::uint64_t> counts;
-  for (const Record* record : records) {
-    if (IsCall(*record) && record->end != 0 && record->result == CUDA_SUCCESS) ++counts[BaseOf(*record)];
-  }
-  return counts;
-}
-
 bool IsReport(const Evidence& run, std::uint32_t mark) { return IsMark(run.record(mark), MarkKind::Report); }
 
-// Compares the successful calls of a cycle with those of the rehearsal.
-class Work {
- public:
-  Work(const RehearsedCycle& rehearsed, const std::vector<const Record*>& tried) : wanted_(rehearsed.successes), got_(Successes(tried)) {}
-  bool WasNeverDone(const Record& refused) const {
-    const auto need = wanted_.find(BaseOf(refused));
-    const auto have = got_.find(BaseOf(refused));
-    return need == wanted_.end() || have == got_.end() || have->second < need->second;
-  }
-
- private:
-  const std::map<driver::BaseId, std::uint64_t>& wanted_;
-  std::map<driver::BaseId, std::uint64_t> got_;
-};
-
-// The refused calls of `tried` whose work was never done.
+// The refused calls of `tried` whose work was never done: fewer calls of the entry point succeeded than in the rehearsal's cycle.
 std::vector<const Record*> LostCalls(const RehearsedCycle& rehearsed, const std::vector<const Record*>& tried) {
-  const Work work(rehearsed, tried);
+  std::map<driver::BaseId, std::uint64_t> got;
+  for (const Record* record : tried) {
+    if (IsCall(*record) && record->end != 0 && record->result == CUDA_SUCCESS) ++got[BaseOf(*record)];
+  }
   std::vector<const Record*> lost;
-  std::copy_if(tried.begin(), tried.end(), std::back_inserter(lost),
-               [&](const Record* record) { return Injected(*record) && work.WasNeverDone(*record); });
+  std::copy_if(tried.begin(), tried.end(), std::back_inserter(lost), [&](const Record* record) {
+    if (!Injected(*record)) return false;
+    const auto need = rehearsed.successes.find(BaseOf(*record));
+    const auto have = got.find(BaseOf(*record));
+    return need == rehearsed.successes.end() || have == got.end() || have->second < need->second;
+  });
   return lost;
 }
 
@@ -103,25 +86,17 @@ void JudgeReports(const std::vector<const Record*>& cycle, const Record& fault, 
     reporting->said = Said::Failure;
     if (IsResult(code) && !answered.contains(code) && !code_found) {
       code_found = true;
-      reporting->findings.push_back(FindingAt(Rule::WrongCode, journal, &fault, {{Detail::Reported, {SaidCode(record->argument[0])}}}));
+      reporting->findings.push_back(
+          FindingAt(Rule::WrongCode, SiteOf(fault), journal, {{Detail::Reported, {SaidCode(record->argument[0])}}}));
     }
     if (written && !output_found) {
       output_found = true;
-      reporting->findings.push_back(FindingAt(Rule::OutputWritten, journal, &fault, {}));
+      reporting->findings.push_back(FindingAt(Rule::OutputWritten, SiteOf(fault), journal));
     }
   }
 }
 
 }  // namespace
-
-TrialFinding FindingAt(Rule rule, const faults::JournalView& journal, const Record* call, Details detail) {
-  TrialFinding finding = {.rule = rule, .count = 1, .detail = std::move(detail)};
-  if (call != nullptr) {
-    finding.where = SiteOf(*call);
-    finding.where_key = SiteKey(journal, finding.where);
-  }
-  return finding;
-}
 
 void Reporting::AddAtNewPlace(TrialFinding finding) {
   const auto same = [&](const TrialFinding& known) { return known.where_key == finding.where_key; };
@@ -156,14 +131,13 @@ Reporting JudgeReporting(const Rehearsed& rehearsal, const Evidence& trial, cons
   if (reporting.said != Said::Success || !(declared || options.exit_is_said)) return reporting;
   for (const Record* const lost : LostCalls(rehearsal.cycle(fault->cycle), tried)) {
     if (driver::IsRelease(driver::EffectOf(BaseOf(*lost)).effect)) continue;  // teardown often has nobody to tell
-    reporting.AddAtNewPlace(FindingAt(Rule::Swallowed, journal, lost, {}));
+    reporting.AddAtNewPlace(FindingAt(Rule::Swallowed, SiteOf(*lost), journal));
   }
   return reporting;
 }
 
 std::vector<TrialFinding> SpuriousFailures(const Evidence& run) {
   std::vector<TrialFinding> findings;
-  const faults::JournalView& journal = *run.journal;
   const std::vector<std::uint32_t>& marks = run.facts().marks;
   if (std::none_of(marks.begin(), marks.end(), [&](std::uint32_t mark) { return IsReport(run, mark); })) return findings;
   std::set<std::pair<std::uint32_t, std::uint32_t>> failed;  // process and cycle of each failed call
@@ -176,7 +150,7 @@ std::vector<TrialFinding> SpuriousFailures(const Evidence& run) {
     }
     Details detail = {{Detail::Reported, {SaidCode(record->argument[0])}}};
     if (record->cycle != 0) detail.push_back({Detail::InCycle, {std::to_string(record->cycle)}});
-    findings.push_back(FindingAt(Rule::Spurious, journal, nullptr, std::move(detail)));
+    findings.push_back({.rule = Rule::Spurious, .count = 1, .detail = std::move(detail)});
   }
   return findings;
 }

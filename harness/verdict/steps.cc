@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "harness/verdict/steps.h"
 
-#include <algorithm>
 #include <string_view>
 #include <utility>
 
 #include "faults/driver/effects.h"
 #include "faults/driver/result.h"
-#include "harness/verdict/evidence/site_keys.h"
 #include "harness/verdict/rehearsed.h"
 
 namespace cuaudit::harness {
@@ -60,7 +58,8 @@ void JudgeCode(const CycleSteps& steps, std::size_t at, std::span<const Record* 
     const auto hit = std::find_if(refused.begin(), refused.end(), [&](const Record* one) { return StepAt(steps, one->begin) == at; });
     const Record& call = hit == refused.end() ? *refused.front() : **hit;
     const std::string code = CodeText(static_cast<CUresult>(call.result));
-    reporting->findings.push_back(FindingAt(Rule::WrongCode, journal, &call, {StepAnswer(steps, at), {Detail::DriverAnswered, {code}}}));
+    reporting->findings.push_back(
+        FindingAt(Rule::WrongCode, SiteOf(call), journal, {StepAnswer(steps, at), {Detail::DriverAnswered, {code}}}));
   }
 }
 
@@ -90,7 +89,7 @@ Reporting JudgeSteps(const CycleSteps& steps, std::span<const Record* const> ref
     reporting.said = Said::Failure;
     const auto at = static_cast<std::size_t>(ended - std::begin(steps.step));
     if (ended->written_output[0] != '\0') {
-      reporting.findings.push_back(FindingAt(Rule::OutputWritten, journal, refused.front(),
+      reporting.findings.push_back(FindingAt(Rule::OutputWritten, SiteOf(*refused.front()), journal,
                                              {StepAnswer(steps, at), {Detail::WroteOutput, {ended->written_output}}}));
     }
     // Only the first failing step is judged: later steps may return errors that follow from it.
@@ -109,8 +108,8 @@ Reporting JudgeSteps(const CycleSteps& steps, std::span<const Record* const> ref
     // While the program unwinds from another failure, a failed release cannot be reported.
     const bool on_the_way_back = call->begin > failure->begin;
     if (on_the_way_back && driver::IsRelease(driver::EffectOf(BaseOf(*call)).effect)) continue;
-    reporting.AddAtNewPlace(
-        FindingAt(Rule::Swallowed, journal, call, {{Detail::ReportedByNone, {std::string(kStepNames[at])}}, StepAnswer(steps, at)}));
+    reporting.AddAtNewPlace(FindingAt(Rule::Swallowed, SiteOf(*call), journal,
+                                      {{Detail::ReportedByNone, {std::string(kStepNames[at])}}, StepAnswer(steps, at)}));
   }
   return reporting;
 }
@@ -134,8 +133,7 @@ std::vector<TrialFinding> SpuriousFailure(const CycleSteps& steps) {
   Details failure = steps.FirstFailure();
   if (failure.empty()) return {};
   failure.push_back({Detail::NoFaultFired});
-  TrialFinding finding = {.rule = Rule::Spurious, .count = 1, .detail = std::move(failure)};
-  return {finding};
+  return {{.rule = Rule::Spurious, .count = 1, .detail = std::move(failure)}};
 }
 
 std::vector<TrialFinding> GivenBackByRetry(const Evidence& trial) {
@@ -147,14 +145,7 @@ std::vector<TrialFinding> GivenBackByRetry(const Evidence& trial) {
     if (told || object.cycle != 1 || !IsOwed(object) || object.state != State::Released || object.released.begin < second.begin) continue;
     if (object.released.record_kind == RecordKind::Empty) continue;                          // nobody released it
     if (object.kind == driver::Kind::ContextStackEntry && !Pops(object.released)) continue;  // it went with its context
-    TrialFinding finding;
-    finding.rule = Rule::RetainedForRetry;
-    finding.kind = object.kind;
-    finding.count = 1;
-    finding.bytes = object.bytes;
-    finding.acquired = object.acquired;
-    finding.acquired_key = SiteKey(*trial.journal, object.acquired);
-    given.push_back(finding);
+    given.push_back(FindingOf(Rule::RetainedForRetry, object, *trial.journal));
   }
   return given;
 }

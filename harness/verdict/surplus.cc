@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "faults/driver/effects.h"
 #include "harness/ledger/kept_contexts.h"
 #include "harness/ledger/rules.h"
 #include "harness/verdict/context/restored_entries.h"
@@ -60,17 +59,6 @@ bool TellUnder(const TrialFinding& context, std::vector<TrialFinding>* findings,
   return false;
 }
 
-TrialFinding FindingOf(Rule rule, const Object& object, std::uint64_t key) {
-  TrialFinding finding;
-  finding.rule = rule;
-  finding.kind = object.kind;
-  finding.count = 1;
-  finding.bytes = object.bytes;
-  finding.acquired = object.acquired;
-  finding.acquired_key = key;
-  return finding;
-}
-
 // What is left at the end of one trial. What the rehearsal leaves at the same place is allowed; anything more is a leak, unless something
 // explains it.
 class LeftObjects {
@@ -79,7 +67,6 @@ class LeftObjects {
       : rehearsal_(rehearsal),
         trial_(trial),
         options_(options),
-        keys_(*trial.journal),
         allowances_(rehearsal == nullptr ? nullptr : &rehearsal->left()),
         kept_alive_by_(rehearsal == nullptr ? Site{} : KeptFromDestruction(trial)),
         undestroyed_(kept_alive_by_.record_kind == RecordKind::Empty ? nullptr : &rehearsal->freed_by_destructors()),
@@ -93,20 +80,20 @@ class LeftObjects {
   Leftovers Compare() {
     for (const Object& object : trial_.ledger->objects) {
       NoteRetry(object);
-      if (IsOwnLeak(object)) Look({&object, keys_.Of(object.acquired)});
+      if (IsOwnLeak(object)) Look({&object, SiteKey(*trial_.journal, object.acquired)});
     }
     // One run may lose the object with its context and the other without. Both leave it behind, so the two counts are one allowance.
     for (const Left& left : unmatched_) {
       if (LeavesAsMany(left) || IsRefused(left) || IsOfDriver(left) || IsKeptByLibrary(left) || StandsIn(left)) continue;
-      AddLeak(left);
+      AddLeak(*left.object);
     }
     for (const Left& left : of_vanished_) {
-      if (!LeavesAsMany(left)) unjudged_.Add(FindingOf(Rule::Unjudged, *left.object, left.key));
+      if (!LeavesAsMany(left)) unjudged_.Add(Of(Rule::Unjudged, *left.object));
     }
     Leftovers left = {leaks_.Take(), refused_.Take(), retried_.Take(), lifetime_.Take(), relied_.Take(), {}, unjudged_.Take()};
     TellWhatContextsHold(&left);
     left.shown = TakeShown(*trial_.journal, &left.leaks);
-    for (TrialFinding& kept_alive : TakeShown(*trial_.journal, &left.refused)) left.shown.push_back(std::move(kept_alive));
+    Append(&left.shown, TakeShown(*trial_.journal, &left.refused));
     return left;
   }
 
@@ -118,7 +105,7 @@ class LeftObjects {
 
   void NoteRetry(const Object& object) {
     if (object.retried.record_kind == RecordKind::Empty || object.state != State::Released) return;
-    TrialFinding finding = Refused({&object, keys_.Of(object.acquired)}, object.retried);
+    TrialFinding finding = Refused(object, object.retried);
     finding.rule = Rule::RetainedForRetry;
     retried_.Add(finding);
   }
@@ -127,25 +114,24 @@ class LeftObjects {
   void Look(const Left& left) {
     const Object& object = *left.object;
     if (object.state == State::ReleaseRefused) {
-      refused_.Add(Refused(left, object.released));
+      refused_.Add(Refused(object, object.released));
     } else if (vanished_.count(object.pid) != 0) {
       if (!IsHost(object)) of_vanished_.push_back(left);
     } else if (rehearsal_ == nullptr) {
-      TellAlone(left);
+      TellAlone(object);
     } else if (Allowance& allowance = AllowanceOf(left); Take(object.state == State::Orphaned ? &allowance.orphaned : &allowance.live)) {
-      lifetime_.Add(AsItEnded(left));
+      lifetime_.Add(AsItEnded(object));
     } else {
       unmatched_.push_back(left);
     }
   }
 
   // Without a rehearsal.
-  void TellAlone(const Left& left) {
-    const Object& object = *left.object;
+  void TellAlone(const Object& object) {
     const bool recorded = (trial_.journal->header().flags.load() & faults::kRecording) != 0;
-    TrialFinding finding = AsItEnded(left);
+    TrialFinding finding = AsItEnded(object);
     if (object.library_kept) {
-      lifetime_.Add(FindingOf(Rule::KeptByLibrary, object, left.key));
+      lifetime_.Add(Of(Rule::KeptByLibrary, object));
     } else if (!options_.nothing_may_stay || IsHost(object) || (recorded && WasCutOff(object, trial_.facts()))) {
       lifetime_.Add(finding);
     } else if (Relied(object)) {
@@ -162,7 +148,7 @@ class LeftObjects {
   bool LeavesAsMany(const Left& left) {
     Allowance& allowance = AllowanceOf(left);
     if (!Take(&allowance.live) && !Take(&allowance.orphaned)) return false;
-    lifetime_.Add(AsItEnded(left));
+    lifetime_.Add(AsItEnded(*left.object));
     return true;
   }
 
@@ -177,7 +163,7 @@ class LeftObjects {
     for (const auto& [kept, unused] : rehearsal_->left()) {
       if (driver::FamilyOf(kept.first) != driver::FamilyOf(object.kind)) continue;
       if (!refused_places_->contains(kept.second) || !Take(&allowances_[kept].live)) continue;
-      lifetime_.Add(AsItEnded(left));
+      lifetime_.Add(AsItEnded(object));
       return true;
     }
     return false;
@@ -192,7 +178,7 @@ class LeftObjects {
     if (by == nullptr) by = kept_foundations_.HeldBy(object);
     const auto in_runtime = by != nullptr ? CutShort::node_type() : TakeCutShort(left);
     if (by == nullptr && in_runtime.empty()) return false;
-    refused_.Add(Refused(left, by != nullptr ? *by : in_runtime.mapped()));
+    refused_.Add(Refused(object, by != nullptr ? *by : in_runtime.mapped()));
     return true;
   }
 
@@ -218,21 +204,18 @@ class LeftObjects {
     const bool pooled =
         left.object->kind == Kind::HostMapping && rehearsal_->pools().contains(CallerKey(*trial_.journal, left.object->acquired));
     if (!left.object->library_kept && !pooled) return false;
-    lifetime_.Add(FindingOf(Rule::KeptByLibrary, *left.object, left.key));
+    lifetime_.Add(Of(Rule::KeptByLibrary, *left.object));
     return true;
   }
 
-  void AddLeak(const Left& left) {
-    const bool orphaned = left.object->state == State::Orphaned;
-    const bool relies = Relied(*left.object);
-    TrialFinding finding = FindingOf(relies ? Rule::ReliedOnContext : orphaned ? Rule::Orphaned : Rule::Leak, *left.object, left.key);
-    const Site& declined = orphaned ? left.object->declined : left.object->released;
+  void AddLeak(const Object& object) {
+    const bool orphaned = object.state == State::Orphaned;
+    const bool relies = Relied(object);
+    TrialFinding finding = Of(relies ? Rule::ReliedOnContext : orphaned ? Rule::Orphaned : Rule::Leak, object);
+    const Site& declined = orphaned ? object.declined : object.released;
     const bool was_declined = declined.record_kind == RecordKind::Call;
-    if (orphaned || was_declined) SetWhere(left.object->released, &finding);
-    if (orphaned && was_declined) {
-      finding.other = declined;
-      finding.other_key = keys_.Of(declined);
-    }
+    if (orphaned || was_declined) SetWhere(object.released, *trial_.journal, &finding);
+    if (orphaned && was_declined) SetOther(declined, *trial_.journal, &finding);
     if (was_declined) finding.detail = HowItAnswered(trial_, declined);
     (relies ? relied_ : leaks_).Add(finding);
   }
@@ -240,14 +223,13 @@ class LeftObjects {
   // What the driver holds for a context stands beside that context where it is told, and by itself elsewhere.
   void TellWhatContextsHold(Leftovers* left) {
     for (const auto& [pid, holder] : contexts_) {
-      const TrialFinding context = FindingOf(Rule::KeptByLibrary, *holder.context, keys_.Of(holder.context->acquired));
+      const TrialFinding context = Of(Rule::KeptByLibrary, *holder.context);
       const std::string own = InWords(holder.own);
       const bool told = own.empty() || TellUnder(context, &left->leaks, own) || TellUnder(context, &left->refused, own) ||
                         TellUnder(context, &left->process_lifetime, own);
       for (const auto& [kind, count] : holder.own) {
         if (told || count == 0) continue;
-        TrialFinding alone = {.rule = Rule::KeptByLibrary, .kind = kind, .count = count};
-        left->process_lifetime.push_back(std::move(alone));
+        left->process_lifetime.push_back({.rule = Rule::KeptByLibrary, .kind = kind, .count = count});
       }
     }
   }
@@ -256,26 +238,22 @@ class LeftObjects {
   bool Relied(const Object& object) const {
     return object.state == State::Orphaned && (object.ended_with_peer || (object.own_context && !options_.own_orphans_count));
   }
-  void SetWhere(const Site& where, TrialFinding* finding) {
-    finding->where = where;
-    finding->where_key = keys_.Of(where);
-  }
-  TrialFinding Refused(const Left& left, const Site& where) {
-    TrialFinding finding = FindingOf(Rule::ReleaseRefused, *left.object, left.key);
-    SetWhere(where, &finding);
+  TrialFinding Of(Rule rule, const Object& object) const { return FindingOf(rule, object, *trial_.journal); }
+  TrialFinding Refused(const Object& object, const Site& where) const {
+    TrialFinding finding = Of(Rule::ReleaseRefused, object);
+    SetWhere(where, *trial_.journal, &finding);
     return finding;
   }
   // An object that ended with its context names the call that ended the context, which tells it apart from live objects.
-  TrialFinding AsItEnded(const Left& left) {
-    TrialFinding finding = FindingOf(Rule::ProcessLifetime, *left.object, left.key);
-    if (left.object->state == State::Orphaned) SetWhere(left.object->released, &finding);
+  TrialFinding AsItEnded(const Object& object) const {
+    TrialFinding finding = Of(Rule::ProcessLifetime, object);
+    if (object.state == State::Orphaned) SetWhere(object.released, *trial_.journal, &finding);
     return finding;
   }
 
   const Rehearsed* rehearsal_;
   const Evidence& trial_;
   const JudgeOptions& options_;
-  SiteKeys keys_;
   Remainder<Allowances> allowances_;
   std::map<std::uint32_t, Holder> contexts_;
   std::set<std::uint32_t> vanished_;
@@ -350,7 +328,6 @@ class OwedPops {
 std::vector<TrialFinding> CompareViolations(const Rehearsed* rehearsal, const Evidence& trial) {
   Remainder allowed(rehearsal == nullptr ? nullptr : &rehearsal->violations());
   const std::set<std::uint32_t> vanished = trial.facts().Vanished();  // had no chance to pop
-  SiteKeys keys(*trial.journal);
   OwedPops owed(rehearsal, trial);
   std::vector<const Violation*> violations;
   for (const Violation& violation : trial.ledger->violations) {
@@ -360,32 +337,25 @@ std::vector<TrialFinding> CompareViolations(const Rehearsed* rehearsal, const Ev
   // What the fault-free run does at the same place comes first, and there what owes no pop: nothing is excused twice.
   std::stable_partition(violations.begin(), violations.end(), [&](const Violation* one) { return owed.Of(*one) == Restored::Yes; });
   std::erase_if(violations, [&](const Violation* one) {
-    const ViolationKey key{one->rule, one->kind, keys.Of(one->where), OtherCallOf(one->rule).tells_apart ? keys.Of(one->other) : 0};
+    const ViolationKey key{one->rule, one->kind, SiteKey(*trial.journal, one->where),
+                           OtherCallOf(one->rule).tells_apart ? SiteKey(*trial.journal, one->other) : 0};
     if (!Take(&allowed[key])) return false;
     owed.WasAllowed(key);
     return true;
   });
-  std::erase_if(violations, [&](const Violation* one) { return owed.IsExcused(*one, keys.Of(one->where)); });
+  std::erase_if(violations, [&](const Violation* one) { return owed.IsExcused(*one, SiteKey(*trial.journal, one->where)); });
   std::sort(violations.begin(), violations.end());  // in the order of the ledger
   TrialGroups groups;
   for (const Violation* const one : violations) {
-    const Violation& violation = *one;
-    TrialFinding finding;
-    finding.rule = violation.rule;
-    finding.kind = violation.kind;
-    finding.count = 1;
-    finding.where = violation.where;
-    finding.where_key = keys.Of(violation.where);
-    finding.other = violation.other;
-    finding.other_key = keys.Of(violation.other);
-    finding.bytes = violation.bytes;
-    finding.refused_wait = violation.refused_wait;
-    finding.believed = violation.believed;
-    if (violation.object >= 0) {
-      const Object& object = trial.ledger->objects[static_cast<std::size_t>(violation.object)];
-      if (!IsProved(violation.rule)) finding.bytes = object.bytes;
-      finding.acquired = object.acquired;
-      finding.acquired_key = keys.Of(object.acquired);
+    TrialFinding finding = FindingAt(one->rule, one->where, *trial.journal, {}, one->kind);
+    SetOther(one->other, *trial.journal, &finding);
+    finding.bytes = one->bytes;
+    finding.refused_wait = one->refused_wait;
+    finding.believed = one->believed;
+    if (one->object >= 0) {
+      const Object& object = trial.ledger->objects[static_cast<std::size_t>(one->object)];
+      if (!IsProved(one->rule)) finding.bytes = object.bytes;
+      SetAcquired(object.acquired, *trial.journal, &finding);
     }
     groups.Add(finding);
   }

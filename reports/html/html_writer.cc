@@ -54,10 +54,4 @@ bool WriteHtml(const Audit& audit, const SourceRoot& root, std::ostream& out) {
   return out.good();
 }
 
-bool WriteHtml(const Run& run, const SourceRoot& root, std::ostream& out) {
-  Audit audit = {.generated = run.generated, .tool_version = run.tool_version};
-  audit.cases.emplace_back().runs.push_back(run);
-  return WriteHtml(audit, root, out);
-}
-
 }  // namespace cuaudit::report

@@ -87,15 +87,6 @@ Json MetersOf(const Meters& meters) {
   return Json{{"rows", std::move(rows)}, {"absent", std::move(absent)}};
 }
 
-Json LiveOf(const std::vector<LiveRow>& live) {
-  Json rows = Json::array();
-  for (const LiveRow& row : live) {
-    rows.push_back(
-        Json{{"kind", row.kind}, {"acquired", row.acquired}, {"released", row.released}, {"live", row.live}, {"bytes", row.bytes}});
-  }
-  return rows;
-}
-
 Json SequenceOf(const Sequence& sequence, PlaceTable* places) {
   Json at = Json::array();
   for (const CallPlace& place : sequence.places) {
@@ -140,7 +131,7 @@ Json RunOf(const Run& run, PlaceTable* places) {
   for (const Finding& note : run.notes) notes.push_back(FindingOf(note, places));
   Json json = {{"mode", Name(run.mode)},           {"outcome", OutcomeName(run)},    {"message", MessageLine(run)},
                {"command", ForShell(run.command)}, {"driver", DriverOf(run.driver)}, {"totals", TotalsOf(run.totals)},
-               {"cycles", CyclesOf(run, places)},  {"live", LiveOf(run.live)},       {"notes", std::move(notes)}};
+               {"cycles", CyclesOf(run, places)},  {"live", LiveToJson(run.live)},   {"notes", std::move(notes)}};
   if (run.coverage) json["coverage"] = CoverageOf(*run.coverage, places);
   if (run.meters) json["meters"] = MetersOf(*run.meters);
   if (run.sequence) json["sequence"] = SequenceOf(*run.sequence, places);
@@ -178,11 +169,6 @@ Json DefectOf(const Run& run, const Defect& defect, std::size_t number, std::siz
   if (defect.suppressed) json["suppressed"] = SuppressedToJson(*defect.suppressed);
   if (defect.unwinding) json["unwinding"] = UnwindingToJson(*defect.unwinding);
   return json;
-}
-
-Json GoneOf(const Gone& one) {
-  return Json{{"change", words::Name(one.change)}, {"because", one.because},        {"case", one.case_name}, {"mode", Name(one.mode)},
-              {"fingerprint", one.fingerprint},    {"rule", words::Name(one.rule)}, {"title", one.title}};
 }
 
 // Title, explanation and advice of each row of a table of words.
@@ -247,12 +233,13 @@ std::string PageData(const Audit& audit, const SourceRoot* root) {
   }
   Json gone = Json::array();
   if (audit.comparison) {
-    for (const Gone& one : audit.comparison->gone) gone.push_back(GoneOf(one));
+    for (const Gone& one : audit.comparison->gone) {
+      gone.push_back(GoneToJson(one));
+      gone.back()["because"] = one.because;
+    }
   }
   Json missing = Json::array();
-  if (audit.comparison) {
-    for (const NotProved& one : Missing(audit)) missing.push_back(Json{{"name", NameOf(one)}, {"because", one.why}});
-  }
+  for (const NotProved& one : Missing(audit)) missing.push_back(Json{{"name", NameOf(one)}, {"because", one.why}});
   Json json = {{"tool", audit.tool_version}, {"generated", audit.generated}};
   json["base"] = audit.comparison ? Json(audit.comparison->base) : Json(nullptr);
   json["words"] = Json{{"rule", WordsOf(words::kRules)},

@@ -374,5 +374,17 @@ TEST(AuditCases, WrongCommandLinesAndFilesAreOneLine) {
   EXPECT_FALSE(std::filesystem::exists(project.out)) << "nothing was begun";
 }
 
+TEST(AuditCases, WhatCuauditItselfCouldNotDoIsAFailureAlsoOfItsShards) {
+  const Project project("[case.long]\ndriver = \"sim\"\nlimit = 1\nrecords = 1024\ncycles = [1, 100]\ncommand = [\"" +
+                        std::string(CUAUDIT_REDUCERS) + "/graph_owner_repaired\", \"{n}\"]\n");
+  EXPECT_EQ(project.Audit().exit, 125);
+  const std::string plan = project.folder + "/plan";
+  ASSERT_EQ(RunCommand({Tool(), "plan", "--config", project.file, "--to", plan, "--shards", "1"}).exit, 0);
+  ASSERT_EQ(RunCommand({Tool(), "run-shard", plan, "0"}).exit, 0);
+  const CommandResult merged = RunCommand({Tool(), "merge", plan, "--out", project.out});
+  EXPECT_EQ(merged.exit, 125) << merged.out << merged.err;
+  EXPECT_THAT(merged.out, HasSubstr("the journal overflowed after 1024 records"));
+}
+
 }  // namespace
 }  // namespace cuaudit::e2e::audit_cases_test

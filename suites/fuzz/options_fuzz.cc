@@ -34,8 +34,7 @@ class MemoryFile {
 using namespace cuaudit::harness;
 
 void Try(const std::vector<std::string>& arguments) {
-  static auto* const parser = new OptionsParser;
-  const Result<Options> options = parser->Parse(arguments);
+  const Result<Options> options = ParseOptions(arguments);
   if (!options.ok()) {
     Require(options.status().exit() == Exit::Usage && !options.status().message().empty(), "what is wrong is said");
     Require(options.status().message().find('\n') == std::string::npos, "in one line", options.status().message());
@@ -50,7 +49,7 @@ void Try(const std::vector<std::string>& arguments) {
   }
   echoed.emplace_back("--");
   echoed.insert(echoed.end(), options->program.begin(), options->program.end());
-  const Result<Options> again = parser->Parse(echoed);
+  const Result<Options> again = ParseOptions(echoed);
   Require(again.ok(), "what a reproduce line repeats can be read", again.status().message());
   Require(EchoOptions(*again, again->command) == EchoOptions(*options, options->command), "and means the same");
 }

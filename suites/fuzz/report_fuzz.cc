@@ -156,7 +156,9 @@ void TryJunit(const report::Run& run) {
 // The data of the page is cut out as a browser does it: up to the first end of a script.
 void TryHtml(const report::Run& run) {
   std::ostringstream out;
-  Require(report::WriteHtml(run, report::SourceRoot("/nowhere"), out), "it is written");
+  report::Audit audit;
+  audit.cases.emplace_back().runs.push_back(run);
+  Require(report::WriteHtml(audit, report::SourceRoot("/nowhere"), out), "it is written");
   const std::string text = out.str();
   const std::string opens = "id=\"data\">";
   const std::size_t from = text.find(opens) + opens.size();

@@ -6,10 +6,13 @@
 #include "include/cuaudit/semaphore.h"
 #include "suites/support/cases/case.h"
 #include "suites/support/gated_world.h"
+#include "suites/support/journal_image.h"
+#include "suites/support/trace.h"
 
 namespace cuaudit::testing::accepted_test {
 namespace {
 
+using driver::CallId;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
@@ -22,6 +25,74 @@ struct Program {
     return harness::Fold(gated.Records());
   }
 };
+
+// A driver says success as often as it is asked. The first success is the retry of a release that is said to have failed.
+CUAUDIT_CASE(DoubleRelease, AcceptedAfterTheRetryOfADeniedOne) {
+  Trace t;
+  t.Call(CallId::ImportExternalMemory).Out(0, 0xe0);
+  const std::uint64_t denied = t.Call(CallId::DestroyExternalMemory).In(0, 0xe0).After().begin();
+  t.Call(CallId::DestroyExternalMemory).In(0, 0xe0);
+  EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+  t.Call(CallId::DestroyExternalMemory).In(0, 0xe0);
+  const harness::Ledger ledger = t.Fold();
+  ASSERT_THAT(Wrong(ledger), ElementsAre("double_release external_memory"));
+  EXPECT_EQ(ledger.violations[0].other.begin, denied);
+  EXPECT_FALSE(ledger.violations[0].believed);
+}
+
+CUAUDIT_CASE(DoubleRelease, AcceptedAfterOneThatCameTooLate) {
+  Also(harness::Rule::UseAfterRelease, driver::Kind::ExternalMemory);
+  Trace t;
+  t.Retain();
+  t.Call(CallId::ImportExternalMemory).Out(0, 0xe0);
+  t.ReleasePrimary();
+  t.Call(CallId::DestroyExternalMemory).In(0, 0xe0).Fails(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  t.Call(CallId::DestroyExternalMemory).In(0, 0xe0);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release external_memory"));
+  t.Call(CallId::DestroyExternalMemory).In(0, 0xe0);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release external_memory", "double_release external_memory"));
+}
+
+// One denied release is an excuse for one object that a retry took, not for all that have its address later.
+CUAUDIT_CASE(DoubleRelease, OfEachBufferAfterOneThatWasDenied) {
+  for (const unsigned buffers : {1U, 4U}) {
+    Trace rehearsal;
+    Trace trial;
+    for (Trace* const t : {&rehearsal, &trial}) {
+      t->Alloc(0x1000);
+      Step first = t->Free(0x1000).Stack(2);
+      if (t == &trial) first.After();
+      for (unsigned buffer = 0; buffer < buffers; ++buffer) {
+        t->Alloc(0x1000);
+        t->Free(0x1000).Stack(3);
+        if (t == &trial) t->Free(0x1000).Stack(2).Fails(CUDA_ERROR_INVALID_VALUE);
+      }
+    }
+    const harness::Judgement judgement = Judge(rehearsal, trial);
+    if (buffers == 1) {
+      EXPECT_THAT(judgement.findings, IsEmpty());
+      continue;
+    }
+    ASSERT_FALSE(judgement.findings.empty());
+    EXPECT_EQ(judgement.findings[0].rule, harness::Rule::DoubleRelease);
+  }
+}
+
+// On the first device a retain is said to have failed. What is used after the end of another device's context is no matter of that.
+CUAUDIT_CASE(UseAfterRelease, InTheContextOfAnotherDeviceThanTheDeniedOne) {
+  Trace t;
+  t.Retain(0xa, 0);
+  t.Retain(0xb, 1);
+  t.CreateStream(0x10).Context(0xb);
+  t.Retain(0xa, 0).After();
+  t.ReleasePrimary(1);
+  t.DestroyStream(0x10).Context(0).Fails(CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  t.ReleasePrimary(0);
+  t.ReleasePrimary(0);
+  const harness::Ledger ledger = t.Fold();
+  ASSERT_THAT(Wrong(ledger), ElementsAre("use_after_release stream"));
+  EXPECT_FALSE(ledger.violations[0].believed);
+}
 
 CUAUDIT_CASE(DoubleRelease, AcceptedOfATexture) {
   for (const int times : {1, 2}) {

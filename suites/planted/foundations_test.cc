@@ -156,8 +156,9 @@ CUAUDIT_CASE(DestroyedUnderUser, ARegistrationWhoseMappingIsGone) {
     t.Call(CallId::MemHostRegister_v2).In(0, 0x11000).In(1, 0x1000);
     if (!mapped_anew) t.Host(HostCall::Unmap, 0x10000, 0x4000);
     if (mapped_anew) t.Host(HostCall::Map, 0x10000, 0x4000);
-    t.Call(CallId::MemcpyHtoDAsync_v2).In(0, 0x500000).In(1, 0x11010).In(2, 16);
-    t.Call(CallId::MemHostUnregister).In(0, 0x11000);
+    const Step copy = t.Call(CallId::MemcpyHtoDAsync_v2).In(0, 0x500000).In(1, 0x11010).In(2, 16);
+    const Step end = t.Call(CallId::MemHostUnregister).In(0, 0x11000);
+    t.Misuse(driver::MisuseRule::HostFreedInUse, Kind::HostRegistration, 0x11000, 0x1000, end.begin(), copy.begin());  // the same
     const harness::Ledger ledger = t.Fold();
     EXPECT_THAT(Wrong(ledger), ElementsAre("destroyed_under_user host_registration"));
     EXPECT_EQ(ledger.violations[0].other.record_kind, faults::RecordKind::Host);

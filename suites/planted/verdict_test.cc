@@ -52,6 +52,23 @@ CUAUDIT_CASE(Crash, NamesTheLastCallAndMasksLeaks) { ExpectDeath(Died(SIGSEGV, f
 CUAUDIT_CASE(Abort, NamesTheLastCallAndMasksLeaks) { ExpectDeath(Died(SIGABRT, false), Verdict::Abort, Rule::Abort); }
 CUAUDIT_CASE(Hang, NamesTheLastCallAndMasksLeaks) { ExpectDeath(Died(SIGKILL, true), Verdict::Hang, Rule::Hang); }
 
+// Nobody holds the user object that it waits for: the graph was not made, or holds another thing.
+CUAUDIT_CASE(Hang, NoUnknownGraphHoldsAUserObject) {
+  for (const bool made : {false, true}) {
+    Trace t;
+    t.Call(CallId::UserObjectCreate).Out(0, 0x9).In(3, 1);
+    if (!made) t.Call(CallId::GraphRetainUserObject).In(0, 0x6).In(1, 0x9).In(2, 1).In(3, CU_GRAPH_USER_OBJECT_MOVE);
+    t.Call(CallId::GraphInstantiateWithFlags).Out(0, 0x7).In(1, 0x6);
+    made ? t.Last().After() : t.Last().Refused();
+    t.Stop(0, SI_QUEUE);
+    const JournalImage rehearsal(Clean());
+    const JournalImage trial(t);
+    const Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(0, SIGKILL, true), true, {});
+    ASSERT_FALSE(judgement.findings.empty());
+    EXPECT_EQ(judgement.findings[0].rule, Rule::Hang) << made;
+  }
+}
+
 CUAUDIT_CASE(Crash, KeepsTheMisuseThatExplainsIt) {
   Also(Rule::UnknownHandle, Kind::Event);
   Trace t = Cut();

@@ -199,6 +199,13 @@ CUAUDIT_CASE(DestroyedUnderUser, AnAddressThatWasAVariable) {
     EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
   }
   {
+    const CaseRow row("an address in front of it");
+    Trace t;
+    unloaded(t);
+    fill(t, kVariable - 1).Fails(CUDA_ERROR_INVALID_VALUE);
+    EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
+  }
+  {
     const CaseRow row("the variable of another module");
     Trace t;
     unloaded(t);

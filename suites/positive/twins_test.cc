@@ -149,6 +149,49 @@ CUAUDIT_CASE(ContextStack, APopThatWasSaidToHaveFailedIsTriedAgain) {
   EXPECT_THAT(Wrong(t.Fold()), IsEmpty());
 }
 
+// The call answers the context and says that it failed. The library that goes by the context gives its reference back before its caller
+// does.
+CUAUDIT_CASE(UseAfterRelease, AReferenceThatIsSaidNotToBeThereGoesFirst) {
+  for (const bool refused : {false, true}) {
+    Trace rehearsal;
+    Trace trial;
+    for (Trace* const t : {&rehearsal, &trial}) {
+      t->Retain();
+      t->CreateStream(0x10);
+      Step retain = t->Retain();
+      t->ReleasePrimary();
+      t->DestroyStream(0x10);
+      if (t == &trial) retain.After();
+      Step last = t->ReleasePrimary();
+      if (t == &trial && refused) last.Refused();
+    }
+    EXPECT_THAT(Judge(rehearsal, trial).findings, IsEmpty()) << refused;
+  }
+}
+
+// A pool keeps each block whose free failed and tries it again. The first such free was carried out, so the retries take newer blocks.
+CUAUDIT_CASE(DoubleRelease, ARetryTakesABlockWhoseOwnReleaseIsThenTriedAgain) {
+  Trace rehearsal;
+  Trace trial;
+  for (Trace* const t : {&rehearsal, &trial}) {
+    const bool faulted = t == &trial;
+    const auto free_fails = [t](std::uint32_t stack) { t->Free(0x1000).Stack(stack).Fails(CUDA_ERROR_INVALID_VALUE); };
+    t->Alloc(0x1000);
+    Step first = t->Free(0x1000).Stack(2);
+    if (faulted) first.After();
+    t->Alloc(0x1000);
+    if (faulted) t->Free(0x1000).Stack(3);  // the retry
+    t->Call(CallId::MemsetD8_v2).In(0, 0x1000).In(2, 16);
+    if (!faulted) t->Free(0x1000).Stack(4);
+    if (faulted) free_fails(4);
+    if (faulted) free_fails(3);
+    t->Alloc(0x1000);
+    t->Free(0x1000).Stack(5);
+    if (faulted) free_fails(6);
+  }
+  EXPECT_THAT(Judge(rehearsal, trial).findings, IsEmpty());
+}
+
 CUAUDIT_CASE(Orphaned, AResetThatWasRefused) {
   Trace t;
   t.Retain();

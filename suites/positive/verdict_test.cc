@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Trials that a verdict must not blame.
 #include <algorithm>
+#include <csignal>
 
 #include "suites/support/cases/case.h"
 #include "suites/support/cases/traces.h"
@@ -45,6 +46,27 @@ CUAUDIT_CASE(Crash, AnErrorExitIsNoCrash) { ExpectQuiet(JudgeTrial(Lifecycle(tru
 CUAUDIT_CASE(Abort, ARetryThatSucceedsIsAbsorbed) { ExpectQuiet(JudgeTrial(Lifecycle(true, true), 0), Verdict::Absorbed); }
 
 CUAUDIT_CASE(Hang, AnUnfaultedRunThatEndsIsClean) { ExpectQuiet(Judge(Lifecycle(false, false)), Verdict::Pass); }
+
+// The destructor that it waits for cannot come: what it was told it did not get holds the user object.
+CUAUDIT_CASE(Hang, AnUnknownGraphHoldsAUserObject) {
+  for (const CallId holds : {CallId::GraphInstantiateWithFlags, CallId::GraphClone, CallId::StreamEndCapture, CallId::UserObjectRetain}) {
+    Trace t;
+    t.Call(CallId::UserObjectCreate).Out(0, 0x9).In(3, 1);
+    t.Call(CallId::GraphCreate).Out(0, 0x6);
+    t.Call(CallId::GraphRetainUserObject).In(0, 0x6).In(1, 0x9).In(2, 1).In(3, CU_GRAPH_USER_OBJECT_MOVE);
+    const bool again = holds == CallId::UserObjectRetain;
+    if (!again) t.Call(CallId::GraphAddChildGraphNode).Out(0, 0x5).In(1, 0x8).In(4, 0x6);
+    t.Call(holds).In(0, again ? 0x9 : 0x7).In(1, again ? 1 : 0x8).After();
+    t.Call(CallId::GraphDestroy).In(0, 0x6);
+    t.Stop(0, SI_QUEUE);
+    const JournalImage before(Lifecycle(false, false));
+    const JournalImage after(t);
+    const Judgement judgement = Judge(before.Evidence(), after.Evidence(0, SIGKILL, true), true, {});
+    EXPECT_THAT(judgement.findings, IsEmpty()) << driver::Name(holds);
+    ASSERT_FALSE(judgement.notes.empty());
+    EXPECT_EQ(judgement.notes[0].rule, harness::Rule::CouldNotKnow);
+  }
+}
 
 CUAUDIT_CASE(AbandonedAtExit, UnwindingBeforeExitIsNotAbandoned) { ExpectQuiet(JudgeTrial(Lifecycle(true, false), 2), Verdict::Pass); }
 

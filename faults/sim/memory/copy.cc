@@ -2,6 +2,7 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "faults/sim/memory/memory.h"
 #include "faults/sim/memory/pool.h"
+#include "faults/sim/order/lifetime.h"
 
 namespace cuaudit::sim {
 namespace {
@@ -94,7 +95,8 @@ CUresult MoveRow(World& world, const Side& target, std::uint64_t to, const Side&
     char* const out = Resolve(world, to, target.type, &run);
     const char* const in = Resolve(world, from, source.type, &run);
     if (out == nullptr || in == nullptr) return CUDA_ERROR_ILLEGAL_ADDRESS;
-    std::memmove(out, in, run);
+    const bool source_gone = HasGone(world, from, run);
+    if (!HasGone(world, to, run) && !source_gone) std::memmove(out, in, run);
     to += run;
     from += run;
     bytes -= run;
@@ -198,9 +200,10 @@ CUresult RunFill(World& world, const CUDA_MEMSET_NODE_PARAMS& fill) noexcept {
       std::uint64_t run = left;
       char* const out = Resolve(world, address, CU_MEMORYTYPE_DEVICE, &run);
       if (out == nullptr) return CUDA_ERROR_ILLEGAL_ADDRESS;
-      if (fill.elementSize == 1) {
+      const bool gone = HasGone(world, address, run);
+      if (!gone && fill.elementSize == 1) {
         std::memset(out, static_cast<int>(fill.value & 0xffU), run);
-      } else {
+      } else if (!gone) {
         for (std::uint64_t i = 0; i + fill.elementSize <= run; i += fill.elementSize) std::memcpy(out + i, &fill.value, fill.elementSize);
       }
       address += run;

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #define __CUDA_API_VERSION_INTERNAL
-
 #include "faults/sim/order/lifetime.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
 
 #include "faults/sim/order/clock.h"
 #include "faults/sim/order/history.h"
@@ -42,6 +46,23 @@ void ObserveRelease(World& world, const Range* range) noexcept {
   BeginTelling(world);
   Teller teller{world, range, IsHostMemory(range) ? MisuseRule::HostFreedInUse : MisuseRule::FreedInUse, Origin(world)};
   TellUnordered(world, history, nullptr, Conflict{TellWhole, &teller});
+}
+
+bool HasGone(World& world, std::uint64_t address, std::uint64_t bytes) noexcept {
+  static const std::uintptr_t page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const Range* const range = world.ranges.Find(address);
+  if (range == nullptr || range->kind != Kind::HostRegistration) return false;
+  const auto at = reinterpret_cast<std::uintptr_t>(range->bytes) + (address - range->base);
+  const std::uintptr_t begin = at & ~(page - 1);
+  const int before = errno;
+  const bool gone =
+      msync(reinterpret_cast<void*>(begin), at + bytes - begin, MS_ASYNC) != 0 && errno == ENOMEM;  // MS_ASYNC changes nothing
+  errno = before;
+  if (!gone) return false;
+  const std::uint64_t now = Origin(world);
+  const std::uint64_t queued_by = world.running_for == now ? 0 : world.running_for;
+  TellMisuse(world, MisuseRule::HostFreedInUse, range->kind, range->base, range->asked, now, queued_by);
+  return true;
 }
 
 void ForgetHistory(World& world, Range* range) noexcept {

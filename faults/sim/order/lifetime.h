@@ -28,6 +28,10 @@ void ObserveAllocation(World& world, Stream* stream, Range* range) noexcept;
 // The host frees memory. Call it before the driver waits for that memory if the manual does not promise the wait, else after.
 void ObserveRelease(World& world, const Range* range) noexcept;
 void ForgetHistory(World& world, Range* range) noexcept;
+// True when the program has unmapped memory that it had registered, all of these bytes or some. Work that runs now would crash there. A
+// device goes on with the pages that were there (contract question host.mapped_anew_and_copied). Reported as host memory that was given
+// back too early.
+bool HasGone(World& world, std::uint64_t address, std::uint64_t bytes) noexcept;
 
 // Memory must be allocated before it is used and not yet freed.
 void CheckLifetime(World& world, const Stream* stream, const Range* range, const History* history, const Trace& trace) noexcept;

@@ -98,6 +98,7 @@ inline constexpr std::size_t kStepMarkers = 2;  // index of the first step's mar
 struct Operation {
   Operation* next = nullptr;
   std::uint64_t ticket = 0;
+  std::uint64_t origin = 0;     // of the call that queued it (Origin)
   std::uint64_t submitted = 0;  // virtual time of the submitting call
   void* staging = nullptr;      // a copy that the work reads instead of the client's bytes
   std::size_t staging_bytes = 0;

@@ -135,6 +135,7 @@ class World {
   void (*on_misuse)(void* observer, const driver::Misuse& misuse) = nullptr;
   std::uint64_t (*origin)(void* observer) = nullptr;
   void* observer = nullptr;
+  std::uint64_t running_for = 0;  // origin of the work that runs: of the call that queued it
   bool (*on_awaited)(void* observer) = nullptr;
   bool attended = false;  // somebody calls RunUnattended
   Hollow hollow;

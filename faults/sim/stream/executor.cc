@@ -8,6 +8,7 @@
 #include "faults/sim/operation/value_work.h"
 #include "faults/sim/oracle/oracle.h"
 #include "faults/sim/order/clock.h"
+#include "faults/sim/order/lifetime.h"
 #include "faults/sim/stream/schedule.h"
 #include "faults/sim/stream/stream.h"
 #include "include/cuaudit/kernel.h"
@@ -107,6 +108,10 @@ void PerformHollow(World& world, const Work& work) {
   }
 }
 
+bool WritesNowhere(World& world, const ValueWork& write) {
+  return write.count == 0 && HasGone(world, write.address, write.wide ? sizeof(std::uint64_t) : sizeof(std::uint32_t));
+}
+
 // Work that runs the same way, hollow or not.
 bool TouchesNothing(WorkType type) { return type == WorkType::Record || type == WorkType::Wait || type == WorkType::Free; }
 
@@ -155,6 +160,7 @@ CUresult RunKernel(World& world, Thread* thread, const Stream* stream, const Wor
 
 CUresult Perform(World& world, Thread* thread, Stream* stream, const Work& work) noexcept {
   if (work.type != WorkType::Wait) world.now += kOperationTime;
+  world.running_for = stream->busy ? stream->head->origin : Origin(world);
   if (work.type != WorkType::Kernel && !TouchesNothing(work.type) && EndsHollow(world, stream)) {
     PerformHollow(world, work);
     return CUDA_SUCCESS;
@@ -192,7 +198,7 @@ CUresult Perform(World& world, Thread* thread, Stream* stream, const Work& work)
       FinishFree(world, work.address, work.allocation);
       return CUDA_SUCCESS;
     case WorkType::Write:
-      return RunWrite(world, work.value);
+      return WritesNowhere(world, work.value) ? CUDA_SUCCESS : RunWrite(world, work.value);
     case WorkType::Await:
       return RunAwait(world, work.value);
     case WorkType::Batch:

@@ -7,6 +7,7 @@
 #include "faults/sim/kernel/launch.h"
 #include "faults/sim/oracle/oracle.h"
 #include "faults/sim/order/clock.h"
+#include "faults/sim/order/lifetime.h"
 
 namespace cuaudit::sim {
 
@@ -290,6 +291,7 @@ CUresult Enqueue(World& world, Stream* stream, const Work& work, void* staging, 
   if (operation == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   operation->ticket = world.next_ticket;
   operation->submitted = world.clock;
+  operation->origin = Origin(world);
   operation->work = work;
   operation->staging = staging;
   operation->staging_bytes = staging_bytes;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "faults/plan/fault.h"
 #include "harness/defect/blame.h"
 #include "harness/ledger/rules.h"
 #include "harness/process/shell.h"
@@ -29,9 +28,6 @@ report::Finding ToFinding(const TrialFindingText& text) {
   return finding;
 }
 
-// A note about a trial and not about an object.
-report::Finding Told(const TrialFindingText& text) { return {.rule = text.rule, .title = std::string(Row(text.rule).title)}; }
-
 // The reason why the clean cycle was not checked. The rows of the table have the order of the enumeration.
 constexpr Reason ReasonOf(Recovery recovery) {
   const auto first = static_cast<std::size_t>(Reason::RecoveryNoMarks);
@@ -50,25 +46,22 @@ class Collector {
             Counts counts)
       : index_(index), fingerprints_(fingerprints), findings_(findings), counts_(counts) {}
 
-  // Counts one more trial that shows a known entry and answers its index; nothing when there is none yet. Most trials show what is known.
-  std::optional<std::size_t> AddKnown(std::uint64_t group, std::uint64_t count, std::uint64_t bytes) {
-    const auto at = index_->find(group);
-    if (at == index_->end()) return std::nullopt;
+  // Counts one more trial that shows the entry, and answers its index. Most trials show what is known, so only a new entry is made: by
+  // `make`, with its fingerprint.
+  template <typename Make>
+  std::size_t Add(std::uint64_t group, const TrialFindingText& text, const Make& make) {
+    const auto [at, fresh] = index_->try_emplace(group, findings_->size());
+    if (fresh) {
+      report::Finding& made = findings_->emplace_back(make());
+      made.fingerprint = fingerprints_->Claim(made.fingerprint);
+      return at->second;
+    }
     report::Finding& known = (*findings_)[at->second];
     ++known.trials;
     if (counts_ == Counts::OfFirst) return at->second;
-    known.count = std::max(known.count, count);
-    known.bytes = std::max(known.bytes, bytes);
+    known.count = std::max(known.count, text.count);
+    known.bytes = std::max(known.bytes, text.bytes);
     return at->second;
-  }
-
-  // Returns the index of the entry.
-  std::size_t Add(report::Finding finding, std::uint64_t group, const std::string& fingerprint) {
-    if (const std::optional<std::size_t> known = AddKnown(group, finding.count, finding.bytes)) return *known;
-    index_->emplace(group, findings_->size());
-    finding.fingerprint = fingerprints_->Claim(fingerprint);
-    findings_->push_back(std::move(finding));
-    return findings_->size() - 1;
   }
 
  private:
@@ -102,7 +95,7 @@ void ShowFaults(const TrialResult& trial, const Reproduction& reproduction, repo
 }
 
 std::uint64_t KeyOf(const TrialFindingText& text, const ShownFaults& shown, const TrialResult& trial) {
-  std::uint64_t key = GroupKey(text, std::nullopt, 0);
+  std::uint64_t key = GroupKey(text);
   if (shown.first != nullptr) key = AddFault(key, *shown.first, trial.fault_key);
   for (std::size_t i = 0; i < shown.then.size() && i < trial.later_keys.size(); ++i) {
     key = AddFault(key, *shown.then[i], trial.later_keys[i]);
@@ -144,8 +137,9 @@ class Adder {
         findings_(&groups->findings, &groups->fingerprints, &run->findings, Collector::Counts::Most),
         notes_(&groups->notes, &groups->fingerprints, &run->notes, Collector::Counts::OfFirst) {}
 
-  void FaultFree(const std::vector<TrialFindingText>& texts, bool level_finding) {
-    for (const TrialFindingText& text : texts) FaultFree(text, level_finding ? &findings_ : &notes_);
+  void FaultFree(const std::vector<TrialFindingText>& findings, const std::vector<TrialFindingText>& notes) {
+    for (const TrialFindingText& text : findings) FaultFree(text, &findings_);
+    for (const TrialFindingText& text : notes) FaultFree(text, &notes_);
   }
 
   void Trial(const TrialResult& trial) {
@@ -158,7 +152,7 @@ class Adder {
       } else if (text.rule == Rule::HostLeft || text.rule == Rule::HostMisused) {
         HostNote(text, trial);
       } else {
-        Note(text, trial, [&text] { return ToFinding(text); });
+        Note(text, trial);
       }
     }
     if (trial.stray) return;
@@ -177,13 +171,13 @@ class Adder {
   }
 
  private:
-  // Most trials show what is known, so each of these builds an entry only for a new one.
   void FaultFree(const TrialFindingText& text, Collector* entries) {
-    const std::uint64_t group = GroupKey(text, std::nullopt, 0);
-    if (entries->AddKnown(group, text.count, text.bytes)) return;
-    report::Finding finding = ToFinding(text);
-    finding.reproduce = ReproduceLine(reproduction_, {});
-    entries->Add(std::move(finding), group, Fingerprint(text, std::nullopt));
+    entries->Add(GroupKey(text), text, [&] {
+      report::Finding finding = ToFinding(text);
+      finding.reproduce = ReproduceLine(reproduction_, {});
+      finding.fingerprint = Fingerprint(text);
+      return finding;
+    });
   }
 
   void Add(const TrialFindingText& text, const TrialResult& trial) {
@@ -195,16 +189,14 @@ class Adder {
   }
 
   void Add(const TrialFindingText& text, const TrialResult& shows, const ShownFaults& shown, const std::vector<std::string>& shrunk_from) {
-    const std::uint64_t key = KeyOf(text, shown, shows);
-    std::optional<std::size_t> entry = findings_.AddKnown(key, text.count, text.bytes);
-    if (!entry) {
+    const std::size_t entry = findings_.Add(KeyOf(text, shown, shows), text, [&] {
       report::Finding finding = ToFinding(text);
       ShowFaults(shows, reproduction_, &finding);
       finding.shrunk_from = shrunk_from;
-      const std::string fingerprint = Fingerprint(text, finding.fault, finding.then);
-      entry = findings_.Add(std::move(finding), key, fingerprint);
-    }
-    harness::Shown one{shows.index, *entry, text.kind, PlaceOf(text, shows), text.blame, &*text.released};
+      finding.fingerprint = Fingerprint(text, finding.fault, finding.then);
+      return finding;
+    });
+    harness::Shown one{shows.index, entry, text.kind, PlaceOf(text, shows), text.blame, &*text.released};
     one.common_call = CommonCall(text);
     one.count = text.count;
     if ((one.faults = shows.faults.size()) != 0) one.first_fault = HashText(shows.faults.front());
@@ -220,46 +212,41 @@ class Adder {
     return *shown_;
   }
 
-  // With several faults the last one identifies the note: one release refused while unwinding from a hundred faults is one note. `make`
-  // answers the note itself, which is made when it is the first of its group.
-  template <typename Make>
-  void Note(const TrialFindingText& text, const TrialResult& trial, const Make& make) {
+  // With several faults the last one identifies the note: one release refused while unwinding from a hundred faults is one note.
+  void Note(const TrialFindingText& text, const TrialResult& trial) {
     const ShownFaults& shown = Shown(trial);
     const report::Fault* const last = shown.then.empty() ? shown.first : shown.then.back();
     const std::uint64_t key = shown.then.empty() || trial.later_keys.empty() ? trial.fault_key : trial.later_keys.back();
-    std::uint64_t group = GroupKey(text, std::nullopt, 0);
-    if (last != nullptr) group = AddFault(group, *last, key);
-    if (notes_.AddKnown(group, text.count, text.bytes)) return;
-    report::Finding note = make();
-    ShowFaults(trial, reproduction_, &note);
-    const std::optional<report::Fault> of = note.then.empty() ? note.fault : std::optional<report::Fault>(note.then.back());
-    notes_.Add(std::move(note), group, Fingerprint(text, of));
+    notes_.Add(last == nullptr ? GroupKey(text) : AddFault(GroupKey(text), *last, key), text, [&] {
+      report::Finding note = ToFinding(text);
+      ShowFaults(trial, reproduction_, &note);
+      note.fingerprint = Fingerprint(text, note.then.empty() ? note.fault : note.then.back());
+      return note;
+    });
   }
 
   // One note for each place, whatever the fault was. What a trial of the first faults alone shows is not repeated for longer lists.
   void HostNote(const TrialFindingText& text, const TrialResult& trial) {
-    const std::uint64_t place = GroupKey(text, std::nullopt, 0);
+    const std::uint64_t place = GroupKey(text);
     std::uint64_t faults = kHashSeed;
     for (const std::string& fault : trial.faults) {
       faults = HashText(fault, faults);
       if (host_noted_.contains({place, faults})) return;
     }
     host_noted_.emplace(place, faults);
-    const std::uint64_t group = HashText("after a fault", place);
-    if (notes_.AddKnown(group, text.count, text.bytes)) return;
-    report::Finding note = ToFinding(text);
-    ShowFaults(trial, reproduction_, &note);
-    notes_.Add(std::move(note), group, Fingerprint(text, std::nullopt));
+    notes_.Add(HashText("after a fault", place), text, [&] {
+      report::Finding note = ToFinding(text);
+      ShowFaults(trial, reproduction_, &note);
+      note.fingerprint = Fingerprint(text);
+      return note;
+    });
   }
 
   void Became(Rule rule, const TrialResult& trial) {
     TrialFindingText text;
     text.rule = rule;
-    Note(text, trial, [&] {
-      report::Finding note = Told(text);
-      if (!trial.benign.empty() && trial.benign.front() < declared_.size()) note.detail = declared_[trial.benign.front()].text;
-      return note;
-    });
+    if (!trial.benign.empty() && trial.benign.front() < declared_.size()) text.detail = declared_[trial.benign.front()].text;
+    Note(text, trial);
   }
 
   void Recovered(const TrialResult& trial) {
@@ -276,12 +263,15 @@ class Adder {
       TrialFindingText text;
       text.rule = Rule::NotExercised;
       text.apart = fault;
-      report::Finding note = Told(text);
-      note.title = Filled(missed.note, std::to_string(trial.attempt));
-      note.fault = FaultText(fault, trial.planned_site);
-      note.reproduce = ReproduceLine(reproduction_, trial.faults);
-      const std::optional<report::Fault> of = note.fault;
-      notes_.Add(std::move(note), GroupKey(text, of, 0), Fingerprint(text, of));
+      const std::optional<report::Fault> of = FaultText(fault, trial.planned_site);
+      notes_.Add(of ? AddFault(GroupKey(text), *of, 0) : GroupKey(text), text, [&] {
+        report::Finding note = ToFinding(text);
+        note.title = Filled(missed.note, std::to_string(trial.attempt));
+        note.fault = of;
+        note.reproduce = ReproduceLine(reproduction_, trial.faults);
+        note.fingerprint = Fingerprint(text, of);
+        return note;
+      });
     }
   }
 
@@ -313,17 +303,15 @@ std::string ReproduceLine(const Reproduction& reproduction, std::span<const std:
 }
 
 std::optional<report::Fault> FaultText(const std::string& text, const report::Acquired& site) {
-  faults::Fault parsed;
-  if (faults::ParseFault(text, &parsed).expected != nullptr) return std::nullopt;
+  const std::optional<faults::Fault> parsed = ParsedFault(text);
+  if (!parsed) return std::nullopt;
   report::Fault fault;
-  char buffer[faults::kMaxFaultText];
-  const std::string canonical(buffer, faults::FormatFault(parsed, buffer, sizeof(buffer)));
-  const faults::FaultWords words = faults::WordsOf(canonical);
+  fault.text = TextOf(*parsed);
+  const faults::FaultWords words = faults::WordsOf(fault.text);
   fault.call = words.call;
-  fault.occurrence = parsed.occurrence;
+  fault.occurrence = parsed->occurrence;
   fault.how = words.how;
   fault.code = words.code;
-  fault.text = canonical;
   fault.stack = site.stack;
   return fault;
 }
@@ -354,10 +342,7 @@ void ExplainHang(const faults::JournalView& journal, report::Run* run) {
 
 void AddFaultFree(const std::vector<TrialFindingText>& findings, const std::vector<TrialFindingText>& notes,
                   const Reproduction& reproduction, Groups* groups, report::Run* run) {
-  const Fewer none;
-  Adder adder(reproduction, groups, run, none, {});
-  adder.FaultFree(findings, true);
-  adder.FaultFree(notes, false);
+  Adder(reproduction, groups, run, {}, {}).FaultFree(findings, notes);
 }
 
 void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, Groups* groups, report::Run* run,
@@ -372,23 +357,8 @@ void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction,
   ExplainHang(run_seen.journal, run);
 }
 
-void AddDeclared(const TrialFindingText& text, const Reproduction& reproduction, Groups* groups, report::Run* run) {
-  TrialFindingText one = text;
-  one.apart = text.detail;
-  report::Finding finding = ToFinding(text);
-  finding.reproduce = ReproduceLine(reproduction, {});
-  Collector(&groups->findings, &groups->fingerprints, &run->findings, Collector::Counts::Most)
-      .Add(std::move(finding), GroupKey(one, std::nullopt, 0), Fingerprint(one, std::nullopt));
-}
-
 std::uint64_t GroupOf(const TrialResult& trial, const TrialFindingText& finding, FaultKinds* kinds) {
   return KeyOf(finding, ShownFaults(trial, kinds), trial);
-}
-
-void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, report::Run* run,
-                  const JudgeOptions& options) {
-  Groups groups;
-  AddFaultFree(run_seen, reproduction, sites, &groups, run, options);
 }
 
 }  // namespace cuaudit::harness

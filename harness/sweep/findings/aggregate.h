@@ -26,8 +26,8 @@ namespace cuaudit::harness {
 // occurrence is left out: the third turn of a loop gives the same finding as the first. The keys differ in how they identify a place.
 
 // Identifies places by SiteKey, so two lines of one function differ. Valid for one build of the program.
-std::uint64_t GroupKey(const TrialFindingText& finding, const std::optional<report::Fault>& fault, std::uint64_t fault_key);
-// Adds one more fault to a key.
+std::uint64_t GroupKey(const TrialFindingText& finding);
+// Adds a fault to a key.
 std::uint64_t AddFault(std::uint64_t key, const report::Fault& fault, std::uint64_t fault_key);
 
 // Equal for what one release of a trial explains: what is done with an object that it released, or the loss of one whose release the driver
@@ -40,7 +40,7 @@ const TrialFindingText* FindSame(const TrialResult& trial, const TrialFindingTex
 
 // "v1-" and 16 digits. A place is the call with the module and function of each frame, so a rebuilt program keeps its fingerprints. A frame
 // with an unknown function is only its module.
-std::string Fingerprint(const TrialFindingText& finding, const std::optional<report::Fault>& fault,
+std::string Fingerprint(const TrialFindingText& finding, const std::optional<report::Fault>& fault = {},
                         const std::vector<report::Fault>& then = {});
 
 // Two places in one function have the same fingerprint. Within a report the second gets "-2", the third "-3", in the order of the report.
@@ -103,12 +103,6 @@ void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction,
 // Adds entries that have no fault.
 void AddFaultFree(const std::vector<TrialFindingText>& findings, const std::vector<TrialFindingText>& notes,
                   const Reproduction& reproduction, Groups* groups, report::Run* run);
-// The first AddFaultFree, for a report with no other entries.
-void AddFaultFree(const Observation& run_seen, const Reproduction& reproduction, SiteTexts* sites, report::Run* run,
-                  const JudgeOptions& options = {});
-
-// Adds a finding of the report as a whole, which no single trial shows.
-void AddDeclared(const TrialFindingText& text, const Reproduction& reproduction, Groups* groups, report::Run* run);
 
 // Key under which findings merge into one report entry. It includes all faults of the trial.
 std::uint64_t GroupOf(const TrialResult& trial, const TrialFindingText& finding, FaultKinds* kinds);

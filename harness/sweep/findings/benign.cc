@@ -130,7 +130,7 @@ std::vector<TrialFindingText> NeverFired(const std::vector<Benign>& declared, co
     TrialFindingText finding;
     finding.rule = Rule::BenignNeverFired;
     finding.count = 1;
-    finding.detail = declared[i].text;
+    finding.detail = finding.apart = declared[i].text;
     findings.push_back(std::move(finding));
   }
   return findings;

@@ -22,8 +22,6 @@ namespace cuaudit::harness {
 //     cuMemPoolCreate@make_pool                a call made directly or indirectly by a function of this name
 //     cuMemPoolCreate@libvideo.so!make_pool    the same, by a function of this module
 //
-//   Errors    ParseBenign answers one line that says what was expected.
-//
 // A declaration is checked. A fault that the program does not absorb there is a finding. A declaration that no fault ever hit is a finding,
 // too, because it could hide a later call.
 
@@ -51,9 +49,6 @@ void ApplyBenign(const std::vector<Benign>& declared, TrialResult* trial);
 std::vector<TrialFindingText> NeverFired(const std::vector<Benign>& declared, const std::map<std::size_t, TrialResult>& results);
 
 // The table of what a program keeps until it ends, on purpose (`cuaudit run --lifetime FILE`).
-//
-//   Errors    one line that names the file, its line and what was expected.
-//
 // The file is text. A row is
 //
 //   2 stream v2-0123456789abcdef  cuStreamCreate < open_pool

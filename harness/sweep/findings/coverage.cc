@@ -5,7 +5,6 @@
 #include <set>
 #include <string_view>
 #include <tuple>
-#include <utility>
 
 #include "faults/driver/effects.h"
 #include "faults/driver/result.h"
@@ -15,7 +14,6 @@
 #include "harness/sweep/plan/plan_file.h"
 
 namespace cuaudit::harness {
-
 namespace {
 
 // Counts the places of each way to fail by function.

@@ -21,11 +21,8 @@ namespace cuaudit::harness {
 // Counts the ways to fail that a sweep reached, of all that the program can reach; and the places at which an earlier sweep
 // made calls fail, so that a sweep with little time begins at the others.
 //
-//   Threads   one thread.
-//   Units     rows. A row is one place, phase, error and way, separately for first faults and for faults while unwinding.
-//
-// A row is reached when one of its faults fired where it was planned, however many calls and states belong to the row. A pruned fault has
-// no row of its own: it belongs to the row of the fault that stands for it. The number of pruned faults is reported beside the rows.
+// A row is one place, phase, error and way, separately for first faults and for faults while unwinding. README.md ("What is pruned is
+// reported") says when it is reached.
 //
 // Reachable are the calls of the fault-free run and of the unwindings of the trials, with the errors (--codes) and ways (--how) that were
 // asked for, and the allocations and threads that --how asks to refuse. The number of documented errors left out by this choice is

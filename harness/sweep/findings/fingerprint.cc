@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <vector>
-
 #include "harness/ledger/rules.h"
 #include "harness/sweep/findings/aggregate.h"
 #include "harness/sweep/plan/plan_file.h"
@@ -23,22 +21,18 @@ std::uint64_t HashWhat(const TrialFindingText& finding) {
 std::uint64_t HashPlace(const report::Acquired& place, std::uint64_t hash) { return HashStack(place.stack, HashText(place.call, hash)); }
 
 std::uint64_t CoreOf(const TrialFindingText& finding) {
-  return IsLoss(finding.rule) ? HashNumber(finding.acquired_key, HashText(KindName(finding))) : GroupKey(finding, std::nullopt, 0);
+  return IsLoss(finding.rule) ? HashNumber(finding.acquired_key, HashText(KindName(finding))) : GroupKey(finding);
 }
 
 }  // namespace
 
-std::uint64_t GroupKey(const TrialFindingText& finding, const std::optional<report::Fault>& fault, std::uint64_t fault_key) {
-  std::uint64_t hash = HashWhat(finding);
+std::uint64_t GroupKey(const TrialFindingText& finding) {
+  const std::uint64_t hash = HashWhat(finding);
+  // A collision is identified by its two calls, whichever object they collide in.
+  if (finding.other_key != 0 && OtherCallOf(finding.rule).tells_apart)
+    return HashNumber(finding.other_key, HashNumber(finding.where_key, hash));
   // A violation is identified by where it shows: two uses of one dead object are two findings.
-  if (finding.other_key != 0 && OtherCallOf(finding.rule).tells_apart) {
-    // A collision is identified by its two calls, whichever object they collide in.
-    hash = HashNumber(finding.other_key, HashNumber(finding.where_key, hash));
-  } else {
-    hash = HashNumber(finding.where_key, HashNumber(finding.acquired_key, hash));
-  }
-  if (!fault.has_value()) return hash;
-  return AddFault(hash, *fault, fault_key);
+  return HashNumber(finding.where_key, HashNumber(finding.acquired_key, hash));
 }
 
 std::uint64_t CommonCall(const TrialFindingText& finding) {
@@ -70,8 +64,7 @@ std::string Fingerprint(const TrialFindingText& finding, const std::optional<rep
   hash = HashPlace(finding.where, hash);
   if (collides) hash = HashPlace(finding.other, hash);
   const auto add = [&hash](const report::Fault& one) {
-    hash = HashStack(one.stack, HashText(one.call, hash));
-    hash = HashText(one.how, HashText(one.code, hash));
+    hash = HashText(one.how, HashText(one.code, HashStack(one.stack, HashText(one.call, hash))));
   };
   if (fault.has_value()) add(*fault);
   for (const report::Fault& one : then) add(one);

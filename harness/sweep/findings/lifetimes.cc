@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <charconv>
-#include <cstdint>
-#include <map>
 #include <utility>
 
 #include "faults/driver/kinds.h"

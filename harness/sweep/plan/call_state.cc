@@ -58,14 +58,13 @@ class InterpretedStacks {
 
 std::vector<CallState> CallsInOrder(const Evidence& run) {
   std::vector<CallState> calls;
-  SiteKeys keys(*run.journal);
   const bool dropped = (run.flags() & faults::kStacksDropped) != 0;
   for (const std::uint32_t index : run.own_calls()) {
     const Record& record = run.record(index);
     CallState& call = calls.emplace_back();
     call.record = &record;
     call.declined = record.result != CUDA_SUCCESS;
-    call.site = record.stack == 0 && dropped ? 0 : keys.Of(SiteOf(record));
+    call.site = record.stack == 0 && dropped ? 0 : SiteKey(*run.journal, SiteOf(record));
   }
   if (run.facts().threaded) {
     const auto order = [](const CallState& one) { return std::make_tuple(driver::Index(BaseOf(*one.record)), one.record->occurrence); };
@@ -169,13 +168,12 @@ CallStates StatesOf(const Evidence& run, const std::vector<bool>& without, State
   }
   if (states.threaded) return states;
   const std::vector<Turn> turns = TurnsOf(ledger, without, states.calls.empty() ? 0 : states.calls.front().record->begin);
-  SiteKeys keys(*run.journal);
   LiveHash live(are);
   std::size_t next = 0;
   for (CallState& call : states.calls) {
     for (; next < turns.size() && turns[next].ticket < call.record->begin; ++next) {
       const Object& object = ledger.objects[turns[next].object];
-      live.Add(object.kind, keys.Of(object.acquired), turns[next].gone ? -1 : 1);
+      live.Add(object.kind, SiteKey(*run.journal, object.acquired), turns[next].gone ? -1 : 1);
     }
     if (call.record->stack == 0 || call.site == 0) continue;
     std::uint64_t hash = HashNumber(static_cast<std::uint64_t>(call.record->phase), HashNumber(call.site, kHashSeed));
@@ -189,11 +187,10 @@ std::vector<bool> LostBeyond(const Rehearsed& rehearsal, const Evidence& trial) 
   const Ledger& tried = *trial.ledger;
   Remainder allowed(&rehearsal.driver_objects_left());
   std::vector<bool> lost(tried.objects.size(), false);
-  SiteKeys keys(*trial.journal);
   for (std::size_t i = 0; i < lost.size(); ++i) {
     const Object& object = tried.objects[i];
     if (!IsDriverObject(object) || !IsLeft(object)) continue;
-    std::uint64_t& left = allowed[{object.kind, keys.Of(object.acquired)}];
+    std::uint64_t& left = allowed[{object.kind, SiteKey(*trial.journal, object.acquired)}];
     if (left > 0) {
       --left;
     } else {

@@ -8,16 +8,9 @@
 // A state consists of the marked cycle, the phase, the place (call and call stack), and the number of live driver objects of each kind from
 // each acquire site. Host blocks are excluded, because an error message would make every state after a fault a new one.
 //
-// A state holds what the journal knows, which is less than what the program knows: a loop index or a setting is in no state. By default
-// only second faults are therefore pruned by state (make_plan.h), and the report says what was pruned.
-//
-// StatesAre::Coarse prunes more: cycles are not told apart, and counts are only none, one, two or many.
-//
 // By place and turn: the n-th call from one call stack happens whichever thread makes it, if the program comes there n times. At each place
 // the turns that every run took are certain; at a place that only some runs reach, only the first turn is. Further turns are listed as
-// unsure, because a fault for them might find nothing to hit. With several threads the live objects at a turn depend on which thread takes
-// it, so states are not compared. Instead the first turns of a place stand for later ones: three for each thread that comes there, one
-// more, and the last one that every run takes. A loop typically does something else in its first, second and perhaps third round.
+// unsure, because a fault for them might find nothing to hit. README.md ("Drift") says which turns stand for others.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +39,7 @@ struct CallStates {
   bool threaded = false;
 };
 
-enum class StatesAre : std::uint8_t { Exact, Coarse };
+enum class StatesAre : std::uint8_t { Exact, Coarse };  // coarse: cycles are not told apart, and counts are none, one, two or many
 
 // The states of all calls of the program itself. `without` marks objects, by index in the ledger, that do not count; empty: all count.
 [[nodiscard]] CallStates StatesOf(const Evidence& run, const std::vector<bool>& without = {}, StatesAre states = StatesAre::Exact);

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "harness/sweep/plan/make_plan.h"
 
-#include <algorithm>
-#include <set>
-#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -13,15 +10,12 @@
 #include "harness/sweep/plan/plan_file.h"
 
 namespace cuaudit::harness {
-
 namespace {
 
 // Any call accepts a code that loses the context, so this text is valid exactly when `how` is.
 constexpr std::string_view kHowProbe = "cuInit#1=ILLEGAL_ADDRESS,";
 
-faults::ParseError ParseHow(const std::string& how, faults::Fault* fault) {
-  return faults::ParseFault(std::string(kHowProbe) + how, fault);
-}
+std::optional<faults::Fault> ParseHow(const std::string& how) { return ParsedFault(std::string(kHowProbe) + how); }
 
 constexpr HowWord kHowWords[] = {{"refuse", "not forwarded, the error is returned, outputs are untouched"},
                                  {"refuse+garbage", "not forwarded, the error is returned, outputs are overwritten with garbage"},
@@ -90,9 +84,7 @@ std::span<const HowWord> HowWords() noexcept { return kHowWords; }
 
 Status CheckPlanOptions(const PlanOptions& options) {
   for (const std::string& how : options.hows) {
-    if (faults::HostFaultAsked(how) != nullptr) continue;
-    faults::Fault ignored;
-    if (ParseHow(how, &ignored).expected != nullptr)
+    if (faults::HostFaultAsked(how) == nullptr && !ParseHow(how))
       return {Exit::Usage, OptionFlag{"--how"}, "'" + how + "': expected " + ExpectedOf(how)};
   }
   for (const std::string& call : options.calls) {
@@ -116,14 +108,12 @@ namespace {
 template <typename Take>
 std::size_t GoThroughFaults(const CallStates& rehearsal, const PlanOptions& options, bool by_site, PlannedFaults* plan, const Take& take) {
   std::size_t tried = 0;
-  const std::set<std::string, std::less<>> chosen(options.calls.begin(), options.calls.end());
   std::unordered_set<std::uint64_t> known;
   std::unordered_set<std::uint64_t> carried_out;  // states and places in which `after` is tried
   std::vector<faults::Fault> hows;
   for (const std::string& how : options.hows) {
-    faults::Fault fault;
-    const bool is_way = ParseHow(how, &fault).expected == nullptr;
-    if (is_way && std::find(hows.begin(), hows.end(), fault) == hows.end()) hows.push_back(fault);  // burst is burst:2
+    const std::optional<faults::Fault> fault = ParseHow(how);
+    if (fault && std::find(hows.begin(), hows.end(), *fault) == hows.end()) hows.push_back(*fault);  // burst is burst:2
   }
   for (const CallState& place : rehearsal.calls) {
     const faults::Record& record = *place.record;
@@ -133,7 +123,7 @@ std::size_t GoThroughFaults(const CallStates& rehearsal, const PlanOptions& opti
       ++plan->skipped[why];
       continue;
     }
-    const bool wanted = chosen.empty() || chosen.find(driver::Name(base)) != chosen.end();
+    const bool wanted = IsChosen(options, base);
     if (!wanted) ++plan->skipped[Reason::NotChosen];
     const bool comparable = options.prune == Pruning::All && place.state != 0 && !place.interpreted;
     const bool stood_for = options.prune != Pruning::None && place.again;
@@ -248,38 +238,24 @@ std::uint64_t WayAt(const faults::Fault& fault, std::uint64_t where) {
 }
 
 std::uint64_t WayAt(const std::string& fault, std::uint64_t where) {
-  faults::Fault parsed;
-  return faults::ParseFault(fault, &parsed).expected == nullptr ? WayAt(parsed, where) : 0;
+  const std::optional<faults::Fault> parsed = ParsedFault(fault);
+  return parsed ? WayAt(*parsed, where) : 0;
 }
 
-namespace {
-
-// The rows of one trial.
-struct Member {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-  std::size_t left = 0;  // not yet taken
-};
-
-std::vector<Member> MembersOf(std::span<const StoodFor> rows) {
+std::vector<bool> Spread(std::span<const StoodFor> rows, std::size_t budget) {
+  std::vector<bool> tried(rows.size(), rows.size() <= budget);
+  if (rows.size() <= budget) return tried;
+  struct Member {  // the rows of one trial
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    std::size_t left = 0;  // not yet taken
+  };
   std::vector<Member> members;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (members.empty() || rows[members.back().begin].after != rows[i].after) members.push_back({i, i, 0});
     ++members.back().end;
     ++members.back().left;
   }
-  return members;
-}
-
-}  // namespace
-
-std::vector<bool> Spread(std::span<const StoodFor> rows, std::size_t budget) {
-  std::vector<bool> tried(rows.size());
-  if (rows.size() <= budget) {
-    tried.assign(rows.size(), true);
-    return tried;
-  }
-  std::vector<Member> members = MembersOf(rows);
   std::unordered_map<std::uint64_t, std::size_t> positions;  // by shape: taken so far
   while (budget != 0) {
     std::vector<Member*> open;

@@ -3,9 +3,7 @@
 //
 //   Errors    CheckPlanOptions names what it did not understand. Calls that are left out are counted by reason.
 //
-// The order is that of CallStates. Every call that can fail is tried in every way that was asked for: a fault that was not tried proves
-// nothing, even if the journal shows an equal state. Only with Pruning::All does the first call in a state (call_state.h) stand for the
-// others.
+// The order is that of CallStates. README.md says which faults are pruned, and which of these are tried all the same.
 #pragma once
 
 #include <algorithm>
@@ -17,19 +15,12 @@
 #include <string_view>
 #include <vector>
 
-#include "faults/journal/journal_view.h"
 #include "faults/plan/fault.h"
 #include "harness/process/status.h"
 #include "harness/sweep/plan/call_state.h"
 #include "harness/verdict/verdict.h"
 
 namespace cuaudit::harness {
-
-// Which faults are pruned because a fault in an equal state was tried, and which second faults are tried all the same, so that an
-// equality that hides something is noticed. See call_state.h for states and unwinding.h for the rules.
-//
-// The budget of those tried all the same is spent in turns: every first fault gets one second fault before any gets two, and where it does
-// not reach all of them, first faults are taken at equal distances. The positions on the way back take turns within each shape.
 
 enum class Pruning : std::uint8_t {
   None,

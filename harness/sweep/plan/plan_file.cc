@@ -3,9 +3,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
-
-#include "faults/plan/fault.h"
 
 namespace cuaudit::harness {
 namespace {
@@ -48,6 +45,16 @@ std::string Hex(std::uint64_t value) {
   std::string digits(16, '0');
   for (std::size_t i = 16; i > 0; --i, value >>= 4U) digits[i - 1] = "0123456789abcdef"[value & 15U];
   return digits;
+}
+
+std::optional<faults::Fault> ParsedFault(std::string_view text) {
+  faults::Fault fault;
+  return faults::ParseFault(text, &fault).expected == nullptr ? std::optional(fault) : std::nullopt;
+}
+
+bool IsBySite(std::string_view text) {
+  const std::optional<faults::Fault> fault = ParsedFault(text);
+  return fault && fault->site != 0;
 }
 
 std::string Differences(const Settings& before, const Settings& now) {

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,16 +52,10 @@ std::uint64_t HashNumber(std::uint64_t number, std::uint64_t hash);
 
 std::string Hex(std::uint64_t value);  // 16 digits
 
-// True for a fault addressed by call stack instead of by count: "cuMemAlloc@site=...#2=...".
-inline bool IsBySite(const std::string& text) {
-  faults::Fault fault;
-  return faults::ParseFault(text, &fault).expected == nullptr && fault.site != 0;
-}
+// The fault with this text; none for a text that is no fault.
+std::optional<faults::Fault> ParsedFault(std::string_view text);
 
-// True for a fault counted from the fault before it: "cuMemFree#+1=...".
-inline bool Follows(const std::string& text) {
-  faults::Fault fault;
-  return faults::ParseFault(text, &fault).expected == nullptr && fault.follows;
-}
+// True for a fault addressed by call stack instead of by count: "cuMemAlloc@site=...#2=...".
+bool IsBySite(std::string_view text);
 
 }  // namespace cuaudit::harness

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <tuple>
 
-#include "faults/plan/fault.h"
 #include "harness/sweep/plan/plan_file.h"
 #include "harness/verdict/evidence/site_keys.h"
 
@@ -20,8 +19,7 @@ constexpr std::size_t kMostHeld = 200;
 void TellSteps(const Observation& trial, const Record& hit, SiteTexts* sites, AfterFault* after) {
   const Evidence evidence = trial.evidence();
   const auto tell = [&](const Record& record, std::int32_t result) {
-    const Site site = SiteOf(record);
-    after->steps.push_back({sites->Text(trial.journal, site, SiteKey(trial.journal, site)), result});
+    after->steps.push_back({sites->Text(trial.journal, SiteOf(record)), result});
   };
   if (hit.kind != faults::RecordKind::Call) tell(hit, CUDA_ERROR_OUT_OF_MEMORY);  // a request of the host
   for (const std::uint32_t index : evidence.own_calls()) {
@@ -96,9 +94,9 @@ FaultFreeCalls::FaultFreeCalls(const Rehearsed& rehearsal) : run_(rehearsal.run(
 }
 
 std::optional<std::uint32_t> FaultFreeCalls::Hit(const std::string& text) const {
-  faults::Fault fault;
-  if (faults::ParseFault(text, &fault).expected != nullptr || fault.follows || faults::HostFaultOf(fault.base) != nullptr)
-    return std::nullopt;
+  const std::optional<faults::Fault> parsed = ParsedFault(text);
+  if (!parsed || parsed->follows || faults::HostFaultOf(parsed->base) != nullptr) return std::nullopt;
+  const faults::Fault& fault = *parsed;
   if (fault.phase != faults::Phase::Any) {
     std::uint32_t turn = 0;
     for (std::uint32_t number = 0; number < calls_.size(); ++number) {

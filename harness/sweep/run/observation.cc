@@ -4,15 +4,12 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <span>
 
 #include "faults/driver/foreign_runtime.h"
 #include "faults/driver/result.h"
-#include "faults/journal/journal_file.h"
 #include "harness/process/shell.h"
 #include "harness/recording/recording.h"
 #include "harness/sweep/run/site_text.h"
-#include "harness/verdict/evidence/site_keys.h"
 #include "harness/verdict/host/driver_owned.h"
 #include "reports/frames.h"
 
@@ -129,9 +126,8 @@ Details LastFailure(const Observation& run) {
     if (last == nullptr || call.end > last->end) last = &call;
   }
   if (last == nullptr) return {};
-  const Site site = SiteOf(*last);
   SiteTexts texts;
-  const PlaceText& place = texts.Text(run.journal, site, SiteKey(run.journal, site));
+  const PlaceText& place = texts.Text(run.journal, SiteOf(*last));
   const std::string code(driver::ShortResultName(static_cast<CUresult>(last->result)));
   Details failure = {failed == 1 ? words::DetailPart{Detail::OnlyFailure, {place->call, code}}
                                  : words::DetailPart{Detail::LastFailure, {std::to_string(failed), place->call, code}}};

@@ -5,14 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <iterator>
 #include <sstream>
 #include <utility>
-#include <vector>
 
 #include "harness/recording/recording.h"
-#include "harness/sweep/run/site_text.h"
 #include "harness/verdict/evidence/site_keys.h"
 #include "harness/verdict/parts.h"
 
@@ -29,11 +26,6 @@ std::size_t CallsInCommon(const Evidence& first, const Evidence& second) {
     return x.call == y.call && x.result == y.result && SiteKey(*first.journal, SiteOf(x)) == SiteKey(*second.journal, SiteOf(y));
   });
   return static_cast<std::size_t>(end - a.begin());
-}
-
-// Number of calls after those, in the run that makes more of them.
-std::size_t CallsApart(const Evidence& first, const Evidence& second) {
-  return std::max(first.facts().calls.size(), second.facts().calls.size()) - CallsInCommon(first, second);
 }
 
 }  // namespace
@@ -127,11 +119,13 @@ void AddRun(Observation run, SiteTexts* sites, Rehearsal* rehearsal) {
     rehearsal->run = std::move(run);
     return;
   }
-  const bool same_work = TraceHash(rehearsal->run.evidence()) == TraceHash(run.evidence());
-  const std::size_t apart = CallsApart(rehearsal->run.evidence(), run.evidence());
+  const Evidence first = rehearsal->run.evidence();
+  const Evidence second = run.evidence();
+  const bool same_work = TraceHash(first) == TraceHash(second);
+  const std::size_t apart = std::max(first.facts().calls.size(), second.facts().calls.size()) - CallsInCommon(first, second);
   if (!rehearsal->drifting && (!same_work || apart != 0)) {
     rehearsal->drifting = true;
-    rehearsal->drift = {FirstDifference(rehearsal->run.evidence(), run.evidence())};
+    rehearsal->drift = {FirstDifference(first, second)};
   }
   rehearsal->not_compared = std::max(rehearsal->not_compared, apart);
   rehearsal->same_work = rehearsal->same_work && same_work;
@@ -175,8 +169,7 @@ Result<Rehearsal> Rehearse(const Subject& subject, const WorkDir& dir, int runs,
     if (before[i] != after[i]) rehearsal.outputs.insert(i);
   }
   Status kept = KeepOutputs(dir, rehearsal.outputs);
-  if (!kept.ok()) return kept;
-  return rehearsal;
+  return kept.ok() ? Result<Rehearsal>(std::move(rehearsal)) : kept;
 }
 
 std::vector<Rehearsed> Tables(const Rehearsal& rehearsal) {

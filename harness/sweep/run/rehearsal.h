@@ -88,12 +88,9 @@ words::DetailPart FirstDifference(const Evidence& first, const Evidence& second)
 
 // Settles the releases of counted references with the acquisitions that the program means.
 //
-//   Owns      nothing. Borrows ledgers and journals.
-//   Errors    never fails. What the call stacks do not tell stays as the ledger settled it.
-//
 // The fold settles a release with the newest reference, because the records of one moment tell no more. Here call stacks tell more
-// (harness/defect/reference_pairs.h). Only which reference remains changes, never how many. Nothing is done for handles that were never
-// held from several places at once.
+// (harness/defect/reference_pairs.h); what they do not tell stays as it is. Only which reference remains changes, never how many. Nothing
+// is done for handles that were never held from several places at once.
 
 // Of a fault-free run. Fills Ledger::settled, which trials are settled by.
 void SettleReferences(const faults::JournalView& journal, SiteTexts* sites, Ledger* ledger);

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <cstdint>
 #include <map>
-#include <set>
 #include <span>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "harness/defect/reference_pairs.h"
 #include "harness/sweep/run/rehearsal.h"
@@ -25,31 +22,15 @@ bool WasGiven(const Object& object) {
   return (object.state == State::Released || object.state == State::ReleaseRefused) && object.released.record_kind != RecordKind::Empty;
 }
 
-// What a release did to the object that it was settled with.
-struct End {
-  explicit End(const Object& object)
-      : state(object.state),
-        released(object.released),
-        retried(object.retried),
-        told_alive(object.told_alive),
-        release_denied(object.release_denied),
-        died_with_context(object.died_with_context) {}
-  void Give(Object* object) const {
-    object->state = state;
-    object->released = released;
-    object->retried = retried;
-    object->told_alive = told_alive;
-    object->release_denied = release_denied;
-    object->died_with_context = died_with_context;
-  }
-
-  State state;
-  Site released;
-  Site retried;
-  bool told_alive;
-  bool release_denied;
-  bool died_with_context;
-};
+// Gives `to` what a release, or none, has done to `from`.
+void GiveEnd(const Object& from, Object* to) {
+  to->state = from.state;
+  to->released = from.released;
+  to->retried = from.retried;
+  to->told_alive = from.told_alive;
+  to->release_denied = from.release_denied;
+  to->died_with_context = from.died_with_context;
+}
 
 using References = std::vector<std::size_t>;  // indices of objects: references to one handle, in the order of their acquisition
 
@@ -84,28 +65,27 @@ std::vector<References> HeldAtOnce(const Ledger& ledger) {
 // Settles one group anew. Answers whether anything changed.
 bool Settle(const faults::JournalView& journal, const References& group, std::span<const KnownPair> known,
             std::span<const FailedCall> failed, SiteTexts* sites, Ledger* ledger, std::vector<SettledReference>* settled) {
-  const auto text = [&](const Site& site) -> const Stack& { return sites->Text(journal, site, SiteKey(journal, site))->stack; };
+  const auto text = [&](const Site& site) -> const Stack& { return sites->Text(journal, site)->stack; };
   std::vector<ReferenceTaken> taken;
   std::vector<ReferenceGiven> given;
-  std::vector<End> ends;
+  std::vector<Object> ended;
   for (std::size_t i = 0; i < group.size(); ++i) {
     const Object& object = ledger->objects[group[i]];
     taken.push_back({text(object.acquired), SiteKey(journal, object.acquired), object.acquired.begin});
     if (!WasGiven(object)) continue;
     given.push_back({text(object.released), SiteKey(journal, object.released), object.released.begin, i});
-    ends.emplace_back(object);
+    ended.push_back(object);
   }
   const std::vector<ReferencePair> pairs = PairReferences(taken, given, known, failed);
   bool changed = false;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     changed = changed || pairs[i].taken != given[i].taken;
     const Object& object = ledger->objects[group[pairs[i].taken]];
-    if (settled != nullptr) settled->push_back({object.acquired, ends[i].released, pairs[i].sure});
+    if (settled != nullptr) settled->push_back({object.acquired, ended[i].released, pairs[i].sure});
   }
   if (!changed) return false;
-  const Object fresh;
-  for (const std::size_t i : group) End(fresh).Give(&ledger->objects[i]);
-  for (std::size_t i = 0; i < pairs.size(); ++i) ends[i].Give(&ledger->objects[group[pairs[i].taken]]);
+  for (const std::size_t i : group) GiveEnd(Object(), &ledger->objects[i]);
+  for (std::size_t i = 0; i < pairs.size(); ++i) GiveEnd(ended[i], &ledger->objects[group[pairs[i].taken]]);
   return true;
 }
 
@@ -130,10 +110,7 @@ std::optional<Ledger> SettledAsRehearsed(const Evidence& rehearsal, const Eviden
   }
   std::vector<FailedCall> failed;
   for (std::size_t i = 0; i < faults::kMaxFaults; ++i) {
-    const Record* const hit = trial.hit(i);
-    if (hit == nullptr) continue;
-    const Site site = SiteOf(*hit);
-    failed.push_back({sites->Text(*trial.journal, site, SiteKey(*trial.journal, site))->stack, hit->begin});
+    if (const Record* const hit = trial.hit(i)) failed.push_back({sites->Text(*trial.journal, SiteOf(*hit))->stack, hit->begin});
   }
   Ledger settled = *trial.ledger;
   bool changed = false;

@@ -3,12 +3,8 @@
 
 #include <algorithm>
 #include <map>
-#include <utility>
-#include <vector>
 
 #include "faults/driver/call_id.h"
-#include "harness/symbols/symbolizer.h"
-#include "harness/verdict/evidence/evidence.h"
 #include "harness/verdict/evidence/site_keys.h"
 #include "harness/verdict/parts.h"
 #include "reports/words/words.h"
@@ -57,6 +53,10 @@ void SiteTexts::MarkRuntimeOwned(const faults::JournalView& journal, Ledger* led
     if (fresh) owned->second = IsOfRuntime(object.kind, symbolizer_.Whole(journal, object.acquired.stack));
     if (owned->second) object.library_kept = true;
   }
+}
+
+const PlaceText& SiteTexts::Text(const faults::JournalView& journal, const Site& site) {
+  return Text(journal, site, SiteKey(journal, site));
 }
 
 const PlaceText& SiteTexts::Text(const faults::JournalView& journal, const Site& site, std::uint64_t key) {

@@ -58,7 +58,8 @@ class SiteTexts {
   void LookIn(const std::string& directory) { symbolizer_.LookIn(directory); }
   std::vector<std::pair<std::string, std::string>> NotFound() const { return symbolizer_.NotFound(); }
 
-  const PlaceText& Text(const faults::JournalView& journal, const Site& site, std::uint64_t key);
+  const PlaceText& Text(const faults::JournalView& journal, const Site& site, std::uint64_t key);  // `key`: SiteKey
+  const PlaceText& Text(const faults::JournalView& journal, const Site& site);
 
  private:
   Symbolizer symbolizer_;

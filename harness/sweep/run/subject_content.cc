@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstring>
 #include <string_view>
-#include <vector>
 
 #include "harness/process/files.h"
 #include "harness/sweep/plan/plan_file.h"

@@ -71,21 +71,17 @@ class Blamer {
   }
 
   void Blame(const TrialFinding& finding, TrialFindingText* text) {
+    const faults::JournalView& journal = *rehearsal_.run().journal;
     const bool entry = SortOf(finding.rule) == RuleSort::Entry && finding.acquired.record_kind != faults::RecordKind::Empty;
     if (IsLoss(finding.rule) || entry) {
       const auto found = rehearsal_.releases().find({finding.kind, finding.acquired_key});
-      if (found != rehearsal_.releases().end()) {
-        const faults::JournalView& journal = *rehearsal_.run().journal;
-        text->released = sites_->Text(journal, found->second, SiteKey(journal, found->second));
-      }
+      if (found != rehearsal_.releases().end()) text->released = sites_->Text(journal, found->second);
       const std::size_t running =
           OnFailingThread(finding.acquired.begin) ? StillRunningSince(finding.acquired.begin) : failed_stack_.size();
       text->blame = BlameForLoss({text->acquired->stack, failed_stack_, text->released->stack, running, afterwards_, RehearsedCalls(),
                                   WasPassedOver(finding, text->released->stack)});
     } else if (SortOf(finding.rule) == RuleSort::Changed) {
-      const faults::JournalView& journal = *rehearsal_.run().journal;
-      const Site back = rehearsal_.put_back_at(finding);
-      text->released = sites_->Text(journal, back, SiteKey(journal, back));
+      text->released = sites_->Text(journal, rehearsal_.put_back_at(finding));
       // Whoever was running when it was changed and when the call failed owes the change back.
       const bool held = finding.where.begin < failed_.begin && OnFailingThread(finding.where.begin);
       text->blame = held ? BlameForLoss({text->where->stack, failed_stack_, {}, StillRunningSince(finding.where.begin), afterwards_, {}})
@@ -108,7 +104,7 @@ class Blamer {
     return !release.empty() && std::any_of(objects.begin(), objects.end(), [&](const Object& object) {
       if (object.kind != lost.kind || object.acquired.begin <= lost.acquired.begin) return false;
       if (object.acquired.begin >= failed_.begin || object.released.begin <= failed_.begin) return false;
-      const Stack& there = sites_->Text(trial_.journal, object.released, SiteKey(trial_.journal, object.released))->stack;
+      const Stack& there = sites_->Text(trial_.journal, object.released)->stack;
       return !there.empty() && SamePlace(there.front(), release.front());
     });
   }
@@ -117,7 +113,7 @@ class Blamer {
   std::span<const Stack* const> RehearsedCalls() {
     if (!rehearsed_.empty() || !IsReleaseCall(failed_)) return rehearsed_;
     const faults::JournalView& journal = *rehearsal_.run().journal;
-    for (const Site& site : rehearsal_.call_stacks()) rehearsed_.push_back(&sites_->Text(journal, site, SiteKey(journal, site))->stack);
+    for (const Site& site : rehearsal_.call_stacks()) rehearsed_.push_back(&sites_->Text(journal, site)->stack);
     return rehearsed_;
   }
 
@@ -173,6 +169,19 @@ const Record& WayBackFrom(const Evidence& trial, const Record& last, const Trial
     if (record.begin > finding.acquired.begin && record.fault == last.fault) return record;
   }
   return last;
+}
+
+// Adds the blame of harness/defect to `texts`, which are the texts of `findings`.
+void BlameFindings(const Rehearsed& rehearsal, const Observation& trial, std::span<const TrialFinding> findings, SiteTexts* sites,
+                   std::vector<TrialFindingText>* texts) {
+  if (findings.empty()) return;
+  const Record* const last = trial.evidence().last_hit();
+  if (last == nullptr) return;
+  std::map<const Record*, Blamer> blamers;
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    const Record* const failed = &WayBackFrom(trial.evidence(), *last, findings[i]);
+    blamers.try_emplace(failed, rehearsal, trial, *failed, sites).first->second.Blame(findings[i], &(*texts)[i]);
+  }
 }
 
 }  // namespace
@@ -240,18 +249,6 @@ void AddFindings(std::vector<TrialFindingText> found, TrialResult* trial) {
   for (TrialFindingText& one : found) {
     trial->verdict = Graver(trial->verdict, VerdictOf(one.rule).value_or(trial->verdict));
     trial->findings.push_back(std::move(one));
-  }
-}
-
-void BlameFindings(const Rehearsed& rehearsal, const Observation& trial, std::span<const TrialFinding> findings, SiteTexts* sites,
-                   std::vector<TrialFindingText>* texts) {
-  if (findings.empty()) return;
-  const Record* const last = trial.evidence().last_hit();
-  if (last == nullptr) return;
-  std::map<const Record*, Blamer> blamers;
-  for (std::size_t i = 0; i < findings.size(); ++i) {
-    const Record* const failed = &WayBackFrom(trial.evidence(), *last, findings[i]);
-    blamers.try_emplace(failed, rehearsal, trial, *failed, sites).first->second.Blame(findings[i], &(*texts)[i]);
   }
 }
 

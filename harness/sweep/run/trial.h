@@ -68,8 +68,4 @@ TrialResult JudgeBesideAll(std::size_t index, const std::vector<std::string>& fa
 // Adds findings that were made after the trial was judged. It amounts to the gravest.
 void AddFindings(std::vector<TrialFindingText> found, TrialResult* trial);
 
-// Adds the blame of harness/defect to `texts`, which are the texts of `findings`.
-void BlameFindings(const Rehearsed& rehearsal, const Observation& trial, std::span<const TrialFinding> findings, SiteTexts* sites,
-                   std::vector<TrialFindingText>* texts);
-
 }  // namespace cuaudit::harness

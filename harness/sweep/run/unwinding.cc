@@ -3,12 +3,9 @@
 
 #include <algorithm>
 #include <set>
-#include <unordered_map>
 #include <utility>
 
 #include "faults/driver/effects.h"
-#include "faults/plan/fault.h"
-#include "harness/sweep/plan/make_plan.h"
 #include "harness/sweep/plan/plan_file.h"
 #include "harness/verdict/evidence/site_keys.h"
 
@@ -22,14 +19,6 @@ constexpr std::uint64_t kOnTheWayBack = 1;
 bool Acquired(const Record& record) {
   const driver::Effect effect = driver::EffectOf(BaseOf(record)).effect;
   return record.result == CUDA_SUCCESS && driver::IsAcquire(effect) && effect != driver::Effect::PushesContext;
-}
-
-// The first call that the last of `faults` hit; null when it hit none.
-const CallState* LastFault(const CallStates& calls, std::size_t faults) {
-  for (const CallState& call : calls.calls) {
-    if (call.record->fault == faults) return &call;
-  }
-  return nullptr;
 }
 
 // A state for programs with threads, whose turns change from run to run: only place and phase.
@@ -64,10 +53,10 @@ std::uint64_t AddressOf(const faults::Fault& fault) {
 std::uint64_t OriginOf(std::span<const std::string> faults, const FirstFaults& first, bool lines) {
   std::uint64_t hash = kHashSeed;
   for (const std::string& text : faults) {
-    faults::Fault fault;
-    if (faults::ParseFault(text, &fault).expected != nullptr) continue;
-    const std::uint32_t turn = lines || fault.follows ? 0 : first.TurnOf(fault);
-    hash = HashNumber(turn != 0 ? turn : AddressOf(fault), HashNumber(turn != 0 ? 1 : 2, hash));
+    const std::optional<faults::Fault> fault = ParsedFault(text);
+    if (!fault) continue;
+    const std::uint32_t turn = lines || fault->follows ? 0 : first.TurnOf(*fault);
+    hash = HashNumber(turn != 0 ? turn : AddressOf(*fault), HashNumber(turn != 0 ? 1 : 2, hash));
     hash = HashText(faults::WordsOf(text).how, hash);
   }
   return hash;
@@ -94,11 +83,6 @@ std::size_t SameToTheEnd(const CallStates& calls, std::uint32_t cycle, std::span
   return same;
 }
 
-std::size_t CallsIn(const std::vector<const CallState*>& calls, std::uint32_t cycle) {
-  return static_cast<std::size_t>(
-      std::count_if(calls.begin(), calls.end(), [&](const CallState* call) { return call->record->cycle == cycle; }));
-}
-
 constexpr std::size_t kTurns = 3;         // so many equal turns in a row are told apart
 constexpr std::size_t kLongestTurn = 24;  // calls of a loop's turn; longer ones are not recognised
 
@@ -111,11 +95,12 @@ std::uint64_t ReleasedBy(const Releases& releases, std::uint64_t ticket) {
 }
 
 // Of each call since `from`; several objects of one kind and site count once.
-Releases ReleasesSince(std::uint64_t from, const Ledger& ledger, SiteKeys* keys) {
+Releases ReleasesSince(std::uint64_t from, const Evidence& run) {
   Releases releases;
-  for (const Object& object : ledger.objects) {
+  for (const Object& object : run.ledger->objects) {
     if (IsHost(object) || object.released.begin < from || object.released.record_kind == faults::RecordKind::Empty) continue;
-    const std::uint64_t what = HashNumber(static_cast<std::uint64_t>(object.kind), HashNumber(keys->Of(object.acquired), kHashSeed));
+    const std::uint64_t what =
+        HashNumber(static_cast<std::uint64_t>(object.kind), HashNumber(SiteKey(*run.journal, object.acquired), kHashSeed));
     releases.emplace_back(object.released.begin, HashNumber(static_cast<std::uint64_t>(object.state), what));
   }
   std::sort(releases.begin(), releases.end());
@@ -128,10 +113,11 @@ Releases ReleasesSince(std::uint64_t from, const Ledger& ledger, SiteKeys* keys)
   return by_call;
 }
 
-std::uint64_t HashOfLost(const Ledger& ledger, const std::vector<bool>& lost, SiteKeys* keys) {
+std::uint64_t HashOfLost(const Evidence& run, const std::vector<bool>& lost) {
+  const std::vector<Object>& objects = run.ledger->objects;
   std::set<std::pair<driver::Kind, std::uint64_t>> what;
   for (std::size_t i = 0; i < lost.size(); ++i) {
-    if (lost[i]) what.emplace(ledger.objects[i].kind, keys->Of(ledger.objects[i].acquired));
+    if (lost[i]) what.emplace(objects[i].kind, SiteKey(*run.journal, objects[i].acquired));
   }
   std::uint64_t hash = kHashSeed;
   for (const auto& [kind, site] : what) hash = HashNumber(site, HashNumber(static_cast<std::uint64_t>(kind), hash));
@@ -182,15 +168,17 @@ Unwinding FaultsWhileUnwinding(const Rehearsed& rehearsal, const FirstFaults& fi
   const std::vector<bool> lost = LostBeyond(rehearsal, trial.evidence());
   CallStates calls = StatesOf(trial.evidence(), lost, StatesFor(prune));
   std::erase_if(calls.calls, [&](const CallState& call) { return call.record->begin > trial.armed_until; });
-  const CallState* const hit = LastFault(calls, faults.size());
-  if (hit == nullptr) return unwinding;
+  const auto is_last = [&](const CallState& call) { return call.record->fault == faults.size(); };
+  const auto hit = std::find_if(calls.calls.begin(), calls.calls.end(), is_last);
+  if (hit == calls.calls.end()) return unwinding;
   const Record* const fault = hit->record;
   bool on_the_way_back = true;
   const bool dies = trial.ending.timed_out || trial.ending.signal != 0;
   const std::uint64_t origin = OriginOf(faults, first, false);
   const std::uint64_t origin_line = OriginOf(faults, first, true);
   const std::vector<const CallState*> calls_since = CallsSince(*fault, calls);
-  std::size_t left = CallsIn(calls_since, fault->cycle);
+  auto left = static_cast<std::size_t>(
+      std::count_if(calls_since.begin(), calls_since.end(), [&](const CallState* call) { return call->record->cycle == fault->cycle; }));
   const std::size_t same_to_the_end = SameToTheEnd(calls, fault->cycle, first.StatesIn(fault->cycle));
   UnwindingShape shape;
   if (prune != Pruning::None && !dies && !hit->interpreted) {
@@ -257,8 +245,7 @@ UnwindingShape ShapeOf(const Evidence& trial, std::span<const CallState* const> 
   if (calls.empty() || trial.facts().threaded) return shape;
   const auto incomparable = [](const CallState* call) { return call->site == 0 || call->record->stack == 0 || call->interpreted; };
   if (std::any_of(calls.begin(), calls.end(), incomparable)) return shape;
-  SiteKeys keys(*trial.journal);
-  const Releases releases = ReleasesSince(calls.front()->record->begin, *trial.ledger, &keys);
+  const Releases releases = ReleasesSince(calls.front()->record->begin, trial);
   std::vector<std::uint64_t> sequence;
   std::unordered_map<std::uint64_t, std::uint64_t> times;
   for (const CallState* const call : calls) {
@@ -269,7 +256,7 @@ UnwindingShape ShapeOf(const Evidence& trial, std::span<const CallState* const> 
     const std::uint64_t time = std::min<std::uint64_t>(++times[sequence.back()], kTurns);
     shape.steps.push_back(HashNumber(time, sequence.back()));
   }
-  std::uint64_t hash = HashOfLost(*trial.ledger, lost, &keys);
+  std::uint64_t hash = HashOfLost(trial, lost);
   for (const std::uint64_t step : WithoutRepeats(sequence)) hash = HashNumber(step, hash);
   shape.shape = std::max<std::uint64_t>(hash, 1);
   return shape;

@@ -4,24 +4,10 @@
 //
 //   Errors    none. What is left out is counted by reason. What cannot be compared has the shape 0, which equals no shape.
 //
-// Unwinding are all calls after the last fault that can fail, up to the end of the cycle when the program marks cycles. A release fails in
-// two ways: refused (the object lives on) and `after` (the object is gone). Other calls are refused.
+// README.md says which second faults are tried, and what the shape of an unwinding is.
 //
-// Pruning (Pruning::Second). Until the program acquires something again, it is on the way back. A fault there is tried once for each state
-// (call_state.h) and each first fault that the rehearsal tells apart by state. So two turns of a loop that begin with the same live objects
-// are both tried; for a loop that collects objects each step of the way back is tried once, and not once per turn that leads there. After
-// the way back, a call is not tried in a state in which a first fault is tried in the same way: the program has recovered. Objects that the
-// first fault lost for good do not count in such a state.
-//
-// With an interpreter or generated code in the call stack, the stack does not identify the program's line. There, nothing stands for the
-// way back from another first fault, and a program has recovered only when all its further calls in the run or cycle are those of the
-// fault-free run. A program with several threads has no states: each place is tried once for each place of a first fault.
-//
-// What is left then is spread over equal unwindings (sweep_second_faults.cc), those of one shape. A shape is the sequence of calls after
-// the failing call: call and call stack, phase, whether it succeeded, and which kinds of objects from which acquire sites it released. It
-// ends with what the trial lost, by kind and acquire site. Which turn of a loop failed, the marked cycle and the number of live objects are
-// in no shape; call_state.h has those. A turn of a loop on the way back that repeats itself more than three times in a row counts as three.
-// No shape: several threads, a call without a call stack, and a call from an interpreter or from code that is in no file.
+// A program with several threads has no states: each place is tried once for each place of a first fault. In no shape are the turn of a
+// loop that failed, the marked cycle and the number of live objects; call_state.h has those.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +25,6 @@
 #include "harness/verdict/verdict.h"
 
 namespace cuaudit::harness {
-
-struct PlannedFaults;
 
 struct NextFault {
   faults::Fault fault;

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
-#include <new>
 #include <utility>
 
 #include "faults/plan/fork_file.h"
@@ -24,7 +22,7 @@ using faults::RecordKind;
 
 struct Slice {
   std::vector<Record> records;
-  std::unique_ptr<unsigned char[]> header;
+  std::unique_ptr<JournalHeader> header = std::make_unique<JournalHeader>();
   std::shared_ptr<const Observation> run;
 };
 
@@ -91,17 +89,6 @@ std::uint32_t Cycles::CallsBefore(std::uint32_t cycle, driver::BaseId base) cons
   return calls;
 }
 
-std::uint32_t SteadyFrom(const Cycles& rehearsal) {
-  if (rehearsal.count() < 2) return 0;
-  for (std::uint32_t cycle = 1; cycle <= rehearsal.count(); ++cycle) {
-    if (!rehearsal.Ended(cycle)) return 0;
-  }
-  std::uint32_t steady = rehearsal.count();
-  const std::uint64_t trace = rehearsal.TraceOf(steady);
-  while (steady > 1 && rehearsal.TraceOf(steady - 1) == trace) --steady;
-  return steady < rehearsal.count() ? steady : 0;
-}
-
 Observation SliceOf(const std::shared_ptr<const Observation>& of, const Cycles& cycles, std::uint32_t first, std::uint32_t cycle,
                     std::uint32_t as, const Cycles& rehearsal, bool last) {
   const Observation& run = *of;
@@ -112,12 +99,8 @@ Observation SliceOf(const std::shared_ptr<const Observation>& of, const Cycles& 
   const std::uint64_t after = last ? kNever : cycles.EndOf(cycles.count());
   const auto slice = std::make_shared<Slice>();
   slice->run = of;
-  slice->header = std::make_unique<unsigned char[]>(sizeof(JournalHeader) + alignof(JournalHeader));
-  void* place = slice->header.get();
-  std::size_t room = sizeof(JournalHeader) + alignof(JournalHeader);
-  std::align(alignof(JournalHeader), sizeof(JournalHeader), place, room);
-  std::copy_n(reinterpret_cast<const unsigned char*>(&run.journal.header()), sizeof(JournalHeader), static_cast<unsigned char*>(place));
-  auto* const header = static_cast<JournalHeader*>(place);
+  JournalHeader* const header = slice->header.get();
+  std::memcpy(static_cast<void*>(header), static_cast<const void*>(&run.journal.header()), sizeof(JournalHeader));
   for (auto& fired : header->fired) fired.store(0);
   std::map<driver::BaseId, std::int64_t> moved;  // difference between the occurrence here and in a run of its own
   for (const Record& record : run.journal.records()) {
@@ -145,6 +128,22 @@ Observation SliceOf(const std::shared_ptr<const Observation>& of, const Cycles& 
   return seen;
 }
 
+namespace {
+
+// The first cycle from which all cycles of the rehearsal do the same; 0 when there are fewer than two such cycles.
+std::uint32_t SteadyFrom(const Cycles& rehearsal) {
+  if (rehearsal.count() < 2) return 0;
+  for (std::uint32_t cycle = 1; cycle <= rehearsal.count(); ++cycle) {
+    if (!rehearsal.Ended(cycle)) return 0;
+  }
+  std::uint32_t steady = rehearsal.count();
+  const std::uint64_t trace = rehearsal.TraceOf(steady);
+  while (steady > 1 && rehearsal.TraceOf(steady - 1) == trace) --steady;
+  return steady < rehearsal.count() ? steady : 0;
+}
+
+// True when the trials after the one in `cycle` are unaffected by it: the clean cycle afterwards does what the rehearsal's cycle `as` does
+// and leaves nothing, and no later call names what `cycle` left (a leak, a refused release).
 bool MayGoOn(const Observation& run, const Cycles& cycles, std::uint32_t cycle, std::uint32_t as, const Cycles& rehearsal) {
   if (!cycles.Ended(cycle) || !cycles.Ended(cycle + 1)) return false;
   if (cycles.TraceOf(cycle + 1) != rehearsal.TraceOf(as)) return false;
@@ -158,6 +157,8 @@ bool MayGoOn(const Observation& run, const Cycles& cycles, std::uint32_t cycle, 
   }
   return true;
 }
+
+}  // namespace
 
 Reason WhyUnfitForCycles(const Rehearsal& rehearsal) {
   if (rehearsal.drifting) return Reason::RunsDiffer;

@@ -8,11 +8,8 @@
 //   Units     cycles, counted from 1; tickets of the journal's clock.
 //   Errors    Status: as ProcessPool and the other runner. A cycle that the run never reached has no slice.
 //
-// A suitable program marks its cycles, reports from each (include/cuaudit/mark.h), runs in one thread of one process, and does the same in
-// every cycle from some cycle on. With n cycles on its command line a process carries out up to n/2 trials.
-//
-// A trial is the last one of its process that counts when the clean cycle afterwards differs from the rehearsal's or leaves anything, or
-// when a later call names what the trial left. When the process dies in a trial, the trials before it run again without it.
+// README.md says which programs are suitable, and when a trial is the last one of its process that counts. With n cycles on its command
+// line a process carries out up to n/2 trials. When the process dies in a trial, the trials before it run again without it.
 //
 // The slice of cycle k has everything before the first cycle with a fault, cycle k, the clean cycle after it, and everything after the last
 // cycle. The cycles left out must have left nothing behind, or the slice is not used (MayGoOn). Cycle k gets the number of the rehearsal's
@@ -52,17 +49,10 @@ class Cycles {
   Facts facts_;
 };
 
-// The first cycle from which all cycles of the rehearsal do the same; 0 when there are fewer than two such cycles.
-std::uint32_t SteadyFrom(const Cycles& rehearsal);
-
 // The slice of `run` in which cycle `cycle` becomes cycle `as`. `first` is the first cycle of the run with a fault. With `last` the slice
 // has everything from its cycle on.
 Observation SliceOf(const std::shared_ptr<const Observation>& run, const Cycles& cycles, std::uint32_t first, std::uint32_t cycle,
                     std::uint32_t as, const Cycles& rehearsal, bool last);
-
-// True when the trials after the one in `cycle` are unaffected by it: the clean cycle afterwards does what the rehearsal's cycle `as` does
-// and leaves nothing, and no later call names what `cycle` left (a leak, a refused release).
-bool MayGoOn(const Observation& run, const Cycles& cycles, std::uint32_t cycle, std::uint32_t as, const Cycles& rehearsal);
 
 class CycleRunner final : public Runner {
  public:

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstddef>
 #include <cstdio>
 #include <map>
 #include <tuple>
@@ -16,7 +15,6 @@
 #include "faults/driver/call_id.h"
 #include "faults/journal/layout.h"
 #include "faults/plan/fork_file.h"
-#include "harness/process/files.h"
 #include "harness/sweep/run/rehearsal.h"
 #include "harness/sweep/run/site_text.h"
 #include "harness/verdict/evidence/site_keys.h"
@@ -28,6 +26,7 @@ namespace cuaudit::harness {
 namespace {
 
 using faults::Fault;
+using faults::ForkNode;
 using faults::Record;
 using faults::RecordKind;
 
@@ -78,7 +77,7 @@ using Key = std::tuple<std::size_t, driver::BaseId, faults::Phase, std::uint32_t
 
 }  // namespace
 
-std::vector<ForkRow> PlantForks(const std::vector<std::vector<Fault>>& lists) {
+std::vector<ForkNode> PlantForks(const std::vector<std::vector<Fault>>& lists) {
   std::vector<Branch> branches(1);
   std::map<Key, std::size_t> known;
   for (std::size_t i = 0; i < lists.size(); ++i) {
@@ -94,29 +93,33 @@ std::vector<ForkRow> PlantForks(const std::vector<std::vector<Fault>>& lists) {
     }
     if (at != 0 && branches[at].trial == faults::kNoTrial) branches[at].trial = static_cast<std::uint32_t>(i);
   }
-  std::vector<ForkRow> rows(1);
+  std::vector<ForkNode> nodes(branches.size());
   std::vector<std::size_t> branch_of = {0};
-  for (std::size_t row = 0; row < rows.size(); ++row) {
-    std::vector<std::size_t> children = branches[branch_of[row]].children;
+  for (std::uint32_t at = 0; at < nodes.size(); ++at) {
+    std::vector<std::size_t> children = branches[branch_of[at]].children;
     std::stable_sort(children.begin(), children.end(),
                      [&](std::size_t a, std::size_t b) { return faults::CompareWhere(branches[a].fault, branches[b].fault) < 0; });
-    rows[row].first_child = static_cast<std::uint32_t>(rows.size());
-    rows[row].children = static_cast<std::uint32_t>(children.size());
+    nodes[at].first_child = static_cast<std::uint32_t>(branch_of.size());
+    nodes[at].children = static_cast<std::uint32_t>(children.size());
     for (const std::size_t child : children) {
-      rows.push_back({branches[child].fault, static_cast<std::uint32_t>(row), 0, 0, rows[row].depth + 1, branches[child].trial, false});
+      ForkNode& node = nodes[branch_of.size()];
+      node.fault = branches[child].fault;
+      node.parent = at;
+      node.depth = nodes[at].depth + 1;
+      node.trial = branches[child].trial;
       branch_of.push_back(child);
     }
   }
-  return rows;
+  return nodes;
 }
 
-std::vector<ForkRow> PlantControls(const std::vector<Fault>& points) {
+std::vector<ForkNode> PlantControls(const std::vector<Fault>& points) {
   std::vector<std::vector<Fault>> lists;
   lists.reserve(points.size());
   for (const Fault& point : points) lists.push_back({point});
-  std::vector<ForkRow> rows = PlantForks(lists);
-  for (std::size_t row = 1; row < rows.size(); ++row) rows[row].control = true;
-  return rows;
+  std::vector<ForkNode> nodes = PlantForks(lists);
+  for (std::size_t i = 1; i < nodes.size(); ++i) nodes[i].control = true;
+  return nodes;
 }
 
 std::vector<faults::Fault> ControlPoints(const Evidence& rehearsal) {

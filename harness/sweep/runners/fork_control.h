@@ -10,12 +10,7 @@
 //   Errors    Status: no storage, or too many slots. A difference is described in one line.
 //   Source    faults/plan/fork_file.h.
 //
-// Copies are forked at a few calls, the first and the last among them, and the process that forks them is checked as well. A program that
-// remembers its process id, or that does something outside itself that can be done only once, behaves differently in a fork, and findings
-// there would be caused by the fork. The check covers only these calls, and only what the program does after them without a fault.
-//
-// A fork's journal begins with the records of its parents, which an executed program cannot continue. The calls of that program therefore
-// go to a separate journal, where they do not change the counts of the round. A trial with such calls is run again in a process of its own.
+// README.md ("What a trial runs in") says why copies are forked and why what a fork executes has a journal of its own.
 #pragma once
 
 #include <cstddef>
@@ -31,11 +26,12 @@
 
 namespace cuaudit::harness {
 
-// Row 0 is the fault-free run. The children of a row are adjacent, in the order of CompareWhere and otherwise as given.
-[[nodiscard]] std::vector<ForkRow> PlantForks(const std::vector<std::vector<faults::Fault>>& lists);
+// Node 0 is the fault-free run. The children of a node are adjacent, in the order of CompareWhere and otherwise as given. The trial of a
+// node is an index in `lists`.
+[[nodiscard]] std::vector<faults::ForkNode> PlantForks(const std::vector<std::vector<faults::Fault>>& lists);
 
-// One fork without a fault at each of these places. The trial of a row is the index in `points`.
-[[nodiscard]] std::vector<ForkRow> PlantControls(const std::vector<faults::Fault>& points);
+// One fork without a fault at each of these places. The trial of a node is the index in `points`.
+[[nodiscard]] std::vector<faults::ForkNode> PlantControls(const std::vector<faults::Fault>& points);
 
 // The calls at which to fork, in the order of the rehearsal; at most five.
 [[nodiscard]] std::vector<faults::Fault> ControlPoints(const Evidence& rehearsal);

@@ -3,14 +3,12 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <climits>
-#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -37,29 +35,8 @@ constexpr std::size_t RoundUp(std::size_t bytes) { return (bytes + kPage - 1) / 
 Status Failed(const std::string& path, const char* what) { return {Exit::Failure, path + ": cannot " + what + ": " + SystemWords(errno)}; }
 
 // What no process changes in the header of a journal.
-struct FixedPart {
-  char before_byte_order[offsetof(JournalHeader, byte_order)];
-  std::uint32_t byte_order;
-  std::uint32_t pointer_bytes;
-  char tool_version[sizeof(JournalHeader::tool_version)];
-  std::uint64_t table_digest;
-  std::uint64_t file_bytes;
-  std::uint64_t record_capacity;
-  std::uint64_t modules_offset;
-  std::uint64_t stacks_offset;
-  std::uint64_t python_offset;
-  std::uint64_t records_offset;
-  std::uint32_t rows_and_window[4];
-};
-static_assert(sizeof(FixedPart) == offsetof(JournalHeader, started));
-
-FixedPart FixedOf(const JournalHeader& header) {
-  FixedPart part{};
-  std::memcpy(static_cast<void*>(&part), static_cast<const void*>(&header), sizeof(part));
-  return part;
-}
-
-bool operator==(const FixedPart& a, const FixedPart& b) { return std::memcmp(&a, &b, sizeof(a)) == 0; }
+constexpr std::size_t kFixedBytes = offsetof(JournalHeader, started);
+std::string_view FixedOf(const JournalHeader& header) { return {reinterpret_cast<const char*>(&header), kFixedBytes}; }
 
 bool IsRefusal(faults::ForkRefusal why) { return static_cast<std::size_t>(why) < faults::kForkRefusals; }
 
@@ -74,7 +51,8 @@ struct ForkExchange::Mapping {
   ForkHeader made{};
   std::vector<ForkNode> made_nodes;
   std::vector<ForkSlot> made_slots;
-  FixedPart trunk{};
+  JournalHeader trunk{};  // of the fault-free run; of both only what FixedOf takes
+  JournalHeader forks{};
 
   ForkHeader* live() const { return reinterpret_cast<ForkHeader*>(file.bytes().data()); }
   ForkNode* nodes() const { return reinterpret_cast<ForkNode*>(file.bytes().data() + made.nodes_offset); }
@@ -110,20 +88,20 @@ struct ForkExchange::Image {
 ForkExchange::ForkExchange() = default;
 
 Result<std::unique_ptr<ForkExchange>> ForkExchange::Make(const std::string& path, const std::string& journal,
-                                                         const std::vector<ForkRow>& rows, std::size_t records, const Pools& pools) {
+                                                         const std::vector<ForkNode>& nodes, std::size_t records, const Pools& pools) {
   std::set<std::uint32_t> depths;  // depths at which processes fork in turn
-  for (const ForkRow& row : rows) {
-    if (row.depth != 0 && row.children != 0) depths.insert(row.depth);
+  for (const ForkNode& node : nodes) {
+    if (node.depth != 0 && node.children != 0) depths.insert(node.depth);
   }
   ForkHeader header{};
   std::memcpy(header.magic, faults::kForkMagic, sizeof(header.magic));
   header.table_digest = driver::TableDigest();
   header.tool = getpid();
-  header.nodes = static_cast<std::uint32_t>(rows.size());
+  header.nodes = static_cast<std::uint32_t>(nodes.size());
   header.slots = pools.leaves + pools.others * static_cast<std::uint32_t>(depths.size());
   header.record_capacity = static_cast<std::uint32_t>(std::min<std::size_t>(records, UINT_MAX));
   header.nodes_offset = RoundUp(sizeof(ForkHeader));
-  header.slots_offset = RoundUp(header.nodes_offset + rows.size() * sizeof(ForkNode));
+  header.slots_offset = RoundUp(header.nodes_offset + nodes.size() * sizeof(ForkNode));
   header.journals_offset = RoundUp(header.slots_offset + header.slots * sizeof(ForkSlot));
   header.records_offset = RoundUp(sizeof(JournalHeader));
   header.journal_bytes = header.records_offset + RoundUp(header.record_capacity * sizeof(Record));
@@ -154,28 +132,21 @@ Result<std::unique_ptr<ForkExchange>> ForkExchange::Make(const std::string& path
     return Status(Exit::Failure, journal + ": " + wrong);
   }
   mapping.tables.Remember(&mapping.memo);
-  mapping.trunk = FixedOf(mapping.tables.header());
+  for (JournalHeader* const fixed : {&mapping.trunk, &mapping.forks})
+    std::memcpy(static_cast<void*>(fixed), static_cast<const void*>(&mapping.tables.header()), kFixedBytes);
+  mapping.forks.record_capacity = header.record_capacity;
   std::memcpy(static_cast<void*>(&mapping.made), static_cast<const void*>(&header), sizeof(header));
   std::memcpy(static_cast<void*>(mapping.live()), static_cast<const void*>(&header), sizeof(header));
-  mapping.made_nodes = std::vector<ForkNode>(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    ForkNode& node = mapping.made_nodes[i];
-    node.fault = rows[i].fault;
-    node.parent = rows[i].parent;
-    node.first_child = rows[i].first_child;
-    node.children = rows[i].children;
-    node.depth = rows[i].depth;
-    node.trial = rows[i].trial;
-    node.control = rows[i].control;
-  }
+  mapping.made_nodes = std::vector<ForkNode>(nodes.size());
+  for (ForkNode* const copy : {mapping.made_nodes.data(), mapping.nodes()})
+    std::memcpy(static_cast<void*>(copy), static_cast<const void*>(nodes.data()), nodes.size() * sizeof(ForkNode));
   mapping.made_slots = std::vector<ForkSlot>(header.slots);
   std::uint32_t slot = pools.leaves;
   for (const std::uint32_t depth : depths) {
     for (std::uint32_t i = 0; i < pools.others; ++i, ++slot) mapping.made_slots[slot].pool = depth;
   }
-  std::memcpy(static_cast<void*>(mapping.nodes()), static_cast<const void*>(mapping.made_nodes.data()), rows.size() * sizeof(ForkNode));
   std::memcpy(static_cast<void*>(mapping.slots()), static_cast<const void*>(mapping.made_slots.data()), header.slots * sizeof(ForkSlot));
-  exchange->forks_.resize(rows.size());
+  exchange->forks_.resize(nodes.size());
   return exchange;
 }
 
@@ -221,8 +192,8 @@ bool ForkExchange::Whole(std::uint32_t index) const {
     return std::string_view(reinterpret_cast<const char*>(&of), offsetof(ForkHeader, freed));
   };
   if (mapping_->file.Resized() || mapping_->journal.Resized()) return false;
-  FixedPart expected = mapping_->trunk;
-  if (file_part(mapping_->made) != file_part(*mapping_->live()) || !(FixedOf(mapping_->tables.header()) == expected)) return false;
+  if (file_part(mapping_->made) != file_part(*mapping_->live())) return false;
+  if (FixedOf(mapping_->tables.header()) != FixedOf(mapping_->trunk)) return false;
   const auto as_made = [this](std::uint32_t i) {
     return std::memcmp(mapping_->nodes() + i, mapping_->made_nodes.data() + i, offsetof(ForkNode, state)) == 0;
   };
@@ -236,8 +207,7 @@ bool ForkExchange::Whole(std::uint32_t index) const {
   for (std::uint32_t at = index; at != 0; at = node(at).parent) {
     if (!as_made(at) || Noted(forks_[at].slot) != forks_[at]) return false;
   }
-  expected.record_capacity = mapping_->made.record_capacity;
-  return FixedOf(*mapping_->slot_header(forks_[index].slot)) == expected;
+  return FixedOf(*mapping_->slot_header(forks_[index].slot)) == FixedOf(mapping_->forks);
 }
 
 // The parent goes on and can write over what it has recorded, so its records are copied before they are folded. A parent whose last call
@@ -327,10 +297,8 @@ Observation ForkExchange::Collect(std::uint32_t index, const Ending& ending) {
   folded_ += ledger.has_value() ? parts.back().count : 0;
   account.folding.reset();
 
-  FixedPart fixed = mapping_->trunk;
-  fixed.record_capacity = header().record_capacity;
   std::memcpy(static_cast<void*>(image->header), static_cast<const void*>(mapping_->slot_header(slot)), sizeof(JournalHeader));
-  std::memcpy(static_cast<void*>(image->header), static_cast<const void*>(&fixed), sizeof(fixed));
+  std::memcpy(static_cast<void*>(image->header), static_cast<const void*>(&mapping_->forks), kFixedBytes);
   image->header->driver_path[sizeof(image->header->driver_path) - 1] = '\0';
   image->header->flags.fetch_and(~(faults::kRecording | faults::kPacked));
   image->header->next_record.store(total, std::memory_order_relaxed);

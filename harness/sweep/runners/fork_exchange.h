@@ -7,9 +7,9 @@
 //   Errors    Status: no storage for the file.
 //   Source    faults/plan/fork_file.h.
 //
-// The rows of the tree (fork_control.h) become the nodes of the file, in which equal lists share one that belongs to the first list. What
-// processes write there is read once and checked before it is used: a program may write over it at any time. The records of a process
-// before a fork are folded once, and the fork's ledger continues from there. A trial therefore costs only what comes after its fault.
+// In the tree (fork_control.h) equal lists share a node, which belongs to the first of them. What processes write in the file is read once
+// and checked before it is used: a program may write over it at any time. The records of a process before a fork are folded once, and the
+// fork's ledger continues from there. A trial therefore costs only what comes after its fault.
 #pragma once
 
 #include <sys/types.h>
@@ -27,16 +27,6 @@
 
 namespace cuaudit::harness {
 
-struct ForkRow {
-  faults::Fault fault;
-  std::uint32_t parent = 0;
-  std::uint32_t first_child = 0;
-  std::uint32_t children = 0;
-  std::uint32_t depth = 0;
-  std::uint32_t trial = faults::kNoTrial;  // index in `lists`
-  bool control = false;                    // a fork without a fault
-};
-
 class ForkExchange {
  public:
   struct Pools {
@@ -45,8 +35,8 @@ class ForkExchange {
   };
 
   // `journal` is the empty journal that the fault-free run will fill.
-  static Result<std::unique_ptr<ForkExchange>> Make(const std::string& path, const std::string& journal, const std::vector<ForkRow>& rows,
-                                                    std::size_t records, const Pools& pools);
+  static Result<std::unique_ptr<ForkExchange>> Make(const std::string& path, const std::string& journal,
+                                                    const std::vector<faults::ForkNode>& nodes, std::size_t records, const Pools& pools);
   ForkExchange(const ForkExchange&) = delete;
   ForkExchange& operator=(const ForkExchange&) = delete;
   ~ForkExchange();

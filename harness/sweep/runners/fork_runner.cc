@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <utility>
 
 #include "faults/plan/fault.h"
 #include "harness/sweep/plan/plan_file.h"
@@ -110,7 +109,7 @@ Status ForkRunner::Begin() {
   return StartRun(PlantForks(lists));
 }
 
-Status ForkRunner::StartRun(const std::vector<ForkRow>& rows) {
+Status ForkRunner::StartRun(const std::vector<faults::ForkNode>& nodes) {
   const std::string name = dir_.Journal("forks-" + std::to_string(++family_));
   journal_ = ForkImages::Trunk(name);
   // New files instead of truncated old ones: processes left by a killed sweep may still have the old ones mapped.
@@ -121,7 +120,7 @@ Status ForkRunner::StartRun(const std::vector<ForkRow>& rows) {
   if (!launch.ok()) return launch.status();
   const auto jobs = static_cast<std::uint32_t>(std::max<std::size_t>(1, options_.forks));
   Result<std::unique_ptr<ForkExchange>> exchange =
-      ForkExchange::Make(name + ".forks", journal_, rows, options_.records, {jobs + 1, std::max(1U, jobs / 2)});
+      ForkExchange::Make(name + ".forks", journal_, nodes, options_.records, {jobs + 1, std::max(1U, jobs / 2)});
   if (!exchange.ok()) return exchange.status();
   exchange_ = std::move(*exchange);
   Status images = images_.Make(name, exchange_->header().slots, OptionsOf(subject_, options_.records));
@@ -172,19 +171,14 @@ std::vector<pid_t> ForkRunner::NotYetAdopted() const {
   return forks;
 }
 
-// True when what is noted of each adopted fork is what it was when it was adopted.
-bool ForkRunner::Agree() const {
-  return std::all_of(processes_.begin(), processes_.end(),
-                     [this](const auto& one) { return exchange_->Noted(one.first) == exchange_->fork(one.second.node); });
-}
-
 // Adopts new forks. False: the process id of one is not recorded yet.
 Result<bool> ForkRunner::Adopt() {
   bool complete = true;
+  const auto as_adopted = [this](const auto& one) { return exchange_->Noted(one.first) == exchange_->fork(one.second.node); };
   for (bool more = true; more;) {
     more = false;
     complete = true;
-    overwritten_ = overwritten_ || !Agree();
+    overwritten_ = overwritten_ || !std::all_of(processes_.begin(), processes_.end(), as_adopted);
     for (const auto& [slot, fork] : NewForks()) {
       overwritten_ = overwritten_ || fork.node == ForkExchange::kNobody;
       if (overwritten_) return true;
@@ -236,6 +230,15 @@ Status ForkRunner::Retire(std::uint32_t slot, bool reusable) {
   return renewed;
 }
 
+// Why the trial of a fork that has ended is run again in a process of its own; None: the fork can be judged. The cause of a hang or death
+// may be something that only a fork lacks. The journal of a fork that executes a program lacks the calls of that program.
+Reason ForkRunner::WhyNotJudged(const Ending& ending, bool whole, std::uint32_t slot) const {
+  if (ending.timed_out) return Reason::ForkHung;
+  if (ending.signal != 0) return Reason::ForkDied;
+  if (!whole) return Reason::ForkOverwritten;
+  return images_.Called(slot) ? ReasonOf(faults::ForkRefusal::Indirect) : Reason::None;
+}
+
 Status ForkRunner::TakeEnd(const ProcessPool::Ended& ended) {
   // All forks of the process must be known before its own journal is removed.
   for (int look = 0; look < kLooks; ++look) {
@@ -259,17 +262,8 @@ Status ForkRunner::TakeEnd(const ProcessPool::Ended& ended) {
     seen_[node.trial] = true;
     if (node.control) {
       if (whole) control_.TakeCopy(node.trial, exchange_->Collect(process.node, ended.ending), subject_.deadline_ms);
-    } else if (ended.ending.timed_out || ended.ending.signal != 0) {
-      // The cause may be something that only a fork lacks. A hang or death is a finding only when the program in a process of its own does
-      // the same.
-      Status spawned = Spawn(given_[node.trial], {ended.ending.timed_out ? Reason::ForkHung : Reason::ForkDied});
-      if (!spawned.ok()) return spawned;
-    } else if (!whole) {
-      Status spawned = Spawn(given_[node.trial], {Reason::ForkOverwritten});
-      if (!spawned.ok()) return spawned;
-    } else if (images_.Called(slot)) {
-      // The journal of the trial would lack these calls.
-      Status spawned = Spawn(given_[node.trial], {ReasonOf(faults::ForkRefusal::Indirect)});
+    } else if (const Reason why = WhyNotJudged(ended.ending, whole, slot); why != Reason::None) {
+      Status spawned = Spawn(given_[node.trial], {why});
       if (!spawned.ok()) return spawned;
     } else {
       ready_.push_back({given_[node.trial].index, exchange_->Collect(process.node, ended.ending), Isolation::Fork, {}});

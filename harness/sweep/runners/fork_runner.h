@@ -6,10 +6,7 @@
 //   Units     milliseconds. The deadline holds for each fork, and for a process that forks from one fork to the next.
 //   Errors    Status: as ProcessPool and SpawnRunner.
 //
-// Before the first trial, copies without any fault are forked (fork_control.h). If one differs from the rehearsal, nothing is forked.
-// Spawned instead, each with its reason: trials where the program refused to fork (ForkRefusal), never reached the call, or ended before
-// it; trials that are repeated; all trials when several processes of the rehearsal call the driver; forks that execute a program which
-// calls the driver; faults addressed by site.
+// Before the first trial, copies without any fault are forked (fork_control.h). README.md lists which trials are spawned instead.
 #pragma once
 
 #include <cstddef>
@@ -50,14 +47,14 @@ class ForkRunner final : public Runner {
   Status Spawn(TrialOrder order, const Because& why);
   Status Begin();
   Status BeginControl();
-  Status StartRun(const std::vector<ForkRow>& rows);
+  Status StartRun(const std::vector<faults::ForkNode>& nodes);
   ForkExchange::Fork NewFork(std::uint32_t slot) const;
   std::vector<std::pair<std::uint32_t, ForkExchange::Fork>> NewForks() const;
-  bool Agree() const;
   Result<bool> Adopt();
   void Separate() const;
   std::vector<pid_t> NotYetAdopted() const;
   void Postpone();
+  Reason WhyNotJudged(const Ending& ending, bool whole, std::uint32_t slot) const;
   Status TakeEnd(const ProcessPool::Ended& ended);
   Status Retire(std::uint32_t slot, bool reusable);
   Status Finish();

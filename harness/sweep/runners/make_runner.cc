@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "harness/sweep/runners/make_runner.h"
 
-#include <utility>
-
 #include "harness/sweep/runners/cycle_runner.h"
 #include "harness/sweep/runners/fork_runner.h"
 

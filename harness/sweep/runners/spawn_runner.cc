@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace cuaudit::harness {
@@ -17,13 +18,7 @@ std::size_t TrialCapacity(const Subject& subject, const Observation& rehearsal) 
 Status SpawnRunner::Give(std::vector<TrialOrder> orders) {
   // A repeated trial goes first, because its round waits for it.
   const bool again = orders.size() == 1 && orders.front().attempt > 1;
-  for (TrialOrder& order : orders) {
-    if (again) {
-      waiting_.push_front(std::move(order));
-    } else {
-      waiting_.push_back(std::move(order));
-    }
-  }
+  std::move(orders.begin(), orders.end(), std::inserter(waiting_, again ? waiting_.begin() : waiting_.end()));
   return {};
 }
 

@@ -2,14 +2,8 @@
 #include "harness/verdict/context/counted_places.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <map>
 #include <numeric>
 #include <optional>
-#include <set>
-#include <utility>
-#include <vector>
 
 #include "faults/journal/journal_view.h"
 #include "faults/journal/record.h"
@@ -208,15 +202,8 @@ void CountedPlaces::Pair(const Ledger& ledger, Steps* steps) {
 }
 
 std::uint64_t CountedPlaces::KeyOf(Grain grain, const faults::JournalView& journal, const Site& site) {
-  switch (grain) {
-    case Grain::Stack:
-      return SiteKey(journal, site);
-    case Grain::Caller:
-      return CallerKey(journal, site);
-    case Grain::None:
-      break;
-  }
-  return 0;
+  if (grain == Grain::None) return 0;
+  return grain == Grain::Stack ? SiteKey(journal, site) : CallerKey(journal, site);
 }
 
 CountedPlaces::Level CountedPlaces::LevelOf(Grain grain, const Evidence& run, const Steps& steps) {

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <optional>
-#include <set>
 #include <utility>
 
 #include "faults/journal/stack_key.h"
@@ -22,8 +20,6 @@ using faults::MarkKind;
 using faults::Record;
 
 namespace {
-
-constexpr std::size_t kNoStep = std::numeric_limits<std::size_t>::max();
 
 // The context that a stream was made in; 0: unknown.
 std::uint64_t HomeOf(const Evidence& run, std::uint64_t stream, std::uint64_t when) {
@@ -55,22 +51,18 @@ bool EndsBetween(const Evidence& run, const Record& first, const Record& second)
   });
 }
 
-}  // namespace
-
-struct PutBack::Change {
+struct Change {
   Kind kind{};  // of what was changed: Context or Stream
   const Record* record = nullptr;
   std::size_t step = 0;             // which of the run's calls it is
   std::uint64_t before = 0;         // the context that was current, or the stream
-  std::size_t undone = kNoStep;     // the call that undoes the change, or tries to
-  std::size_t destroyed = kNoStep;  // the call that destroys the stream
+  std::size_t undone = kNoCall;     // the call that undoes the change, or tries to
+  std::size_t destroyed = kNoCall;  // the call that destroys the stream
   bool denied = false;              // the program was told that the change had failed
   int above = 0;                    // of the thread's context stack, as Follow counts
   bool TakesOff() const { return EffectOfCall(*record) == Effect::PopsContext; }
   bool IsFromNone() const { return kind == Kind::Context && before == 0; }
 };
-
-namespace {
 
 // A refused call that was to put a context back. It may be made again as long as the function runs that was to do so.
 struct Retry {
@@ -81,19 +73,17 @@ struct Retry {
 Retry RetryOf(const Evidence& run, std::uint64_t context, std::size_t change, std::size_t refused) {
   const std::size_t level = SharedLevel(run, change, refused);
   if (level == kNoLevel) return {context, std::nullopt};
-  return {context, run.journal->Stack(run.record(run.facts().calls[change]).stack)[level]};
+  return {context, run.journal->Stack(run.call(change).stack)[level]};
 }
 
-}  // namespace
-
-std::vector<PutBack::Change> PutBack::ChangesOf(const Evidence& run, std::optional<RestoredEntries>* entries) {
+// Makes `entries` for a run that takes contexts off.
+std::vector<Change> ChangesOf(const Evidence& run, std::optional<RestoredEntries>* entries) {
   std::vector<Change> changes;
   std::vector<std::size_t> open;
   std::map<std::uint32_t, std::size_t> moved;  // by thread: the last call that pushed, popped or destroyed a context
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Retry>> refused;  // by process and thread
-  const std::vector<std::uint32_t>& calls = run.facts().calls;
-  for (std::size_t step = 0; step < calls.size(); ++step) {
-    const Record& record = run.record(calls[step]);
+  for (std::size_t step = 0; step < run.facts().calls.size(); ++step) {
+    const Record& record = run.call(step);
     const Effect effect = EffectOfCall(record);
     const auto retries = refused.find({record.pid, record.tid});
     if (retries != refused.end() && record.stack != 0) {
@@ -112,7 +102,7 @@ std::vector<PutBack::Change> PutBack::ChangesOf(const Evidence& run, std::option
           const std::uint64_t home = HomeOf(run, change.before, change.record->begin);
           if (home == 0 || home == record.argument[0]) change.destroyed = step;
         }
-        return change.undone != kNoStep || change.destroyed != kNoStep;
+        return change.undone != kNoCall || change.destroyed != kNoCall;
       }
       if (change.record->tid != record.tid) return false;
       // Of a lifecycle in C++ the harness makes the caller's context current again before the next cycle.
@@ -126,12 +116,12 @@ std::vector<PutBack::Change> PutBack::ChangesOf(const Evidence& run, std::option
       const bool is_current = (driver::RecordsContext(effect) && record.context == change.before) ||
                               (BaseOf(record) == BaseId::CtxGetCurrent && record.result == 0 && record.argument[0] == change.before);
       // Between a push and its pop the former context may be current for a while. The pop goes back to the change.
-      if (change.undone == kNoStep && is_current && change.above <= 0) {
+      if (change.undone == kNoCall && is_current && change.above <= 0) {
         const auto by = moved.find(record.tid);
         change.undone = by != moved.end() && by->second > change.step ? by->second : step;
       }
       Follow(record, effect, &change.above);
-      return change.undone != kNoStep;
+      return change.undone != kNoCall;
     });
     if (effect == Effect::PushesContext || effect == Effect::PopsContext || effect == Effect::DestroysContext) moved[record.tid] = step;
     const Answer answer = AnswerOf(record);
@@ -153,75 +143,21 @@ std::vector<PutBack::Change> PutBack::ChangesOf(const Evidence& run, std::option
   return changes;
 }
 
-PutBack::PutBack(const Evidence& fault_free) {
-  std::map<std::uint32_t, std::vector<Away>> away_of;  // by thread
-  struct PassedOver {
-    std::uint64_t site = 0;
-    std::size_t innermost = 0;  // InnermostAway
-  };
-  std::vector<PassedOver> passed;  // not undone while a function is away
-  std::optional<RestoredEntries> entries;
-  for (const Change& change : ChangesOf(fault_free, &entries)) {
-    const bool is_context = change.kind == Kind::Context;
-    if (change.IsFromNone()) continue;
-    if (change.TakesOff() && !entries->IsPutBack(SiteOf(*change.record))) continue;  // the other half of the call that made the entry
-    std::vector<Away>& away = away_of[change.record->tid];
-    DropBefore(change.step, &away);
-    // The same call with another context is no way back: each turn of a loop chooses its own.
-    const bool is_undone =
-        change.undone != kNoStep && fault_free.record(fault_free.facts().calls[change.undone]).stack != change.record->stack;
-    const std::uint64_t site = SiteKey(*fault_free.journal, SiteOf(*change.record));
-    if (is_context && !is_undone && !away.empty()) {
-      passed.push_back({site, InnermostAway(fault_free, change.step, &away, false)});
-      continue;
-    }
-    Undone& undone = undone_[site];
-    if (!is_undone) {
-      undone.always = false;
-      if (is_context) leaving_.merge(CallersOf(fault_free, change.record->stack));
-      continue;
-    }
-    if (is_context) away.push_back({change.step, change.undone + 1});
-    undone.level = std::max(undone.level, SharedLevel(fault_free, change.step, change.undone));
-    const std::uint32_t cycle = fault_free.record(fault_free.facts().calls[change.undone]).cycle;
-    undone.in_its_cycle = undone.in_its_cycle && cycle != 0 && cycle == change.record->cycle;
-  }
-  for (const PassedOver& one : passed) {
-    const auto found = undone_.find(one.site);
-    if (found != undone_.end() && found->second.level < one.innermost) found->second.always = false;
-  }
-  std::set<std::uint32_t> stacks;
-  for (const std::uint32_t call : fault_free.facts().calls) {
-    if (const std::uint32_t stack = fault_free.record(call).stack; stacks.insert(stack).second)
-      entered_.merge(CallersOf(fault_free, stack));
-  }
-}
-
-// A way back may go to another context to release something there. The innermost function around the change that makes calls in the
-// fault-free run, too, is to leave the context as it found it, unless it leaves another one in that run.
-PutBack::Undone PutBack::Expected(const Evidence& trial, const Change& change) const {
-  Undone expected = {.always = false};
-  if (change.kind != Kind::Context) return expected;
-  const std::span<const std::uint64_t> frames = trial.journal->Stack(change.record->stack);
-  for (std::size_t level = 1; level < frames.size(); ++level) {
-    const std::uint64_t key = FrameKey(trial, frames[level]);
-    if (entered_.count(key) == 0) continue;
-    expected.always = leaving_.count(key) == 0;
-    expected.in_its_cycle = leaving_.empty();
-    expected.level = level;
-    break;
-  }
-  return expected;
-}
+struct Outlived {
+  const Record* call = nullptr;
+  std::size_t step = kNoCall;   // the first call of the thread after the function had returned, also where `end` comes first
+  const Record* end = nullptr;  // of the marked cycle
+  bool IsAfter(const Record* record) const { return end != nullptr && record != nullptr && record->begin > end->begin; }
+};
 
 // Where the trial shows that the change outlived its function: the first call of the thread after the function had returned that does more
 // than look, unless the marked cycle ends before it, and the end of that cycle. Both are null when it does not show.
-PutBack::Outlived PutBack::OutlivedAt(const Evidence& trial, const Change& change, const Undone& undone) {
+Outlived OutlivedAt(const Evidence& trial, const Change& change, const PutBack::Undone& undone) {
   Outlived outlived;
-  const std::vector<std::uint32_t>& calls = trial.facts().calls;
+  const std::size_t calls = trial.facts().calls.size();
   const std::span<const std::uint64_t> frames = trial.journal->Stack(change.record->stack);
-  for (std::size_t step = change.step + 1; undone.level < frames.size() && outlived.call == nullptr && step < calls.size(); ++step) {
-    const Record& record = trial.record(calls[step]);
+  for (std::size_t step = change.step + 1; undone.level < frames.size() && outlived.call == nullptr && step < calls; ++step) {
+    const Record& record = trial.call(step);
     if (record.pid != change.record->pid || record.tid != change.record->tid || record.stack == 0) continue;
     if (IsWithin(trial, record, frames[undone.level]) || OnlyLooks(record, EffectOfCall(record))) continue;
     outlived.call = &record;
@@ -234,15 +170,14 @@ PutBack::Outlived PutBack::OutlivedAt(const Evidence& trial, const Change& chang
 
 // Answers whether somebody goes on in the wrong context: makes a call that needs the current one, or comes to the end of the marked cycle.
 // Makes that the place of `outlived`.
-bool PutBack::IsInTheWay(const Evidence& trial, const Change& change, Outlived* outlived) {
-  const std::vector<std::uint32_t>& calls = trial.facts().calls;
+bool IsInTheWay(const Evidence& trial, const Change& change, Outlived* outlived) {
   constexpr int kNowhere = std::numeric_limits<int>::max();
   int above = 0;
   std::optional<int> left;  // `above`, when the function had returned
   int former = kNowhere;    // `above` with the former context, which the function pushed
   outlived->call = nullptr;
-  for (std::size_t step = change.step + 1; step < calls.size(); ++step) {
-    const Record& record = trial.record(calls[step]);
+  for (std::size_t step = change.step + 1; step < trial.facts().calls.size(); ++step) {
+    const Record& record = trial.call(step);
     if (record.pid != change.record->pid || record.tid != change.record->tid) continue;
     if (outlived->IsAfter(&record)) break;
     const Effect effect = EffectOfCall(record);
@@ -267,10 +202,9 @@ bool PutBack::IsInTheWay(const Evidence& trial, const Change& change, Outlived* 
 }
 
 // True when the thread only releases after the change, until it was seen: it did not go over to the other context to work there.
-bool PutBack::IsWayBack(const Evidence& trial, const Change& change, const Outlived& outlived) {
-  const std::vector<std::uint32_t>& calls = trial.facts().calls;
-  for (std::size_t step = change.step + 1; step < calls.size(); ++step) {
-    const Record& record = trial.record(calls[step]);
+bool IsWayBack(const Evidence& trial, const Change& change, const Outlived& outlived) {
+  for (std::size_t step = change.step + 1; step < trial.facts().calls.size(); ++step) {
+    const Record& record = trial.call(step);
     if (step >= outlived.step || outlived.IsAfter(&record)) break;
     const Effect effect = EffectOfCall(record);
     const bool same_thread = record.pid == change.record->pid && record.tid == change.record->tid;
@@ -281,17 +215,77 @@ bool PutBack::IsWayBack(const Evidence& trial, const Change& change, const Outli
 
 // The owner of a stream may destroy it although it is under capture. Somebody must have used it before that, or keep it beyond the cycle.
 // Makes the use that call of `outlived`.
-bool PutBack::IsUsed(const Evidence& trial, const Change& change, Outlived* outlived) {
-  const std::vector<std::uint32_t>& calls = trial.facts().calls;
+bool IsUsed(const Evidence& trial, const Change& change, Outlived* outlived) {
   const bool outlives_cycle = outlived->call == nullptr && outlived->end != nullptr;
-  if (outlives_cycle && (change.destroyed == kNoStep || outlived->IsAfter(&trial.record(calls[change.destroyed])))) return true;
-  for (std::size_t step = outlived->step; step < std::min(change.destroyed, calls.size()); ++step) {
-    const Record& record = trial.record(calls[step]);
+  if (outlives_cycle && (change.destroyed == kNoCall || outlived->IsAfter(&trial.call(change.destroyed)))) return true;
+  for (std::size_t step = outlived->step; step < std::min(change.destroyed, trial.facts().calls.size()); ++step) {
+    const Record& record = trial.call(step);
     if (record.pid != change.record->pid || !NamesStream(record, change.before) || OnlyLooks(record, EffectOfCall(record))) continue;
     *outlived = {&record, step, nullptr};
     return true;
   }
   return false;
+}
+
+}  // namespace
+
+PutBack::PutBack(const Evidence& fault_free) {
+  std::map<std::uint32_t, std::vector<Away>> away_of;  // by thread
+  struct PassedOver {
+    std::uint64_t site = 0;
+    std::size_t innermost = 0;  // InnermostAway
+  };
+  std::vector<PassedOver> passed;  // not undone while a function is away
+  std::optional<RestoredEntries> entries;
+  for (const Change& change : ChangesOf(fault_free, &entries)) {
+    const bool is_context = change.kind == Kind::Context;
+    if (change.IsFromNone()) continue;
+    if (change.TakesOff() && !entries->IsPutBack(SiteOf(*change.record))) continue;  // the other half of the call that made the entry
+    std::vector<Away>& away = away_of[change.record->tid];
+    DropBefore(change.step, &away);
+    // The same call with another context is no way back: each turn of a loop chooses its own.
+    const bool is_undone = change.undone != kNoCall && fault_free.call(change.undone).stack != change.record->stack;
+    const std::uint64_t site = SiteKey(*fault_free.journal, SiteOf(*change.record));
+    if (is_context && !is_undone && !away.empty()) {
+      passed.push_back({site, InnermostAway(fault_free, change.step, &away, false)});
+      continue;
+    }
+    Undone& undone = undone_[site];
+    if (!is_undone) {
+      undone.always = false;
+      if (is_context) leaving_.merge(CallersOf(fault_free, change.record->stack));
+      continue;
+    }
+    if (is_context) away.push_back({change.step, change.undone + 1});
+    undone.level = std::max(undone.level, SharedLevel(fault_free, change.step, change.undone));
+    const std::uint32_t cycle = fault_free.call(change.undone).cycle;
+    undone.in_its_cycle = undone.in_its_cycle && cycle != 0 && cycle == change.record->cycle;
+  }
+  for (const PassedOver& one : passed) {
+    const auto found = undone_.find(one.site);
+    if (found != undone_.end() && found->second.level < one.innermost) found->second.always = false;
+  }
+  std::set<std::uint32_t> stacks;
+  for (const std::uint32_t call : fault_free.facts().calls) {
+    if (const std::uint32_t stack = fault_free.record(call).stack; stacks.insert(stack).second)
+      entered_.merge(CallersOf(fault_free, stack));
+  }
+}
+
+// A way back may go to another context to release something there. The innermost function around the change that makes calls in the
+// fault-free run, too, is to leave the context as it found it, unless it leaves another one in that run.
+PutBack::Undone PutBack::Expected(const Evidence& trial, const Record& change) const {
+  Undone expected = {.always = false};
+  const std::span<const std::uint64_t> frames = trial.journal->Stack(change.stack);
+  for (std::size_t level = 1; level < frames.size(); ++level) {
+    const std::uint64_t key = FrameKey(trial, frames[level]);
+    if (entered_.count(key) == 0) continue;
+    expected.always = leaving_.count(key) == 0;
+    expected.in_its_cycle = leaving_.empty();
+    expected.level = level;
+    break;
+  }
+  return expected;
 }
 
 std::vector<TrialFinding> PutBack::Missing(const Evidence& trial) const {
@@ -305,13 +299,13 @@ std::vector<TrialFinding> PutBack::Missing(const Evidence& trial) const {
     const bool is_context = change.kind == Kind::Context;
     std::vector<Away>& away = away_of[change.record->tid];
     DropBefore(change.step, &away);
-    if (is_context && change.undone != kNoStep) away.push_back({change.step, change.undone + 1, change.IsFromNone()});
-    if (change.undone != kNoStep || change.denied || change.IsFromNone() || vanished.count(change.record->pid) != 0) continue;
+    if (is_context && change.undone != kNoCall) away.push_back({change.step, change.undone + 1, change.IsFromNone()});
+    if (change.undone != kNoCall || change.denied || change.IsFromNone() || vanished.count(change.record->pid) != 0) continue;
     const std::uint64_t key = SiteKey(*trial.journal, SiteOf(*change.record));
     const auto known = undone_.find(key);
     const bool is_known = known != undone_.end();
-    if (!is_known && change.TakesOff()) continue;
-    const Undone undone = is_known ? known->second : Expected(trial, change);
+    if (!is_known && (change.TakesOff() || !is_context)) continue;
+    const Undone undone = is_known ? known->second : Expected(trial, *change.record);
     if (!undone.always) continue;
     if (is_context && !away.empty() && undone.level >= InnermostAway(trial, change.step, &away, !is_known)) continue;
     Outlived outlived = OutlivedAt(trial, change, undone);

@@ -22,8 +22,6 @@
 
 namespace cuaudit::harness {
 
-class RestoredEntries;
-
 class PutBack {
  public:
   explicit PutBack(const Evidence& fault_free);
@@ -32,27 +30,15 @@ class PutBack {
   // As RestoredSettings::ReturnFrom, of a change that the fault-free run undoes.
   std::optional<std::uint64_t> ReturnFrom(const Evidence& run, std::uint64_t place, std::uint64_t before) const;
 
- private:
-  struct Change;
   struct Undone {
     bool always = true;        // whenever the fault-free run made the change
     bool in_its_cycle = true;  // in the same marked cycle
     std::size_t level = 0;     // frame of the change from which the function that undoes it was called; beyond the frames: unknown
   };
-  struct Outlived {
-    const faults::Record* call = nullptr;
-    std::size_t step = ~std::size_t{0};   // the first call of the thread after the function had returned, also where `end` comes first
-    const faults::Record* end = nullptr;  // of the marked cycle
-    bool IsAfter(const faults::Record* record) const { return end != nullptr && record != nullptr && record->begin > end->begin; }
-  };
-  // Makes `entries` for a run that takes contexts off.
-  static std::vector<Change> ChangesOf(const Evidence& run, std::optional<RestoredEntries>* entries);
-  static Outlived OutlivedAt(const Evidence& trial, const Change& change, const Undone& undone);
-  static bool IsInTheWay(const Evidence& trial, const Change& change, Outlived* outlived);
-  // What is expected of a change that only the trial makes.
-  Undone Expected(const Evidence& trial, const Change& change) const;
-  static bool IsWayBack(const Evidence& trial, const Change& change, const Outlived& outlived);
-  static bool IsUsed(const Evidence& trial, const Change& change, Outlived* outlived);
+
+ private:
+  // What is expected of a change of the context that only the trial makes.
+  Undone Expected(const Evidence& trial, const faults::Record& change) const;
 
   std::map<std::uint64_t, Undone> undone_;  // by SiteKey of the change
   std::set<std::uint64_t> entered_;         // instructions that called a function which made driver calls (FrameKey)

@@ -3,12 +3,10 @@
 
 #include <algorithm>
 #include <span>
-#include <vector>
 
 #include "driver_present.inc"
 #include "faults/driver/shape.h"
 #include "harness/ledger/arguments.h"
-#include "harness/verdict/evidence/site_keys.h"
 
 namespace cuaudit::harness {
 
@@ -100,10 +98,8 @@ namespace {
 // True when the last that the process did with the context until then was the refused attempt to end it: the one with ticket `refused`, or
 // a destruction. A process that goes back to the context, works in it or makes it anew has one that is to be put back.
 bool IsGivenUp(const Evidence& run, std::uint32_t pid, std::uint64_t context, std::uint64_t refused, std::uint64_t when) {
-  const std::vector<std::uint32_t>& calls = run.facts().calls;
-  auto call = std::partition_point(calls.begin(), calls.end(), [&](std::uint32_t index) { return run.record(index).begin < when; });
-  while (call != calls.begin()) {
-    const Record& record = run.record(*--call);
+  for (std::size_t step = run.first_call_from(when); step-- > 0;) {
+    const Record& record = run.call(step);
     if (record.begin <= refused) return true;
     if (record.pid != pid) continue;
     const Effect effect = EffectOfCall(record);
@@ -136,12 +132,8 @@ bool IsGone(const Evidence& run, std::uint32_t pid, std::uint64_t context, std::
 
 TrialFinding* AddChange(const Evidence& trial, Rule rule, Kind kind, const Record& change, const Record* met,
                         std::vector<TrialFinding>* findings) {
-  TrialFinding finding = {.rule = rule, .kind = kind, .count = 1, .where = SiteOf(change)};
-  finding.where_key = SiteKey(*trial.journal, finding.where);
-  if (met != nullptr) {
-    finding.other = SiteOf(*met);
-    finding.other_key = SiteKey(*trial.journal, finding.other);
-  }
+  TrialFinding finding = FindingAt(rule, SiteOf(change), *trial.journal, {}, kind);
+  if (met != nullptr) SetOther(SiteOf(*met), *trial.journal, &finding);
   const auto same = std::find_if(findings->begin(), findings->end(), [&](const TrialFinding& one) {
     return one.rule == finding.rule && one.where_key == finding.where_key && one.other_key == finding.other_key;
   });
@@ -155,7 +147,7 @@ void DropBefore(std::size_t call, std::vector<Away>* all) {
 }
 
 std::size_t InnermostAway(const Evidence& run, std::size_t call, std::vector<Away>* all, bool only_from_none) {
-  const auto stack = [&run](std::size_t of) { return run.journal->Stack(run.record(run.facts().calls[of]).stack); };
+  const auto stack = [&run](std::size_t of) { return run.journal->Stack(run.call(of).stack); };
   const std::span<const std::uint64_t> frames = stack(call);
   std::size_t innermost = frames.size();
   for (Away& away : *all) {

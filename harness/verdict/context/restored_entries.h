@@ -4,10 +4,9 @@
 //   Owns      its notes. Borrows the run while it reads it.
 //   Threads   one thread.
 //
-// cuCtxSetCurrent and cuCtxCreate leave an entry that nobody has to pop. A function that pops it and pushes its context again (the one that
-// was popped, or one that the entry had held before) owes no pop for that push. The same two calls in another order of functions (one makes
-// the entry and pops it, the other one pushes and forgets the pop) leave an entry too many. Call stacks tell the two apart: a pop belongs
-// to the call with which it shares the innermost caller.
+// A function that pops such an entry and pushes its context again (the one that was popped, or one that the entry had held before) owes no
+// pop for that push. The same two calls in another order of functions (one makes the entry and pops it, the other one pushes and forgets
+// the pop) leave an entry too many. README.md, section "What a function puts back", says how call stacks tell the two apart.
 #pragma once
 
 #include <cstdint>

@@ -2,22 +2,16 @@
 #include "harness/verdict/context/restored_settings.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <iterator>
-#include <map>
 #include <set>
 #include <span>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "faults/driver/effects.h"
 #include "faults/journal/record.h"
 #include "harness/ledger/arguments.h"
 #include "harness/verdict/context/put_back_calls.h"
-#include "harness/verdict/context/setting_changes.h"
-#include "harness/verdict/evidence/evidence.h"
 #include "harness/verdict/evidence/site_keys.h"
 
 namespace cuaudit::harness {
@@ -55,10 +49,9 @@ std::size_t Returns::Outside(const Record& call, std::size_t level, std::size_t 
   std::map<std::size_t, std::size_t>& known = outside_[{call.pid, call.tid, frames[level]}];
   const auto next = known.upper_bound(from);
   if (next != known.begin() && std::prev(next)->second >= from) return std::prev(next)->second;
-  const std::vector<std::uint32_t>& calls = run_.facts().calls;
   std::size_t found = kNoCall;
-  for (std::size_t step = from; found == kNoCall && step < calls.size(); ++step) {
-    const Record& record = run_.record(calls[step]);
+  for (std::size_t step = from; found == kNoCall && step < run_.facts().calls.size(); ++step) {
+    const Record& record = run_.call(step);
     if (record.pid != call.pid || record.tid != call.tid || record.stack == 0) continue;
     if (!IsWithin(run_, record, frames[level])) found = step;
   }
@@ -66,8 +59,8 @@ std::size_t Returns::Outside(const Record& call, std::size_t level, std::size_t 
 }
 
 std::size_t Returns::SharedBy(std::size_t first, std::size_t last) {
-  const Record& from = run_.record(run_.facts().calls[first]);
-  const Record& to = run_.record(run_.facts().calls[last]);
+  const Record& from = run_.call(first);
+  const Record& to = run_.call(last);
   const std::size_t frames = run_.journal->Stack(from.stack).size();
   if (to.pid != from.pid || to.tid != from.tid) return kNoLevel;
   for (std::size_t level = 1; level < frames; ++level) {
@@ -142,8 +135,6 @@ bool WorksWith(const Setting& setting, const Record& record, std::uint64_t curre
 
 namespace {
 
-const Record& CallAt(const Evidence& run, std::size_t step) { return run.record(run.facts().calls[step]); }
-
 // The calls that give what was changed a value, between the change and the call at `until`.
 std::span<const SettingCall> CallsAfter(const SettingChanges& made, const SettingChange& change, std::size_t until) {
   const std::vector<SettingCall>& calls = made.calls.at(change.setting);
@@ -165,18 +156,10 @@ std::uint64_t ValueBefore(const SettingChanges& made, const SettingChange& chang
 bool PutsBack(const Evidence& run, const SettingChanges& made, const SettingChange& change, std::size_t level, Returns* returns) {
   if (!change.found) {
     const std::span<const std::uint64_t> frames = run.journal->Stack(change.record->stack);
-    if (level != 1 || frames.size() < 2 || change.given == kNoCall || IsWithin(run, CallAt(run, change.given), frames[1])) return false;
+    if (level != 1 || frames.size() < 2 || change.given == kNoCall || IsWithin(run, run.call(change.given), frames[1])) return false;
   }
   const std::size_t returned = returns->Outside(*change.record, level, change.undone + 1);
   return ValueBefore(made, change, std::min(returned, change.ended)) == change.before;
-}
-
-// The first call of the run that began after the cycle had ended.
-std::size_t After(const Evidence& run, const Record& end) {
-  const std::vector<std::uint32_t>& calls = run.facts().calls;
-  const auto after =
-      std::partition_point(calls.begin(), calls.end(), [&](std::uint32_t call) { return run.record(call).begin < end.begin; });
-  return static_cast<std::size_t>(after - calls.begin());
 }
 
 }  // namespace
@@ -189,7 +172,7 @@ RestoredSettings::RestoredSettings(const Evidence& fault_free) {
     Undone& undone = place->second;
     if (!undone.always) continue;
     // The same call with another value is no way back: each turn of a loop chooses its own.
-    if (change.undone == kNoCall || CallAt(fault_free, change.undone).stack == change.record->stack) {
+    if (change.undone == kNoCall || fault_free.call(change.undone).stack == change.record->stack) {
       undone.always = false;
       continue;
     }
@@ -197,15 +180,16 @@ RestoredSettings::RestoredSettings(const Evidence& fault_free) {
     undone.always = PutsBack(fault_free, made, change, level, &returns);
     undone.level = std::max(undone.level, level);
     const std::span<const SettingCall> between = CallsAfter(made, change, change.undone);
-    const auto is_same = [&](const SettingCall& call) { return CallAt(fault_free, call.step).stack == change.record->stack; };
+    const auto is_same = [&](const SettingCall& call) { return fault_free.call(call.step).stack == change.record->stack; };
     undone.once = undone.once && std::none_of(between.begin(), between.end(), is_same);
-    const std::uint32_t cycle = CallAt(fault_free, change.undone).cycle;
+    const std::uint32_t cycle = fault_free.call(change.undone).cycle;
     undone.in_its_cycle = undone.in_its_cycle && cycle != 0 && cycle == change.record->cycle;
     const Record* const end = undone.in_its_cycle ? EndOfCycle(fault_free, *change.record) : nullptr;
-    undone.in_its_cycle = undone.in_its_cycle &&
-                          (end == nullptr || ValueBefore(made, change, std::min(After(fault_free, *end), change.ended)) == change.before);
-    if (is_new) undone.back = SiteOf(CallAt(fault_free, change.undone));
-    if (is_new) undone.outlives_cycle = change.ended == kNoCall || (end != nullptr && CallAt(fault_free, change.ended).begin > end->begin);
+    undone.in_its_cycle =
+        undone.in_its_cycle &&
+        (end == nullptr || ValueBefore(made, change, std::min(fault_free.first_call_from(end->begin), change.ended)) == change.before);
+    if (is_new) undone.back = SiteOf(fault_free.call(change.undone));
+    if (is_new) undone.outlives_cycle = change.ended == kNoCall || (end != nullptr && fault_free.call(change.ended).begin > end->begin);
   }
 }
 
@@ -220,7 +204,7 @@ RestoredSettings::Left RestoredSettings::LeftBy(const Evidence& trial, const Set
                                                 const Undone& undone, std::size_t until, Returns* returns) const {
   Left left;
   left.returned = returns->Outside(*change.record, undone.level, change.step + 1);
-  while (left.returned != kNoCall && OnlyLooks(CallAt(trial, left.returned), EffectOfCall(CallAt(trial, left.returned))))
+  while (left.returned != kNoCall && OnlyLooks(trial.call(left.returned), EffectOfCall(trial.call(left.returned))))
     left.returned = returns->Outside(*change.record, undone.level, left.returned + 1);
   const bool is_known = undone.level < trial.journal->Stack(change.record->stack).size();
   if (is_known && left.returned == kNoCall) left.returned = returns->AfterThread(*change.record);
@@ -228,13 +212,13 @@ RestoredSettings::Left RestoredSettings::LeftBy(const Evidence& trial, const Set
   std::span<const SettingCall> calls = CallsAfter(made, change, left.returned);
   // A loop calls the function again, from the same place.
   const auto again = std::find_if(calls.begin(), calls.end(),
-                                  [&](const SettingCall& call) { return CallAt(trial, call.step).stack == change.record->stack; });
+                                  [&](const SettingCall& call) { return trial.call(call.step).stack == change.record->stack; });
   if (is_known && again != calls.end() && undone.once) left.returned = again->step;
   left.value = ValueBefore(made, change, left.returned);
   calls = CallsAfter(made, change, left.returned);
   const auto last = std::find_if(calls.rbegin(), calls.rend(), [](const SettingCall& call) { return !call.puts_back; });
   if (last == calls.rend()) return left;
-  const auto known = undone_.find(SiteKey(*trial.journal, SiteOf(CallAt(trial, last->step))));
+  const auto known = undone_.find(SiteKey(*trial.journal, SiteOf(trial.call(last->step))));
   left.is_chosen = known == undone_.end() || !known->second.always;
   return left;
 }
@@ -254,7 +238,7 @@ bool Stands(const Evidence& trial, const SettingChanges& made, const SettingChan
             std::uint64_t value, std::uint64_t ticket) {
   const std::uint64_t left = value;
   for (const SettingCall& call : made.calls.at(change.setting)) {
-    const Record& record = CallAt(trial, call.step);
+    const Record& record = trial.call(call.step);
     if (call.step < returned || record.begin >= ticket) continue;
     const bool is_undone = call.change != kNoCall && made.changes[call.change].found && made.changes[call.change].undone != kNoCall;
     if (!call.puts_back && !is_undone && !IsSamePlace(trial, record, *change.record, level)) return false;
@@ -278,13 +262,13 @@ std::vector<TrialFinding> RestoredSettings::Missing(const Evidence& trial) const
     if (known == undone_.end() || !known->second.always) continue;
     const Undone& undone = known->second;
     const Record* const end = undone.in_its_cycle && undone.outlives_cycle ? EndOfCycle(trial, *change.record) : nullptr;
-    const std::size_t until = std::min(end == nullptr ? trial.facts().calls.size() : After(trial, *end), change.ended);
+    const std::size_t until = std::min(end == nullptr ? trial.facts().calls.size() : trial.first_call_from(end->begin), change.ended);
     const Left left = LeftBy(trial, made, change, undone, until, &returns);
     if (left.is_chosen) continue;
     const auto stands = [&](std::uint64_t ticket) { return Stands(trial, made, change, undone.level, left.returned, left.value, ticket); };
     const Record* user = nullptr;
     for (std::size_t step = left.returned; user == nullptr && step < until; ++step) {
-      if (WorksWith(change.setting, CallAt(trial, step), made.current[step])) user = &CallAt(trial, step);
+      if (WorksWith(change.setting, trial.call(step), made.current[step])) user = &trial.call(step);
     }
     if (user != nullptr && !stands(user->begin)) user = nullptr;
     const bool at_end = end != nullptr && (change.ended == kNoCall || change.ended >= until) && stands(end->begin);
@@ -308,10 +292,10 @@ std::optional<std::uint64_t> RestoredSettings::ReturnFrom(const Evidence& run, s
   }
   if (last == nullptr) return std::nullopt;
   const Record* const end = known->second.in_its_cycle ? EndOfCycle(run, *last->record) : nullptr;
-  const std::size_t until = end == nullptr ? run.facts().calls.size() : After(run, *end);
+  const std::size_t until = end == nullptr ? run.facts().calls.size() : run.first_call_from(end->begin);
   Returns returns(run);
   const std::size_t returned = LeftBy(run, made, *last, known->second, until, &returns).returned;
-  if (returned < until) return CallAt(run, returned).begin;
+  if (returned < until) return run.call(returned).begin;
   return end == nullptr ? std::nullopt : std::optional(end->begin);
 }
 

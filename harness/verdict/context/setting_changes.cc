@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
-#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -12,7 +11,6 @@
 #include "faults/driver/effects.h"
 #include "faults/driver/shape.h"
 #include "harness/ledger/arguments.h"
-#include "harness/verdict/context/put_back_calls.h"
 #include "harness/verdict/context/work_contexts.h"
 
 namespace cuaudit::harness {
@@ -157,7 +155,7 @@ class Reader {
   }
 
   void Read(std::size_t step) {
-    const Record& record = run_.record(run_.facts().calls[step]);
+    const Record& record = run_.call(step);
     NoteOrigin(record);
     End(record, step);
     if (const SettingRow* const row = SetterOf(record)) Set(record, *row, step);

@@ -21,15 +21,14 @@ using faults::Record;
 
 // A call that records which context is current tells it of all calls of its thread since the one before.
 std::vector<std::uint64_t> CurrentContexts(const Evidence& run) {
-  const std::vector<std::uint32_t>& calls = run.facts().calls;
   struct Thread {
     std::vector<std::size_t> untold;
     std::uint64_t context = 0;
   };
   std::map<std::pair<std::uint32_t, std::uint32_t>, Thread> threads;
-  std::vector<std::uint64_t> current(calls.size(), 0);
-  for (std::size_t step = 0; step < calls.size(); ++step) {
-    const Record& record = run.record(calls[step]);
+  std::vector<std::uint64_t> current(run.facts().calls.size(), 0);
+  for (std::size_t step = 0; step < current.size(); ++step) {
+    const Record& record = run.call(step);
     const Effect effect = EffectOfCall(record);
     Thread& thread = threads[{record.pid, record.tid}];
     thread.untold.push_back(step);
@@ -55,10 +54,7 @@ bool WorkContexts::Differ(const Record& one, const Record& other) const {
 
 std::uint64_t WorkContexts::Of(const Record& call) const {
   const std::vector<Object>& objects = run_.ledger->objects;
-  const std::vector<std::uint32_t>& calls = run_.facts().calls;
-  const auto step = std::lower_bound(calls.begin(), calls.end(), call.begin,
-                                     [this](std::uint32_t index, std::uint64_t ticket) { return run_.record(index).begin < ticket; });
-  std::uint64_t context = current_[static_cast<std::size_t>(step - calls.begin())];
+  std::uint64_t context = current_[run_.first_call_from(call.begin)];
   for (std::size_t i = 0; i < driver::ShapeOf(CallOf(call)).count; ++i) {
     const Family family = ArgumentFamily(CallOf(call), i);
     if (family != Family::Stream && family != Family::Event) continue;

@@ -23,11 +23,15 @@ std::span<const std::uint32_t> Evidence::own_marks() const noexcept { return Own
 
 std::span<const std::uint32_t> Evidence::own_closes() const noexcept { return Own(ledger->facts.closes, *journal); }
 
-const Record* Evidence::call_at(std::uint64_t begin) const noexcept {
+std::size_t Evidence::first_call_from(std::uint64_t ticket) const noexcept {
   const std::vector<std::uint32_t>& calls = ledger->facts.calls;
-  const auto found = std::lower_bound(calls.begin(), calls.end(), begin,
-                                      [this](std::uint32_t index, std::uint64_t ticket) { return record(index).begin < ticket; });
-  return found != calls.end() && record(*found).begin == begin ? &record(*found) : nullptr;
+  const auto found = std::partition_point(calls.begin(), calls.end(), [&](std::uint32_t index) { return record(index).begin < ticket; });
+  return static_cast<std::size_t>(found - calls.begin());
+}
+
+const Record* Evidence::call_at(std::uint64_t begin) const noexcept {
+  const std::size_t number = first_call_from(begin);
+  return number != facts().calls.size() && call(number).begin == begin ? &call(number) : nullptr;
 }
 
 const Record* Evidence::hit(std::size_t fault) const noexcept {
@@ -44,11 +48,9 @@ const Record* Evidence::first_hit() const noexcept {
 }
 
 const Record* Evidence::last_hit() const noexcept {
-  const Hit* last = nullptr;
-  for (const Hit& one : ledger->facts.hits) {
-    if (one.begin != 0 && (last == nullptr || one.begin > last->begin)) last = &one;
-  }
-  return last == nullptr ? nullptr : &record(last->record);
+  const auto& hits = ledger->facts.hits;
+  const Hit& last = *std::max_element(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) { return a.begin < b.begin; });
+  return last.begin == 0 ? nullptr : &record(last.record);
 }
 
 bool Evidence::saw_host() const noexcept {
@@ -61,13 +63,12 @@ bool IsWithin(const Evidence& run, const Record& record, std::uint64_t frame) {
 }
 
 std::size_t SharedLevel(const Evidence& run, std::size_t first, std::size_t last) {
-  const std::vector<std::uint32_t>& calls = run.facts().calls;
-  const Record& from = run.record(calls[first]);
+  const Record& from = run.call(first);
   const std::span<const std::uint64_t> frames = run.journal->Stack(from.stack);
-  if (run.record(calls[last]).pid != from.pid || run.record(calls[last]).tid != from.tid) return kNoLevel;
+  if (run.call(last).pid != from.pid || run.call(last).tid != from.tid) return kNoLevel;
   std::size_t level = 1;
   for (std::size_t step = first + 1; step <= last && level < frames.size(); ++step) {
-    const Record& record = run.record(calls[step]);
+    const Record& record = run.call(step);
     if (record.pid != from.pid || record.tid != from.tid || record.stack == 0) continue;
     while (level < frames.size() && !IsWithin(run, record, frames[level])) ++level;
   }

@@ -43,6 +43,10 @@ struct Evidence {
 
   const Facts& facts() const noexcept { return ledger->facts; }
   const faults::Record& record(std::uint32_t index) const noexcept { return journal->records()[index]; }
+  // A call of the run, by its number (Facts::calls).
+  const faults::Record& call(std::size_t number) const noexcept { return record(facts().calls[number]); }
+  // The number of the first call from that ticket on.
+  std::size_t first_call_from(std::uint64_t ticket) const noexcept;
   std::uint32_t flags() const noexcept { return journal->header().flags.load(); }
   // Calls, marks and closes of this run alone: all of them, or those since the process was forked for its trial.
   std::span<const std::uint32_t> own_calls() const noexcept;

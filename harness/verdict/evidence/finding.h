@@ -2,12 +2,15 @@
 // finding.h: one broken rule of one trial, with its places; findings that are one.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "faults/journal/journal_view.h"
 #include "harness/ledger/ledger.h"
 #include "harness/ledger/rules.h"
 
@@ -29,6 +32,29 @@ struct TrialFinding {
   bool refused_wait = false;  // a proved misuse that exists only because the plan refused a wait
   bool believed = false;      // the program was told that an earlier release had failed, and may have tried it again (Violation)
 };
+
+// A finding about an object, and one at a call (Empty: at no place). Both count one object.
+[[nodiscard]] TrialFinding FindingOf(Rule rule, const Object& object, const faults::JournalView& journal);
+[[nodiscard]] TrialFinding FindingAt(Rule rule, const Site& where, const faults::JournalView& journal, Details detail = {},
+                                     driver::Kind kind = driver::Kind::None);
+
+// Set a place with its key.
+void SetAcquired(const Site& acquired, const faults::JournalView& journal, TrialFinding* finding);
+void SetWhere(const Site& where, const faults::JournalView& journal, TrialFinding* finding);
+void SetOther(const Site& other, const faults::JournalView& journal, TrialFinding* finding);
+
+inline void Append(std::vector<TrialFinding>* to, std::vector<TrialFinding> from) {
+  to->insert(to->end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+// Takes those out of `from` of which `is_one` is true. Both lists keep their order.
+template <typename IsOne>
+[[nodiscard]] std::vector<TrialFinding> TakeIf(std::vector<TrialFinding>* from, IsOne is_one) {
+  const auto first = std::stable_partition(from->begin(), from->end(), [&](const TrialFinding& one) { return !is_one(one); });
+  std::vector<TrialFinding> taken(std::make_move_iterator(first), std::make_move_iterator(from->end()));
+  from->erase(first, from->end());
+  return taken;
+}
 
 // Collects findings that agree in rule, kind and all places, in order of first appearance. Two colliding calls are one finding, however
 // many buffers they collide in.

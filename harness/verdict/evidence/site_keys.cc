@@ -41,20 +41,12 @@ std::uint64_t PlaceOf(const Site& site) {
 }  // namespace
 
 std::uint64_t SiteKey(const faults::JournalView& journal, const Site& site) {
+  if (site.record_kind == RecordKind::Empty) return 0;
   const std::span<const std::uint64_t> frames = journal.Stack(site.stack);
   faults::KeyMemo* const memo = journal.memo();
   if (memo == nullptr || (frames.empty() && site.stack != 0)) return Key(journal, site, frames);
-  const std::uint64_t place = PlaceOf(site);
-  const auto [found, fresh] = memo->site_keys.try_emplace(place, 0);
+  const auto [found, fresh] = memo->site_keys.try_emplace(PlaceOf(site), 0);
   if (fresh) found->second = Key(journal, site, frames);
-  return found->second;
-}
-
-std::uint64_t SiteKeys::Of(const Site& site) {
-  if (site.record_kind == RecordKind::Empty) return 0;
-  const std::uint64_t place = PlaceOf(site);
-  const auto [found, added] = keys_.try_emplace(place, 0);
-  if (added) found->second = SiteKey(*journal_, site);
   return found->second;
 }
 

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <unordered_map>
 
 #include "faults/journal/journal_view.h"
 #include "harness/ledger/ledger.h"
@@ -12,7 +11,8 @@
 
 namespace cuaudit::harness {
 
-// Identifies a place in every run of the same program: the call, and build id (or path) and offset of each frame.
+// Identifies a place in every run of the same program: the call, and build id (or path) and offset of each frame. 0 for no place. Each is
+// computed once where the journal remembers them (JournalView::Remember).
 [[nodiscard]] std::uint64_t SiteKey(const faults::JournalView& journal, const Site& site);
 
 // Identifies only the call instruction, whatever the callers are.
@@ -20,18 +20,6 @@ namespace cuaudit::harness {
 
 // Identifies the call of the shared CUDA runtime by which the program made the driver call; 0 when it made it without the runtime.
 [[nodiscard]] std::uint64_t RuntimeCallKey(const faults::JournalView& journal, const Site& site);
-
-// SiteKey with a table: each pair of call and stack of a journal is computed once, by one thread. Owns the table and borrows the journal.
-// No site has the key 0.
-class SiteKeys {
- public:
-  explicit SiteKeys(const faults::JournalView& journal) : journal_(&journal) {}
-  std::uint64_t Of(const Site& site);
-
- private:
-  const faults::JournalView* journal_;
-  std::unordered_map<std::uint64_t, std::uint64_t> keys_;
-};
 
 // How far out the innermost caller is that both stacks of one run have in common: 1 for the function that made the call `from`. It is the
 // number of frames when they have none. Frames are compared wherever they are, because a deep stack has lost its outermost ones.

@@ -2,8 +2,6 @@
 #include "harness/verdict/host/closed_descriptors.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 #include <span>
 #include <utility>
 
@@ -19,12 +17,6 @@ using faults::Record;
 using faults::RecordKind;
 
 bool WasNotOpen(const Record& record) { return record.argument[1] == faults::kNotOpen; }
-
-// Only the program's first process is judged: a child may close what it was given.
-std::uint32_t FirstProcess(const Evidence& run) {
-  const std::vector<ProcessFacts>& processes = run.facts().processes;
-  return processes.empty() ? 0 : processes.front().pid;
-}
 
 // A standard stream that the thread closes in order to open it anew, for example as a log file: no call of the driver comes between.
 bool IsReplaced(const Evidence& run, const Record& close) {
@@ -49,19 +41,18 @@ struct Closes {
   std::vector<const Record*> again;      // the number was not open
 };
 
-// `only_opened`: ignore numbers that were never opened.
+// Only the program's first process is judged: a child may close what it was given. `only_opened`: ignore numbers that were never opened.
 Closes ClosesOf(const Evidence& run, std::span<const std::uint32_t> all, bool only_opened) {
   Closes closes;
-  const std::uint32_t pid = FirstProcess(run);
   for (const std::uint32_t index : all) {
     const Record& record = run.record(index);
-    if (record.pid != pid) continue;
+    if (!run.facts().IsFirst(record.pid)) continue;
     (WasNotOpen(record) ? closes.again : closes.inherited).push_back(&record);
   }
   if (closes.inherited.empty() && closes.again.empty()) return closes;
   std::map<std::uint64_t, std::uint64_t> opened;  // first opening of each number
   for (const Object& object : run.ledger->objects) {
-    if (object.kind == Kind::FileDescriptor && object.pid == pid) opened.try_emplace(object.handle, object.acquired.begin);
+    if (object.kind == Kind::FileDescriptor && run.facts().IsFirst(object.pid)) opened.try_emplace(object.handle, object.acquired.begin);
   }
   const auto was_opened = [&](const Record* record) {
     const auto found = opened.find(record->argument[0]);
@@ -74,7 +65,7 @@ Closes ClosesOf(const Evidence& run, std::span<const std::uint32_t> all, bool on
 
 class Finder {
  public:
-  Finder(const UsualCloses& usual, const Evidence& trial) : usual_(usual), trial_(trial), keys_(*trial.journal) {}
+  Finder(const UsualCloses& usual, const Evidence& trial) : usual_(usual), trial_(trial) {}
 
   std::vector<TrialFinding> Find() {
     FindClosesOfNothing();
@@ -86,21 +77,9 @@ class Finder {
   // `before`: the close that ended the descriptor which this one had to close; Empty when nobody did.
   void Add(const Site& where, const Object* closed, const Site& before, Detail detail) {
     if (CalledByDriver(*trial_.journal, where.stack)) return;
-    TrialFinding finding;
-    finding.rule = Rule::Deficit;
-    finding.kind = Kind::FileDescriptor;
-    finding.count = 1;
-    finding.where = where;
-    finding.where_key = keys_.Of(where);
-    finding.detail = {{detail}};
-    if (closed != nullptr) {
-      finding.acquired = closed->acquired;
-      finding.acquired_key = keys_.Of(closed->acquired);
-    }
-    if (before.record_kind != RecordKind::Empty) {
-      finding.other = before;
-      finding.other_key = keys_.Of(before);
-    }
+    TrialFinding finding = FindingAt(Rule::Deficit, where, *trial_.journal, {{detail}}, Kind::FileDescriptor);
+    if (closed != nullptr) SetAcquired(closed->acquired, *trial_.journal, &finding);
+    if (before.record_kind != RecordKind::Empty) SetOther(before, *trial_.journal, &finding);
     findings_.push_back(std::move(finding));
   }
 
@@ -135,22 +114,20 @@ class Finder {
   // A close of a number that now belongs to another file. In the fault-free run this close closes descriptors opened in other places.
   void FindTakenNumbers() {
     std::map<std::uint64_t, std::vector<const Object*>> by_number;
-    const std::uint32_t pid = FirstProcess(trial_);
     for (const Object& object : trial_.ledger->objects) {
-      if (object.kind == Kind::FileDescriptor && object.pid == pid && object.acquired.record_kind == RecordKind::Host)
+      if (object.kind == Kind::FileDescriptor && trial_.facts().IsFirst(object.pid) && object.acquired.record_kind == RecordKind::Host)
         by_number[object.handle].push_back(&object);
     }
-    std::erase_if(by_number, [](const auto& one) { return one.second.size() < 2; });
-    if (by_number.empty()) return;
     for (const auto& [number, objects] : by_number) {
       for (std::size_t i = 1; i < objects.size(); ++i) {
         const Object& taken = *objects[i];
-        const std::uint64_t place = keys_.Of(taken.acquired);
-        const auto own = usual_.closed_at.find(keys_.Of(taken.released));
+        const std::uint64_t place = SiteKey(*trial_.journal, taken.acquired);
+        const auto own = usual_.closed_at.find(SiteKey(*trial_.journal, taken.released));
         if (taken.state != State::Released || own == usual_.closed_at.end() || usual_.opened.count(place) == 0) continue;
         if (own->second.count(place) != 0) continue;
-        const auto stale = std::find_if(objects.rend() - static_cast<std::ptrdiff_t>(i), objects.rend(),
-                                        [&](const Object* earlier) { return own->second.count(keys_.Of(earlier->acquired)) != 0; });
+        const auto stale = std::find_if(objects.rend() - static_cast<std::ptrdiff_t>(i), objects.rend(), [&](const Object* earlier) {
+          return own->second.count(SiteKey(*trial_.journal, earlier->acquired)) != 0;
+        });
         if (stale != objects.rend()) Add(taken.released, &taken, (*stale)->released, Detail::NumberTaken);
       }
     }
@@ -158,7 +135,6 @@ class Finder {
 
   const UsualCloses& usual_;
   const Evidence& trial_;
-  SiteKeys keys_;
   std::vector<TrialFinding> findings_;
 };
 
@@ -173,11 +149,11 @@ UsualCloses UsualClosesOf(const Evidence& fault_free) {
     usual.places_of_unopened.insert(place(record));
   }
   for (const Record* const record : closes.again) usual.places_of_unopened.insert(place(record));
-  SiteKeys keys(*fault_free.journal);
   for (const Object& object : fault_free.ledger->objects) {
     if (object.kind != Kind::FileDescriptor) continue;
-    usual.opened.insert(keys.Of(object.acquired));
-    if (object.state == State::Released) usual.closed_at[keys.Of(object.released)].insert(keys.Of(object.acquired));
+    usual.opened.insert(SiteKey(*fault_free.journal, object.acquired));
+    if (object.state == State::Released)
+      usual.closed_at[SiteKey(*fault_free.journal, object.released)].insert(SiteKey(*fault_free.journal, object.acquired));
   }
   return usual;
 }

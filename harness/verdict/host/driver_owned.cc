@@ -5,9 +5,7 @@
 #include <cstddef>
 #include <iterator>
 #include <span>
-#include <string_view>
 #include <unordered_map>
-#include <vector>
 
 namespace cuaudit::harness {
 namespace {
@@ -20,10 +18,7 @@ constexpr std::string_view kInterpreters[] = {
 
 enum class Owner : std::uint8_t { NotLookedAt, Unknown, Driver, Interpreter, PythonFunction, Program };
 
-std::string_view BaseName(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
-}
+std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }  // the whole path when it has no slash
 
 // Libraries that allocate on behalf of their caller.
 bool IsLanguageRuntime(std::string_view file) {
@@ -62,14 +57,9 @@ class Owners {
     Owner& known = of_module_[module];
     if (known != Owner::NotLookedAt) return known;
     const std::string_view path = journal_->ModulePath(module);
-    if (IsLanguageRuntime(BaseName(path))) {
-      known = Owner::Unknown;
-    } else if (IsDriver(*journal_, path)) {
-      known = Owner::Driver;
-    } else {
-      known = IsInterpreter(path) ? Owner::Interpreter : Owner::Program;
-    }
-    return known;
+    if (IsLanguageRuntime(BaseName(path))) return known = Owner::Unknown;
+    if (IsDriver(*journal_, path)) return known = Owner::Driver;
+    return known = IsInterpreter(path) ? Owner::Interpreter : Owner::Program;
   }
 
   const faults::JournalView* journal_;
@@ -80,7 +70,7 @@ class Owners {
 }  // namespace
 
 bool IsInterpreter(std::string_view path) noexcept {
-  const std::string_view name = path.substr(path.find_last_of('/') + 1);
+  const std::string_view name = BaseName(path);
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
   const std::string_view word = name.substr(0, static_cast<std::size_t>(std::find_if_not(name.begin(), name.end(), letter) - name.begin()));
   return std::find(std::begin(kInterpreters), std::end(kInterpreters), word) != std::end(kInterpreters);
@@ -115,29 +105,21 @@ void MarkDriverOwned(const faults::JournalView& journal, Ledger* ledger) {
     // Which blocks of its objects an interpreter frees at exit depends on addresses: two runs of one program differ.
     if ((for_itself || object.kind == driver::Kind::HostHeap) && owner == Owner::Interpreter) object.library_kept = true;
   }
-  std::vector<Violation>& violations = ledger->violations;
-  violations.erase(std::remove_if(violations.begin(), violations.end(),
-                                  [&](const Violation& violation) {
-                                    if (violation.where.record_kind == faults::RecordKind::Host && (stopped || helpers(violation.pid)))
-                                      return true;
-                                    if (violation.object < 0) return false;
-                                    if (violation.rule == Rule::ClosedAfterImport) {
-                                      return owners.Of(violation.where.stack) == Owner::Driver;  // it closes what it took
-                                    }
-                                    const Object& object = ledger->objects[static_cast<std::size_t>(violation.object)];
-                                    return object.driver_owned || (IsHost(object) && object.part_of_other);
-                                  }),
-                   violations.end());
+  std::erase_if(ledger->violations, [&](const Violation& violation) {
+    if (violation.where.record_kind == faults::RecordKind::Host && (stopped || helpers(violation.pid))) return true;
+    if (violation.object < 0) return false;
+    if (violation.rule == Rule::ClosedAfterImport) return owners.Of(violation.where.stack) == Owner::Driver;  // it closes what it took
+    const Object& object = ledger->objects[static_cast<std::size_t>(violation.object)];
+    return object.driver_owned || (IsHost(object) && object.part_of_other);
+  });
 }
 
 std::vector<TrialFinding> TakeShown(const faults::JournalView& journal, std::vector<TrialFinding>* findings) {
   if (!OnlyShowsHost(journal)) return {};
-  const auto first = std::stable_partition(findings->begin(), findings->end(), [](const TrialFinding& finding) {
-    if (finding.rule == Rule::ClosedAfterImport) return true;  // the driver's descriptor, whoever opened it
-    return finding.where.record_kind != faults::RecordKind::Host && finding.acquired.record_kind != faults::RecordKind::Host;
+  std::vector<TrialFinding> shown = TakeIf(findings, [](const TrialFinding& finding) {
+    if (finding.rule == Rule::ClosedAfterImport) return false;  // the driver's descriptor, whoever opened it
+    return finding.where.record_kind == faults::RecordKind::Host || finding.acquired.record_kind == faults::RecordKind::Host;
   });
-  std::vector<TrialFinding> shown(std::make_move_iterator(first), std::make_move_iterator(findings->end()));
-  findings->erase(first, findings->end());
   for (TrialFinding& finding : shown) {
     if (finding.rule == Rule::Leak) {
       finding.rule = Rule::HostLeft;

@@ -28,10 +28,13 @@ KnownDefect Known(const std::string& fingerprint, const std::string& function, c
   return defect;
 }
 
-FunctionNames NamesOf(const std::vector<KnownDefect>& before, const std::vector<KnownDefect>& after) {
-  FunctionNames names;
-  for (const KnownDefect& defect : before) AddFunctions(defect, &names.before);
-  for (const KnownDefect& defect : after) AddFunctions(defect, &names.after);
+// Nobody knows which of the functions call the driver.
+BothNames NamesOf(const std::vector<KnownDefect>& before, const std::vector<KnownDefect>& after) {
+  BothNames names;
+  for (const KnownDefect& defect : before) AddNames(defect, &names.before);
+  for (const KnownDefect& defect : after) AddNames(defect, &names.after);
+  names.before.calling.clear();
+  names.after.calling.clear();
   return names;
 }
 
@@ -64,11 +67,11 @@ TEST(Similarity, AFunctionMayBeRenamedMovedOrInlined) {
 TEST(Similarity, FunctionsThatBothExistAreTwo) {
   const KnownDefect one = Known("a", "open");
   const KnownDefect other = Known("b", "load");
-  FunctionNames names = NamesOf({one}, {other});
-  names.after.insert("open");
+  BothNames names = NamesOf({one}, {other});
+  names.after.all.insert("open");
   EXPECT_LT(LikenessOf(one, other, names), kAlike);
   names = NamesOf({one}, {other});
-  names.before.insert("load");
+  names.before.all.insert("load");
   EXPECT_LT(LikenessOf(one, other, names), kAlike);
 }
 

@@ -322,6 +322,31 @@ TEST(DeniedContext, EndsWithItsLastDetachment) {
   }
 }
 
+TEST(AttachedContext, WhoseDestructionIsRefusedIsNoLeak) {
+  for (const bool detaches : {false, true}) {
+    Trace t;
+    t.Call(CallId::CtxCreate_v2).Out(0, 0xb).Context(0);
+    t.Call(CallId::CtxAttach).Out(0, 0xb).Context(0xb);
+    if (detaches) t.Call(CallId::CtxDetach).In(0, 0xb).Context(0xb).Refused();
+    t.Call(CallId::CtxDestroy_v2).In(0, 0xb).Context(0xb).Refused();
+    EXPECT_THAT(Left(t.Fold()), ElementsAre("context 2 release_refused")) << detaches;
+  }
+}
+
+TEST(AttachedContext, EndsWithItsLastDetachmentWhenAnEarlierEndWasRefused) {
+  for (const CallId end : {CallId::CtxDestroy_v2, CallId::CtxDetach}) {
+    Trace t;
+    t.Call(CallId::CtxCreate_v2).Out(0, 0xb).Context(0);
+    t.Call(CallId::CtxAttach).Out(0, 0xb).Context(0xb);
+    t.Call(CallId::StreamCreate).Out(0, 0x51).Context(0xb);
+    t.Call(end).In(0, 0xb).Context(0xb).Refused();
+    t.Call(CallId::CtxDetach).In(0, 0xb).Context(0xb);
+    EXPECT_THAT(Left(t.Fold()), ElementsAre("context 1 release_refused", "stream 1")) << driver::Name(end);
+    t.Call(CallId::CtxDetach).In(0, 0xb).Context(0xb);
+    EXPECT_THAT(Left(t.Fold()), ElementsAre("stream 1 relied_on_context")) << driver::Name(end);
+  }
+}
+
 TEST(DeniedContext, EndsWithWhatIsInItWhenThatIsDeniedToo) {
   for (const CallId end : {CallId::CtxDestroy_v2, CallId::CtxDetach}) {
     Trace t;

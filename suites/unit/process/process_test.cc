@@ -43,12 +43,31 @@ Launch Shell(const std::string& script, std::uint64_t deadline_ms = 60000) {
   return launch;
 }
 
+Launch ShellIn(const std::string& script, std::vector<std::string> environment) {
+  Launch launch = Shell(script, 20000);
+  launch.environment = std::move(environment);
+  launch.environment.emplace_back("PATH=/usr/bin:/bin");
+  return launch;
+}
+
 Ending End(const Launch& launch) {
   int interrupted = 0;
   const Result<Ending> ending = RunToEnd(launch, &interrupted);
   EXPECT_TRUE(ending.ok()) << ending.status().message();
   return *ending;
 }
+
+// A named pipe whose reader waits as long as it lives.
+struct HeldPipe {
+  explicit HeldPipe(const TemporaryDir& dir) : name(dir.File("held")) {
+    EXPECT_EQ(mkfifo(name.c_str(), 0600), 0);
+    writer = open(name.c_str(), O_RDWR | O_CLOEXEC);
+    EXPECT_GE(writer, 0);
+  }
+  ~HeldPipe() { close(writer); }
+  std::string name;
+  int writer = -1;
+};
 
 TEST(Process, TellsExitStatusAndSignalApart) {
   EXPECT_EQ(End(Shell("exit 0")).exit_status, 0);
@@ -86,27 +105,34 @@ constexpr const char* kDaemon = "setsid sh -c 'cat <\"$FIFO\" >/dev/null & :'; e
 
 TEST(Process, EndsWhatLeftItsGroupAndOrphanedItself) {
   const TemporaryDir dir;
-  const std::string fifo = dir.File("fifo");
-  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
-  const int writer = open(fifo.c_str(), O_RDWR | O_CLOEXEC);
-  ASSERT_GE(writer, 0);
-  Launch launch = Shell(kDaemon);
-  launch.environment = {"PATH=/usr/bin:/bin", "FIFO=" + fifo, "CUAUDIT_OPTIONS=journal=" + dir.File("journal")};
-  const Ending ending = End(launch);
+  const HeldPipe held(dir);
+  const Ending ending = End(ShellIn(kDaemon, {"FIFO=" + held.name, "CUAUDIT_OPTIONS=journal=" + dir.File("journal")}));
   EXPECT_EQ(ending.exit_status, 0);
   EXPECT_EQ(ending.left_behind, 1U);
   EXPECT_EQ(ending.orphans, 1U);
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "nothing of it is left, dead or alive";
   EXPECT_EQ(End(Shell("exit 0")).left_behind, 0U);
-  close(writer);
+}
+
+// A fork can start a daemon before the tool has adopted the fork. If the program that forked it ends just then, the daemon is not its.
+TEST(Process, WhatAForkLeavesThatIsNotAdoptedYetIsNotCountedForAnother) {
+  const TemporaryDir dir;
+  const HeldPipe held(dir);
+  const Launch forking = ShellIn(std::string("export CUAUDIT_OPTIONS=journal=of_the_fork; ") + kDaemon,
+                                 {"FIFO=" + held.name, "CUAUDIT_OPTIONS=journal=" + dir.File("journal")});
+  ProcessPool pool;
+  for (const bool all_adopted : {false, true}) {
+    pool.Spare([all_adopted] { return std::vector<pid_t>(all_adopted ? 0 : 1, getpid()); });
+    ASSERT_TRUE(pool.Start(1, all_adopted ? Shell("exit 0") : forking).ok());
+    const Result<ProcessPool::Ended> ended = pool.WaitAny();
+    ASSERT_TRUE(ended.ok());
+    EXPECT_EQ(ended->ending.left_behind, all_adopted ? 1U : 0U);
+  }
 }
 
 TEST(Process, ToldApartByTheirEnvironmentWhatOthersLeaveStays) {
   const TemporaryDir dir;
-  const std::string fifo = dir.File("fifo");
-  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
-  const int writer = open(fifo.c_str(), O_RDWR | O_CLOEXEC);
-  ASSERT_GE(writer, 0);
+  const HeldPipe held(dir);
   const std::string begun = dir.File("begun");
   const std::string done = dir.File("done");
   ASSERT_EQ(mkfifo(begun.c_str(), 0600), 0);
@@ -114,7 +140,7 @@ TEST(Process, ToldApartByTheirEnvironmentWhatOthersLeaveStays) {
   ProcessPool pool;
   // It leaves its helper to itself and goes on: the helper is its own until it ends, whoever ends meanwhile.
   Launch longer = Shell("setsid sh -c 'cat <\"$FIFO\" >/dev/null & :'; echo ready >\"$BEGUN\"; read line <\"$DONE\"; exit 4");
-  longer.environment = {"PATH=/usr/bin:/bin", "FIFO=" + fifo, "BEGUN=" + begun, "DONE=" + done,
+  longer.environment = {"PATH=/usr/bin:/bin", "FIFO=" + held.name, "BEGUN=" + begun, "DONE=" + done,
                         "CUAUDIT_OPTIONS=journal=" + dir.File("one")};
   ASSERT_TRUE(pool.Start(1, longer).ok());
   Launch shorter = Shell("read line <\"$BEGUN\"; exit 5");
@@ -124,9 +150,7 @@ TEST(Process, ToldApartByTheirEnvironmentWhatOthersLeaveStays) {
   ASSERT_TRUE(first.ok());
   EXPECT_EQ(first->ending.exit_status, 5);
   EXPECT_EQ(first->ending.left_behind, 0U);
-  Launch last = Shell("echo go >\"$DONE\"");
-  last.environment = {"PATH=/usr/bin:/bin", "DONE=" + done};
-  ASSERT_TRUE(pool.Start(3, last).ok());
+  ASSERT_TRUE(pool.Start(3, ShellIn("echo go >\"$DONE\"", {"DONE=" + done})).ok());
   std::size_t left = 0;
   while (pool.size() != 0) {
     const Result<ProcessPool::Ended> ended = pool.WaitAny();
@@ -134,27 +158,22 @@ TEST(Process, ToldApartByTheirEnvironmentWhatOthersLeaveStays) {
     if (ended->tag == 1) left = ended->ending.left_behind;
   }
   EXPECT_EQ(left, 1U);
-  close(writer);
 }
 
 TEST(Process, AChildFromBeforeIsSomebodyElses) {
   const TemporaryDir dir;
-  const std::string fifo = dir.File("fifo");
-  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
-  const int writer = open(fifo.c_str(), O_RDWR | O_CLOEXEC);
-  ASSERT_GE(writer, 0);
+  const HeldPipe held(dir);
   const pid_t stranger = fork();
   if (stranger == 0) {
-    const int reader = open(fifo.c_str(), O_RDONLY | O_CLOEXEC);
+    const int reader = open(held.name.c_str(), O_RDONLY | O_CLOEXEC);
     char byte = 0;
     _exit(read(reader, &byte, 1) == 1 ? 9 : 8);
   }
   EXPECT_EQ(End(Shell("exit 0")).orphans, 0U);
-  ASSERT_EQ(write(writer, "x", 1), 1);
+  ASSERT_EQ(write(held.writer, "x", 1), 1);
   int status = 0;
   ASSERT_EQ(waitpid(stranger, &status, 0), stranger);
   EXPECT_EQ(WEXITSTATUS(status), 9);
-  close(writer);
 }
 
 TEST(Process, GivesEnvironmentAndOutputAndNoInput) {
@@ -231,17 +250,6 @@ TEST(Process, StopsOnASignalToItself) {
 // What a program leaves running: reaped while it goes on, told as it is where it cannot be ended, and left alone where it is somebody
 // else's.
 
-Launch ShellIn(const std::string& script, std::vector<std::string> environment) {
-  Launch launch;
-  launch.path = "/bin/sh";
-  launch.arguments = {"sh", "-c", script};
-  launch.environment = std::move(environment);
-  launch.environment.emplace_back("PATH=/usr/bin:/bin");
-  launch.output = "/dev/null";
-  launch.deadline_ms = 20000;
-  return launch;
-}
-
 // The program waits until the tool has adopted its helper, lets that end, and waits until the tool has no such child any more.
 TEST(LeftBehind, OrphansThatEndAreReapedWhileAProgramInTheForegroundGoesOn) {
   const TemporaryDir dir;
@@ -278,17 +286,13 @@ bool RefuseToKillOne() {
 
 TEST(LeftBehind, WhatCouldNotBeEndedIsNotSaidToHaveBeen) {
   const TemporaryDir dir;
-  const std::string fifo = dir.File("fifo");
-  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
-  const int writer = open(fifo.c_str(), O_RDWR | O_CLOEXEC);
-  ASSERT_GE(writer, 0);
+  const HeldPipe held(dir);
   constexpr int kNoFilter = 99;
   for (const bool refused : {false, true}) {
     const pid_t tool = fork();
     if (tool == 0) {
       if (refused && !RefuseToKillOne()) _exit(kNoFilter);
-      const Ending ending = End(ShellIn("setsid sh -c 'cat <\"$FIFO\" >/dev/null & :'; exit 0",
-                                        {"FIFO=" + fifo, "CUAUDIT_OPTIONS=journal=" + dir.File("journal")}));
+      const Ending ending = End(ShellIn(kDaemon, {"FIFO=" + held.name, "CUAUDIT_OPTIONS=journal=" + dir.File("journal")}));
       _exit(static_cast<int>(ending.left_behind * 10 + ending.survived));
     }
     int status = 0;
@@ -296,7 +300,6 @@ TEST(LeftBehind, WhatCouldNotBeEndedIsNotSaidToHaveBeen) {
     if (WEXITSTATUS(status) == kNoFilter) GTEST_SKIP() << "no filter of system calls can be set here";
     EXPECT_EQ(WEXITSTATUS(status), refused ? 11 : 10);
   }
-  close(writer);  // the end of its input ends the one that is left
 }
 
 // '?' when nothing comes.

@@ -36,7 +36,9 @@ ProjectCase CaseOf(const std::vector<std::string>& program, std::vector<std::str
   return one;
 }
 
-ProgramSeen Seen() { return {DriverKind::Simulated, "no genuine libcuda.so.1 found", 23, 1, 1, 0, "", 120, {{"file_descriptor", 3, 1}}}; }
+ProgramSeen Seen() {
+  return {DriverKind::Simulated, "no genuine libcuda.so.1 found", 23, 1, 1, 0, "", 120, {{"file_descriptor", 3, 2, 1}}};
+}
 
 ProjectCase ReadBack(const std::string& text) {
   const TemporaryDir dir;

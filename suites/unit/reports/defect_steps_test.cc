@@ -161,9 +161,21 @@ report::Sequence Some() {
 
 report::Unwinding Back() { return {{"cuMemAlloc#1=OUT_OF_MEMORY,refuse"}, {{1, "OUT_OF_MEMORY"}, {0, ""}}, 3, {0, 1}, {1}}; }
 
+std::optional<report::Sequence> ReadSequence(const ordered_json& json, std::size_t defects) {
+  const nlohmann::json parsed = nlohmann::json::parse(json.dump());
+  report::Failure failure;
+  return report::SequenceFromJson(report::JsonNode(&parsed, &failure), defects);
+}
+
+std::optional<report::Unwinding> ReadUnwinding(const ordered_json& json, const report::Sequence& sequence) {
+  const nlohmann::json parsed = nlohmann::json::parse(json.dump());
+  report::Failure failure;
+  return report::UnwindingFromJson(report::JsonNode(&parsed, &failure), sequence);
+}
+
 TEST(SequenceJson, ComesBackAsItWas) {
   const ordered_json json = SequenceToJson(Some());
-  const std::optional<report::Sequence> read = report::SequenceFromJson(json, 2);
+  const std::optional<report::Sequence> read = ReadSequence(json, 2);
   ASSERT_TRUE(read.has_value());
   EXPECT_EQ(SequenceToJson(*read), json);
   ASSERT_EQ(read->places.size(), 2U);
@@ -181,7 +193,7 @@ TEST(SequenceJson, ComesBackAsItWas) {
   EXPECT_EQ(read->more, 7U);
   EXPECT_EQ(read->more_trials, 2U);
   const ordered_json back = UnwindingToJson(Back());
-  const std::optional<report::Unwinding> unwinding = report::UnwindingFromJson(back, *read);
+  const std::optional<report::Unwinding> unwinding = ReadUnwinding(back, *read);
   ASSERT_TRUE(unwinding.has_value());
   EXPECT_EQ(UnwindingToJson(*unwinding), back);
   EXPECT_EQ(unwinding->steps[0].result, "OUT_OF_MEMORY");
@@ -190,11 +202,11 @@ TEST(SequenceJson, ComesBackAsItWas) {
 
 TEST(SequenceJson, NumbersOfRowsThatAreNotThereAreRefused) {
   const ordered_json json = SequenceToJson(Some());
-  EXPECT_FALSE(report::SequenceFromJson(json, 1).has_value());  // a trial names the second defect
+  EXPECT_FALSE(ReadSequence(json, 1).has_value());  // a trial names the second defect
   const auto refused = [&](const char* pointer, ordered_json value) {
     ordered_json spoiled = json;
     spoiled[ordered_json::json_pointer(pointer)] = std::move(value);
-    EXPECT_FALSE(report::SequenceFromJson(spoiled, 2).has_value()) << pointer << ": " << spoiled[ordered_json::json_pointer(pointer)];
+    EXPECT_FALSE(ReadSequence(spoiled, 2).has_value()) << pointer << ": " << spoiled[ordered_json::json_pointer(pointer)];
   };
   refused("/calls/0/0", 2);
   refused("/calls/0/0", -1);
@@ -214,16 +226,16 @@ TEST(SequenceJson, NumbersOfRowsThatAreNotThereAreRefused) {
   for (const auto& [name, value] : json.items()) {
     ordered_json spoiled = json;
     spoiled.erase(name);
-    EXPECT_FALSE(report::SequenceFromJson(spoiled, 2).has_value()) << name;
+    EXPECT_FALSE(ReadSequence(spoiled, 2).has_value()) << name;
     refused(("/" + name).c_str(), ordered_json::object());
   }
   for (const ordered_json& other : {ordered_json(), ordered_json(3), ordered_json("text"), ordered_json::array()}) {
-    EXPECT_FALSE(report::SequenceFromJson(other, 2).has_value()) << other;
-    EXPECT_FALSE(report::UnwindingFromJson(other, Some()).has_value()) << other;
+    EXPECT_FALSE(ReadSequence(other, 2).has_value()) << other;
+    EXPECT_FALSE(ReadUnwinding(other, Some()).has_value()) << other;
   }
   ordered_json back = UnwindingToJson(Back());
   back["missing"] = {2};
-  EXPECT_FALSE(report::UnwindingFromJson(back, Some()).has_value());
+  EXPECT_FALSE(ReadUnwinding(back, Some()).has_value());
 }
 
 TEST(SequenceJson, AReportHasItUnderKeysOfItsOwn) {
@@ -237,10 +249,10 @@ TEST(SequenceJson, AReportHasItUnderKeysOfItsOwn) {
   std::ostringstream out;
   ASSERT_TRUE(report::WriteJson(run, out));
   const ordered_json json = ordered_json::parse(out.str());
-  const std::optional<report::Sequence> read = report::SequenceFromJson(json["sequence"], run.defects.size());
+  const std::optional<report::Sequence> read = ReadSequence(json["sequence"], run.defects.size());
   ASSERT_TRUE(read.has_value());
   EXPECT_EQ(read->places[1].call, "\xef\xbf\xbd\n</script>");
-  EXPECT_TRUE(report::UnwindingFromJson(json["defects"][0]["unwinding"], *read).has_value());
+  EXPECT_TRUE(ReadUnwinding(json["defects"][0]["unwinding"], *read).has_value());
 }
 
 }  // namespace

@@ -27,9 +27,9 @@ std::string Written(const report::Audit& audit, const std::string& root = "/nowh
 }
 
 std::string Written(const report::Run& run, const std::string& root = "/nowhere") {
-  std::ostringstream out;
-  EXPECT_TRUE(report::WriteHtml(run, report::SourceRoot(root), out));
-  return out.str();
+  report::Audit audit = {.generated = run.generated, .tool_version = run.tool_version};
+  audit.cases.emplace_back().runs.push_back(run);
+  return Written(audit, root);
 }
 
 // The text of the element that holds the data, as a browser would cut it out: up to the first end of a script.
@@ -159,7 +159,7 @@ TEST(HtmlWriter, AStackThatManyFindingsShareStandsOnce) {
 TEST(HtmlWriter, AStreamThatFailsIsTold) {
   std::ostringstream out;
   out.setstate(std::ios::failbit);
-  EXPECT_FALSE(report::WriteHtml(CleanSweep(), report::SourceRoot("."), out));
+  EXPECT_FALSE(report::WriteHtml(report::Audit(), report::SourceRoot("."), out));
 }
 
 TEST_F(SourceFile, LinesAroundACallAreTaken) {

@@ -335,7 +335,10 @@ TEST(TextWriter, OnlyWhenAllFaultsAreAccountedForTheHeadlineSaysCleanAlone) {
   run.totals.pruned = {{{Reason::SecondAsFirst}, 42}};
   EXPECT_TRUE(Holds(Written(run), ": clean for 1 of 44 planned faults\n  clean for 1 of 44 planned faults, 42 pruned as equal"));
   run.totals.pruned = {{{Reason::SecondAsFirst}, 43}};
-  EXPECT_TRUE(Holds(Written(run), ": clean\n  clean for 1 of 44 planned faults, 43 pruned as equal"));
+  EXPECT_TRUE(Holds(Written(run), ": clean\n  clean for 1 of 44 planned faults, 43 pruned as equal (--no-prune tries them)\n"));
+  run.totals.pruned = {};
+  run.totals.skipped = {{{Reason::OverBudget}, 40}, {{Reason::BeyondLimit}, 3}};
+  EXPECT_TRUE(Holds(Written(run), "\n  clean for 1 of 44 planned faults, 40 trials left out when --budget was spent, 3 beyond --limit\n"));
 }
 
 TEST(TextWriter, OfManyPlacesARunLeftObjectsAtTenAreListed) {

@@ -294,7 +294,8 @@ TEST(Aggregate, MakesFindingsOfViolationsAndNotesOfWhatIsLeft) {
   twice.result = CUDA_ERROR_INVALID_HANDLE;
   SiteTexts sites;
   report::Run run;
-  AddFaultFree(journal.Read(), kReproduction, &sites, &run);
+  Groups groups;
+  AddFaultFree(journal.Read(), kReproduction, &sites, &groups, &run);
   ASSERT_THAT(run.findings, SizeIs(1));
   EXPECT_EQ(run.findings[0].rule, Rule::DoubleRelease);
   EXPECT_EQ(run.findings[0].where, "cuStreamDestroy");

@@ -140,7 +140,7 @@ TEST_F(ForkExchangeTest, AFileThatDoesNotFitIntoTheAddressSpaceIsAnError) {
   ASSERT_TRUE(pages.ok());
   rlimit narrow = before;
   narrow.rlim_cur = std::stoul(*pages) * static_cast<rlim_t>(getpagesize()) + kRoom;
-  const std::vector<ForkRow> rows = PlantForks(Lists(1));
+  const std::vector<faults::ForkNode> rows = PlantForks(Lists(1));
   ASSERT_EQ(setrlimit(RLIMIT_AS, &narrow), 0);
   const Result<std::unique_ptr<ForkExchange>> made =
       ForkExchange::Make(dir_.File("forks"), dir_.File("trunk"), rows, 2 * kRoom / sizeof(Record), {2, 2});

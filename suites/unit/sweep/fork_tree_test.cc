@@ -46,10 +46,10 @@ std::vector<std::vector<Fault>> Lists(const std::vector<std::vector<std::string>
 }
 
 TEST(ForkTree, ListsThatBeginAlikeShareTheirBeginning) {
-  const std::vector<ForkRow> rows = PlantForks(Lists({{"cuMemAlloc#2=OUT_OF_MEMORY"},
-                                                      {"cuMemAlloc#2=OUT_OF_MEMORY", "cuMemFree#1=INVALID_VALUE"},
-                                                      {"cuMemAlloc#2=OUT_OF_MEMORY", "cuMemFree#1=INVALID_VALUE,after"},
-                                                      {"cuMemAlloc#1=OUT_OF_MEMORY", "cuMemFree#1=INVALID_VALUE"}}));
+  const std::vector<faults::ForkNode> rows = PlantForks(Lists({{"cuMemAlloc#2=OUT_OF_MEMORY"},
+                                                               {"cuMemAlloc#2=OUT_OF_MEMORY", "cuMemFree#1=INVALID_VALUE"},
+                                                               {"cuMemAlloc#2=OUT_OF_MEMORY", "cuMemFree#1=INVALID_VALUE,after"},
+                                                               {"cuMemAlloc#1=OUT_OF_MEMORY", "cuMemFree#1=INVALID_VALUE"}}));
   ASSERT_EQ(rows.size(), 6U) << "the run without faults, two first faults, three second ones";
   EXPECT_EQ(rows[0].children, 2U);
   EXPECT_EQ(rows[0].trial, faults::kNoTrial);
@@ -66,7 +66,7 @@ TEST(ForkTree, ListsThatBeginAlikeShareTheirBeginning) {
 }
 
 TEST(ForkTree, AControlStandsAtItsCallWithoutChildren) {
-  const std::vector<ForkRow> rows = PlantControls({One("cuMemFree#1=INVALID_VALUE"), One("cuInit#1=OUT_OF_MEMORY")});
+  const std::vector<faults::ForkNode> rows = PlantControls({One("cuMemFree#1=INVALID_VALUE"), One("cuInit#1=OUT_OF_MEMORY")});
   ASSERT_EQ(rows.size(), 3U);
   EXPECT_FALSE(rows[0].control);
   for (const std::size_t row : {1U, 2U}) {
@@ -77,17 +77,17 @@ TEST(ForkTree, AControlStandsAtItsCallWithoutChildren) {
 }
 
 TEST(ForkTree, OfEqualListsTheFirstKeepsTheNode) {
-  const std::vector<ForkRow> rows = PlantForks(Lists({{"cuInit#1=OUT_OF_MEMORY"}, {"cuInit#1=OUT_OF_MEMORY"}}));
+  const std::vector<faults::ForkNode> rows = PlantForks(Lists({{"cuInit#1=OUT_OF_MEMORY"}, {"cuInit#1=OUT_OF_MEMORY"}}));
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[1].trial, 0U);
 }
 
 TEST(ForkTree, AWalkFindsExactlyTheForksOfACall) {
-  const std::vector<ForkRow> rows = PlantForks(Lists({{"cuMemAlloc#3=OUT_OF_MEMORY"},
-                                                      {"cuMemAlloc#1@work=OUT_OF_MEMORY"},
-                                                      {"cuMemFree#3=INVALID_VALUE"},
-                                                      {"cuMemAlloc#3=INVALID_VALUE"},
-                                                      {"cuMemAlloc#12=OUT_OF_MEMORY"}}));
+  const std::vector<faults::ForkNode> rows = PlantForks(Lists({{"cuMemAlloc#3=OUT_OF_MEMORY"},
+                                                               {"cuMemAlloc#1@work=OUT_OF_MEMORY"},
+                                                               {"cuMemFree#3=INVALID_VALUE"},
+                                                               {"cuMemAlloc#3=INVALID_VALUE"},
+                                                               {"cuMemAlloc#12=OUT_OF_MEMORY"}}));
   std::vector<ForkNode> nodes(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     nodes[i].fault = rows[i].fault;

@@ -11,7 +11,6 @@
 
 #include "faults/driver/effects.h"
 #include "faults/plan/plan.h"
-#include "harness/sweep/findings/shrink.h"
 #include "harness/sweep/runners/cycle_runner.h"
 #include "reports/writers.h"
 #include "suites/support/journal_builder.h"
@@ -325,7 +324,8 @@ TEST(EqualUnwindings, OneBeyondTheLimitStandsForNothing) {
 
 TEST(SmallerLists, DropsTheLastFaultFirstAndThenShortensBursts) {
   std::vector<std::vector<std::string>> lists;
-  for (const FaultList& list : SmallerLists({{"cuMemAlloc#1=OUT_OF_MEMORY,refuse,burst=3", "cuMemFree#1=INVALID_VALUE,refuse"}, {1, 2}})) {
+  for (const PlannedTrial& list :
+       SmallerLists({{"cuMemAlloc#1=OUT_OF_MEMORY,refuse,burst=3", "cuMemFree#1=INVALID_VALUE,refuse"}, {1, 2}})) {
     EXPECT_EQ(list.faults.size(), list.sites.size());
     lists.push_back(list.faults);
   }

@@ -2,7 +2,9 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "suites/unit/allocator/model/faulty_driver.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 
 #include "faults/driver/effects.h"
 #include "faults/driver/result.h"
@@ -102,20 +104,30 @@ void FaultyDriver::Fold(const faults::Record& record) {
   const bool is_done = injected ? (record.flags & faults::kForwarded) != 0 : code == CUDA_SUCCESS;
   if (row.kind == driver::Kind::ContextStackEntry || row.object < 0) return;
   const Object object{row.kind, record.argument[row.object]};
-  const bool is_counted = row.kind == driver::Kind::PrimaryContext;  // a reference has no name: one that is given back is another
-  if (driver::IsRelease(row.effect)) {
-    if (!is_done) {
-      // Of what is not there, or not any more, nothing is kept.
-      if (injected && bytes_.count(object) != 0) refused_[object] = is_counted ? refused_[object] + 1 : 1;
-    } else if (!is_counted) {
-      if (injected) gone_bytes_ += bytes_[object];
-      refused_.erase(object);
-      denied_.erase(object);
-      bytes_.erase(object);
-    }
+  if (row.effect == driver::Effect::ReleasesRange) {  // a mapping for each page
+    const auto begin = bytes_.lower_bound(object);
+    const auto end = bytes_.lower_bound({row.kind, object.second + record.argument[row.bytes]});
+    std::vector<Object> inside;
+    std::transform(begin, end, std::back_inserter(inside), [](const auto& mapping) { return mapping.first; });
+    for (const Object& mapping : inside) Release(mapping, injected, is_done);
+  } else if (driver::IsRelease(row.effect)) {
+    Release(object, injected, is_done);
   } else if (driver::IsAcquire(row.effect) && is_done) {
     bytes_[object] = row.bytes < 0 ? 0 : record.argument[row.bytes];
     if (injected) ++denied_[object];
+  }
+}
+
+void FaultyDriver::Release(const Object& object, bool injected, bool is_done) {
+  const bool is_counted = object.first == driver::Kind::PrimaryContext;  // a reference has no name: one that is given back is another
+  if (!is_done) {
+    // Of what is not there, or not any more, nothing is kept.
+    if (injected && bytes_.count(object) != 0) refused_[object] = is_counted ? refused_[object] + 1 : 1;
+  } else if (!is_counted) {
+    if (injected) gone_bytes_ += bytes_[object];
+    refused_.erase(object);
+    denied_.erase(object);
+    bytes_.erase(object);
   }
 }
 

@@ -156,6 +156,7 @@ class FaultyDriver {
   void Fire(driver::BaseId base);
   void Fold();
   void Fold(const faults::Record& record);
+  void Release(const Object& object, bool injected, bool is_done);
 
   std::unique_ptr<Parts> parts_;
   std::vector<ChosenFault> faults_;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the host knows to be done, and work that nobody waits for any more.
+#include <sys/mman.h>
+
 #include <atomic>
 #include <cstdint>
 #include <thread>
@@ -123,6 +125,43 @@ TEST_P(NotKnown, MemoryUnregisteredUnderACopyThatWritesIt) {
   EXPECT_OK(w.At(1).MemcpyDtoHAsync(memory, p, 4096, w.Stream()));
   EXPECT_OK(w.At(2).MemHostUnregister(memory));
   w.ExpectOne(MisuseRule::HostFreedInUse, 2, 1);
+}
+
+void* Registered(Witnessed* w, CUdeviceptr* alias) {
+  void* const memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  EXPECT_OK(w->d.MemHostRegister(memory, kBytes, CU_MEMHOSTREGISTER_DEVICEMAP));
+  EXPECT_OK(w->d.MemHostGetDevicePointer(alias, memory, 0));
+  return memory;
+}
+
+// A device still reads the unmapped pages, so the simulated copy must not crash the program.
+TEST_P(NotKnown, RegisteredMemoryUnmappedUnderACopyThatReadsIt) {
+  CUdeviceptr alias = 0;
+  void* const memory = Registered(&w, &alias);
+  EXPECT_OK(w.At(1).MemcpyHtoDAsync(w.Memory(), memory, kBytes, w.Stream()));
+  ASSERT_EQ(munmap(memory, kBytes), 0);
+  EXPECT_OK(w.At(2).MemHostUnregister(memory));
+  w.ExpectOne(MisuseRule::HostFreedInUse, 2, 1);
+}
+
+// The wait shows it: the work runs, and the memory is not there.
+TEST(Unmapped, RegisteredMemoryUnderWorkThatIsWaitedFor) {
+  for (const int work : {0, 1, 2, 3}) {
+    Witnessed w(Schedule::Lazy);
+    CUdeviceptr alias = 0;
+    void* const memory = Registered(&w, &alias);
+    CUdeviceptr p = w.Memory();
+    CUstream s = w.Stream();
+    const driver::DriverRef d = w.At(1);
+    const CUresult queued = work == 0   ? d.MemcpyHtoDAsync(p, memory, kBytes, s)
+                            : work == 1 ? d.MemcpyDtoHAsync(memory, p, kBytes, s)
+                            : work == 2 ? d.MemsetD32Async(alias, 1, kBytes / 4, s)
+                                        : d.StreamWriteValue32(s, alias, 1, 0);
+    EXPECT_OK(queued);
+    ASSERT_EQ(munmap(memory, kBytes), 0);
+    EXPECT_OK(w.At(2).StreamSynchronize(s));
+    w.ExpectOne(MisuseRule::HostFreedInUse, 2, 1);
+  }
 }
 
 void Set(void* flag) { static_cast<std::atomic<int>*>(flag)->store(1); }
