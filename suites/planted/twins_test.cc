@@ -6,6 +6,7 @@
 #include "suites/support/cases/case.h"
 #include "suites/support/cases/deficits.h"
 #include "suites/support/cases/families.h"
+#include "suites/support/cases/null_releases.h"
 #include "suites/support/cases/own_context.h"
 #include "suites/support/cases/traces.h"
 
@@ -105,6 +106,14 @@ CUAUDIT_CASE(Deficit, AScopeThatReleasesTheCallersReference) {
 }
 
 CUAUDIT_CASE(NullReleased, AStreamThatWasNotMade) { ExpectFound(Noted(Sweep(Of<DestroyedTogether<true>>("objects destroyed together")))); }
+
+CUAUDIT_CASE(NullReleased, ATextureObjectThatItsClassDoesNotHave) {
+  ExpectFound(Noted(Sweep(Of<TextureInAClass<true>>("texture object in a class"))));
+}
+
+CUAUDIT_CASE(NullReleased, AGraphOnTheListBeforeItIsMade) {
+  ExpectFound(Noted(Sweep(Of<ListOfUndoing<true>>("list of what is to be undone"))));
+}
 
 CUAUDIT_CASE(Leak, AnExitHandlerThatForgetsAStream) {
   ::testing::Test::RecordProperty("family", "cleanup by an exit handler");

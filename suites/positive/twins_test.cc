@@ -2,6 +2,7 @@
 // Programs of common patterns that look suspicious and are right, and programs that believe what the plan told them.
 #include "suites/support/cases/case.h"
 #include "suites/support/cases/families.h"
+#include "suites/support/cases/null_releases.h"
 #include "suites/support/cases/own_context.h"
 #include "suites/support/cases/traces.h"
 
@@ -79,6 +80,12 @@ CUAUDIT_CASE(ContextStack, AContextNestedOverAPush) { ExpectSilent(Of<NestsACont
 CUAUDIT_CASE(Deficit, AScopeThatReleasesWhatItRetained) { ExpectSilent(Of<ScopedReference<false>>("scope over a reference")); }
 
 CUAUDIT_CASE(NullReleased, OnlyWhatWasMadeIsDestroyedTogether) { ExpectSilent(Of<DestroyedTogether<false>>("objects destroyed together")); }
+
+CUAUDIT_CASE(NullReleased, AClassDestroysTheTextureObjectThatItHas) {
+  ExpectSilent(Of<TextureInAClass<false>>("texture object in a class"));
+}
+
+CUAUDIT_CASE(NullReleased, AGraphOnTheListWhenItIsMade) { ExpectSilent(Of<ListOfUndoing<false>>("list of what is to be undone")); }
 
 CUAUDIT_CASE(Leak, AnExitHandlerGivesBackTheRest) {
   ::testing::Test::RecordProperty("family", "cleanup by an exit handler");

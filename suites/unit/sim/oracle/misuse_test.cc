@@ -211,6 +211,25 @@ TEST_P(Misused, AGraphThatRecordsADestroyedEvent) {
   w.ExpectOne(MisuseRule::DestroyedInUse, 3, 1);
 }
 
+TEST_P(Misused, AGraphThatCopiesFromADestroyedArray) {
+  const CUDA_ARRAY3D_DESCRIPTOR shape{16, 0, 0, CU_AD_FORMAT_UNSIGNED_INT8, 1, 0};
+  char host[16];
+  CUarray array = nullptr;
+  CUgraph g = nullptr;
+  CUgraphExec x = nullptr;
+  CUstream s = w.Stream();
+  EXPECT_OK(w.d.Array3DCreate(&array, &shape));
+  EXPECT_OK(w.d.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+  EXPECT_OK(w.At(1).MemcpyAtoHAsync(host, array, 0, sizeof(host), s));
+  EXPECT_OK(w.d.StreamEndCapture(s, &g));
+  EXPECT_OK(w.d.GraphInstantiateWithFlags(&x, g, 0));
+  EXPECT_OK(w.At(2).GraphLaunch(x, s));
+  w.ExpectNone();
+  EXPECT_OK(w.d.ArrayDestroy(array));
+  EXPECT_OK(w.At(3).GraphLaunch(x, s));
+  w.ExpectOne(MisuseRule::GraphReadsFreed, 3, 1);
+}
+
 TEST_P(Misused, TwoLaunchesOfOneGraphInTwoStreams) {
   CUdeviceptr p = w.Memory();
   CUstream s = w.Stream();
