@@ -22,7 +22,8 @@ bool Contexts::GivesBackDenied(Primary& primary, const faults::Record& record, A
   return true;
 }
 
-// What was counted as the program's last release took the denied reference, so the context lived on, and so did what was used in it.
+// By the count, the program's last release ended the context. The driver still held the denied reference, so the context lived on, and so
+// did what was used in it.
 void Contexts::BelieveUses(const Primary& primary, std::uint32_t pid) {
   for (Violation& violation : account_->books().ledger.violations) {
     const bool late = violation.rule == Rule::UseAfterRelease && violation.pid == pid && violation.other.begin > primary.denied_at;

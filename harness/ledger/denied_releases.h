@@ -16,8 +16,8 @@ namespace cuaudit::harness {
 //
 // Where the retry has succeeded, it has taken a newer object, and what goes wrong afterwards is the owner's: a use, or the release at the
 // place where the first one was tried. That uses one up when the handle is acquired next, because all that goes wrong until then is of one
-// retry. A release that goes wrong elsewhere is the retry itself. It has failed, so the program is right to try again later. The same holds
-// for the owner of the first object that a retry took: its own release fails, and it may try again.
+// retry. A release that goes wrong elsewhere is the retry itself. It has failed, so the program is right to try again later. The owner of
+// the first object that a retry took may try again, too: its release has failed as well. So one denied release excuses up to two objects.
 class DeniedReleases {
  public:
   // `first`: where the program tried to release the object for the first time.

@@ -190,8 +190,9 @@ void Folding::Apply(const Event& event) {
   }
 }
 
-// The calls alone may already show a use of freed memory. A proof of the same use by the simulated driver is dropped: one bug, one
-// violation. The proof is kept for a graph whose module is gone, because it also names the call that queued the node.
+// The calls alone may already show a use of freed memory, or of a registration whose memory is gone. A proof of the same use by the
+// simulated driver is dropped: one bug, one violation. The proof is kept for a graph whose module is gone, because it also names the call
+// that queued the node.
 void Folding::DropSaidTwice() {
   std::vector<Violation>& violations = books_.ledger.violations;
   std::set<std::tuple<std::uint32_t, std::int64_t, std::uint64_t>> shown;
@@ -202,14 +203,13 @@ void Folding::DropSaidTwice() {
   for (const Violation& violation : violations) {
     if (violation.rule == Rule::DestroyedInUse) proved.emplace(violation.pid, violation.where.begin);
   }
-  std::set<std::pair<std::uint32_t, std::uint64_t>> under;
+  std::set<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>> under;
   for (const Violation& violation : violations) {
-    if (violation.rule == Rule::DestroyedUnderUser) under.emplace(violation.pid, violation.where.begin);
+    if (violation.rule == Rule::DestroyedUnderUser) under.emplace(violation.pid, violation.handle, violation.where.begin);
   }
   std::erase_if(violations, [&](const Violation& violation) {
-    // The call that queued the work was told of.
     const std::uint64_t queued = violation.other.begin != 0 ? violation.other.begin : violation.where.begin;
-    if (violation.rule == Rule::HostFreedInUse && under.contains({violation.pid, queued})) return true;
+    if (violation.rule == Rule::HostFreedInUse && under.contains({violation.pid, violation.handle, queued})) return true;
     if (violation.rule == Rule::DestroyedUnderUser && proved.contains({violation.pid, violation.where.begin})) return true;
     return violation.object >= 0 && IsProved(violation.rule) && shown.count({violation.pid, violation.object, violation.where.begin}) != 0;
   });

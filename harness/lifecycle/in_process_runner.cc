@@ -240,7 +240,8 @@ Status InProcessRunner::CheckHostFaults() const {
   return {Exit::Usage, "faults of the host: expected cuaudit's host drop-in at work: " + why};
 }
 
-// One good cycle may take from the C library's caches what every other one adds to the heap, or the other way round.
+// One good cycle may take from the C library's caches what every other one adds to the heap. (One that adds more than the others hides as
+// much in a trial: that is not looked for, because it would cost repeats of every trial.)
 Status InProcessRunner::KnowGoodHeap() {
   if (good_heap_known_) return {};
   std::vector<std::int64_t> kept;

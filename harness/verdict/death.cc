@@ -4,6 +4,7 @@
 #include <charconv>
 #include <csignal>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -200,21 +201,26 @@ bool LacksDestructor(const Evidence& trial) {
   using driver::Effect;
   const std::vector<Stuck> threads = StuckThreads(trial);
   if (threads.empty() || threads.front().call != nullptr) return false;
-  std::set<std::uint64_t> holders;  // graphs
+  std::map<std::uint64_t, bool> holders;  // graphs and executable graphs; true: of a retain that the program was told had failed
+  const auto hold = [&](std::uint64_t graph, bool unknown) { holders[graph] = holders[graph] || unknown; };
   for (const std::uint32_t index : trial.own_calls()) {
     const Record& call = trial.record(index);
     const driver::EffectRow& row = driver::EffectOf(BaseOf(call));
     const bool injected = (call.flags & faults::kInjected) != 0;
     if (injected ? (call.flags & faults::kForwarded) == 0 : call.result != CUDA_SUCCESS) continue;  // did nothing
-    if (row.base == BaseId::GraphDestroy) holders.erase(call.argument[0]);
-    if (row.base == BaseId::GraphAddChildGraphNode && holders.count(call.argument[4]) != 0) holders.insert(call.argument[1]);
+    if (row.base == BaseId::GraphDestroy || row.base == BaseId::GraphExecDestroy) holders.erase(call.argument[0]);
+    if (row.base == BaseId::GraphAddChildGraphNode) {
+      const auto child = holders.find(call.argument[4]);
+      if (child != holders.end()) hold(call.argument[1], child->second);
+    }
     const bool again = row.effect == Effect::RetainsCounted && row.kind == driver::Kind::UserObject;
     const bool copies = row.effect == Effect::Instantiates || row.effect == Effect::ClonesGraph || row.effect == Effect::EndsCapture;
-    const bool holds = again || row.effect == Effect::GraphRetains || (copies && holders.count(call.argument[1]) != 0);
-    if (holds && injected) return true;
-    if (row.effect == Effect::GraphRetains || (holds && row.effect == Effect::ClonesGraph)) holders.insert(call.argument[0]);
+    const auto from = copies ? holders.find(call.argument[1]) : holders.end();
+    if (injected && (again || from != holders.end())) return true;
+    if (row.effect == Effect::GraphRetains) hold(call.argument[0], injected);
+    if (from != holders.end() && row.effect != Effect::EndsCapture) hold(call.argument[0], from->second);
   }
-  return false;
+  return std::any_of(holders.begin(), holders.end(), [](const auto& graph) { return graph.second; });
 }
 
 TrialFinding DeathFinding(Verdict verdict, const Evidence& trial) {

@@ -190,6 +190,7 @@ Judgement Judge(const Rehearsed* rehearsal, const Evidence& trial, const JudgeOp
     judgement.recovery = faulted ? Recovery::Died : Recovery::NoFault;
     if (faulted && death == Verdict::Hang && LacksDestructor(trial)) {
       Append(&shown, AsNotes({DeathFinding(death, trial)}));
+      judgement.skipped.push_back(Reason::DestructorKept);
     } else {
       judgement.findings.push_back(DeathFinding(death, trial));
     }

@@ -95,8 +95,8 @@ void DropTaken(const Evidence& trial, const std::vector<TrialFinding>& violation
 // Hang, crash or abort. Pass when the process exited by itself.
 [[nodiscard]] Verdict DeathOf(const Ending& ending);
 
-// True when a program that hangs outside of the driver may be waiting for the destructor of a user object, which is held by a graph that
-// the program believes does not exist.
+// True when a program that hangs outside of the driver may be waiting for the destructor of a user object, which is held by a graph or a
+// reference that the program was told it did not get.
 [[nodiscard]] bool LacksDestructor(const Evidence& trial);
 
 // `where` is the place of the death itself where the journal has it (faults::RecordKind::Stop): the interrupted code, or the driver call

@@ -53,9 +53,10 @@ CUAUDIT_CASE(DoubleRelease, AcceptedAfterOneThatCameTooLate) {
   EXPECT_THAT(Wrong(t.Fold()), ElementsAre("use_after_release external_memory", "double_release external_memory"));
 }
 
-// One denied release is an excuse for one object that a retry took, not for all that have its address later.
+// One denied release is an excuse for the object that a retry took, and for the one that its owner took when it tried again; not for all
+// that have the address later.
 CUAUDIT_CASE(DoubleRelease, OfEachBufferAfterOneThatWasDenied) {
-  for (const unsigned buffers : {1U, 4U}) {
+  for (const unsigned buffers : {1U, 2U, 3U, 4U}) {
     Trace rehearsal;
     Trace trial;
     for (Trace* const t : {&rehearsal, &trial}) {
@@ -69,7 +70,7 @@ CUAUDIT_CASE(DoubleRelease, OfEachBufferAfterOneThatWasDenied) {
       }
     }
     const harness::Judgement judgement = Judge(rehearsal, trial);
-    if (buffers == 1) {
+    if (buffers <= 2) {
       EXPECT_THAT(judgement.findings, IsEmpty());
       continue;
     }

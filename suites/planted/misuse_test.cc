@@ -14,6 +14,7 @@ using driver::MisuseRule;
 using harness::Judgement;
 using harness::Rule;
 using harness::Verdict;
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -150,6 +151,22 @@ CUAUDIT_CASE(HostFreedInUse, NamesTheFreeAndTheCopy) {
   const Step free = t.Call(CallId::MemFreeHost).In(0, kMemory).Stack(3);
   t.Misuse(MisuseRule::HostFreedInUse, Kind::PinnedMemory, kMemory, 4096, free.begin(), copy.begin());
   ExpectFinding(t, Rule::HostFreedInUse, Kind::PinnedMemory, CallId::MemFreeHost, CallId::MemcpyHtoDAsync_v2);
+}
+
+// One copy, two things wrong: what it reads is registered memory that is gone, and what it writes is freed before it has run.
+CUAUDIT_CASE(HostFreedInUse, OneEndOfACopyWhoseOtherEndIsGone) {
+  Also(Rule::DestroyedUnderUser, Kind::HostRegistration);
+  Causes(2);
+  Trace t;
+  t.Host(faults::HostCall::Map, 0x10000, 0x4000);
+  t.Call(CallId::MemHostRegister_v2).In(0, 0x11000).In(1, 0x1000);
+  t.Call(CallId::MemAllocHost_v2).Out(0, 0x80000).In(1, 0x1000);
+  t.Host(faults::HostCall::Unmap, 0x10000, 0x4000);
+  const Step copy = t.Call(CallId::MemcpyAsync).In(0, 0x80000).In(1, 0x11010).In(2, 16);
+  const Step end = t.Call(CallId::MemFreeHost).In(0, 0x80000);
+  t.Misuse(MisuseRule::HostFreedInUse, Kind::PinnedMemory, 0x80000, 0x1000, end.begin(), copy.begin());
+  t.Call(CallId::MemHostUnregister).In(0, 0x11000);
+  EXPECT_THAT(Wrong(t.Fold()), ElementsAre("destroyed_under_user host_registration", "host_freed_in_use pinned_memory"));
 }
 
 // Another call was refused, and the program gave up without waiting.

@@ -52,20 +52,25 @@ CUAUDIT_CASE(Crash, NamesTheLastCallAndMasksLeaks) { ExpectDeath(Died(SIGSEGV, f
 CUAUDIT_CASE(Abort, NamesTheLastCallAndMasksLeaks) { ExpectDeath(Died(SIGABRT, false), Verdict::Abort, Rule::Abort); }
 CUAUDIT_CASE(Hang, NamesTheLastCallAndMasksLeaks) { ExpectDeath(Died(SIGKILL, true), Verdict::Hang, Rule::Hang); }
 
-// Nobody holds the user object that it waits for: the graph was not made, or holds another thing.
+// Nobody holds the user object that it waits for: the graph was not made, holds another thing, or is gone.
 CUAUDIT_CASE(Hang, NoUnknownGraphHoldsAUserObject) {
-  for (const bool made : {false, true}) {
+  enum class Graph { NotMade, OfAnotherThing, Gone, GoneWithItsExecutable };
+  for (const Graph graph : {Graph::NotMade, Graph::OfAnotherThing, Graph::Gone, Graph::GoneWithItsExecutable}) {
     Trace t;
     t.Call(CallId::UserObjectCreate).Out(0, 0x9).In(3, 1);
-    if (!made) t.Call(CallId::GraphRetainUserObject).In(0, 0x6).In(1, 0x9).In(2, 1).In(3, CU_GRAPH_USER_OBJECT_MOVE);
-    t.Call(CallId::GraphInstantiateWithFlags).Out(0, 0x7).In(1, 0x6);
-    made ? t.Last().After() : t.Last().Refused();
+    if (graph != Graph::OfAnotherThing) t.Call(CallId::GraphRetainUserObject).In(0, 0x6).In(1, 0x9).In(2, 1);
+    if (graph >= Graph::Gone) t.Last().After();
+    if (graph != Graph::Gone) t.Call(CallId::GraphInstantiateWithFlags).Out(0, 0x7).In(1, 0x6);
+    if (graph == Graph::NotMade) t.Last().Refused();
+    if (graph == Graph::OfAnotherThing) t.Last().After();
+    if (graph >= Graph::Gone) t.Call(CallId::GraphDestroy).In(0, 0x6);
+    if (graph == Graph::GoneWithItsExecutable) t.Call(CallId::GraphExecDestroy).In(0, 0x7);
     t.Stop(0, SI_QUEUE);
     const JournalImage rehearsal(Clean());
     const JournalImage trial(t);
     const Judgement judgement = Judge(rehearsal.Evidence(), trial.Evidence(0, SIGKILL, true), true, {});
     ASSERT_FALSE(judgement.findings.empty());
-    EXPECT_EQ(judgement.findings[0].rule, Rule::Hang) << made;
+    EXPECT_EQ(judgement.findings[0].rule, Rule::Hang) << static_cast<int>(graph);
   }
 }
 

@@ -14,6 +14,7 @@ using driver::CallId;
 using faults::ProcessEvent;
 using harness::Judgement;
 using harness::Verdict;
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 // Retain, stream, release; the stream's creation is refused and, if `retry`, repeated.
@@ -65,6 +66,28 @@ CUAUDIT_CASE(Hang, AnUnknownGraphHoldsAUserObject) {
     EXPECT_THAT(judgement.findings, IsEmpty()) << driver::Name(holds);
     ASSERT_FALSE(judgement.notes.empty());
     EXPECT_EQ(judgement.notes[0].rule, harness::Rule::CouldNotKnow);
+  }
+}
+
+CUAUDIT_CASE(Hang, AGraphHoldsAUserObjectThatItWasNotToGet) {
+  for (const bool instantiated : {false, true}) {
+    Trace t;
+    t.Call(CallId::UserObjectCreate).Out(0, 0x9).In(3, 1);
+    t.Call(CallId::GraphCreate).Out(0, 0x6);
+    t.Call(CallId::GraphRetainUserObject).In(0, 0x6).In(1, 0x9).In(2, 1).After();
+    if (instantiated) {
+      t.Call(CallId::GraphInstantiateWithFlags).Out(0, 0x7).In(1, 0x6);
+      t.Call(CallId::GraphDestroy).In(0, 0x6);
+    }
+    t.Call(CallId::UserObjectRelease).In(0, 0x9).In(1, 1);
+    t.Stop(0, SI_QUEUE);
+    const JournalImage before(Lifecycle(false, false));
+    const JournalImage after(t);
+    const Judgement judgement = Judge(before.Evidence(), after.Evidence(0, SIGKILL, true), true, {});
+    EXPECT_THAT(judgement.findings, IsEmpty());
+    ASSERT_FALSE(judgement.notes.empty());
+    EXPECT_EQ(judgement.notes[0].rule, harness::Rule::CouldNotKnow);
+    EXPECT_THAT(judgement.skipped, ElementsAre(harness::Reason::DestructorKept));
   }
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// restored_entries.h: finds the pushes that put a context where a thread had taken off one that nobody had pushed.
+// restored_entries.h: finds the pushes that put back a context that cuCtxSetCurrent or cuCtxCreate had made current.
 //
 //   Owns      its notes. Borrows the run while it reads it.
 //   Threads   one thread.
 //
-// A function that pops such an entry and pushes its context again (the one that was popped, or one that the entry had held before) owes no
-// pop for that push. The same two calls in another order of functions (one makes the entry and pops it, the other one pushes and forgets
-// the pop) leave an entry too many. README.md, section "What a function puts back", says how call stacks tell the two apart.
+// A function that pops the entry of such a context and pushes the context again (the one that was popped, or one that the entry had held
+// before) owes no pop for that push. The same two calls in another order of functions (one makes the entry and pops it, the other one
+// pushes and forgets the pop) leave an entry too many. README.md, section "What a function puts back", says how call stacks tell the two
+// apart.
 #pragma once
 
 #include <cstdint>
