@@ -179,10 +179,17 @@ class Descriptor {
   int fd_;
 };
 
+// The descriptor of an export, -1 when that failed. One that was made all the same (`after`) is closed: the next run begins without it.
+int IfExported(CUresult result, int fd) {
+  if (result == CUDA_SUCCESS) return fd;
+  const Descriptor made(fd);
+  return -1;
+}
+
 int Exported(Machine& m) {
   int fd = -1;
-  if (m.d.MemExportToShareableHandle(&fd, m.physical.At(m.input), CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0) != CUDA_SUCCESS) return -1;
-  return fd;
+  const CUresult result = m.d.MemExportToShareableHandle(&fd, m.physical.At(m.input), CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+  return IfExported(result, fd);
 }
 
 CUDA_ARRAY3D_DESCRIPTOR Small() {
@@ -265,7 +272,9 @@ constexpr Operation kShared[] = {
     },
     [](Machine& m) {
       int fd = -1;
-      if (m.d.MemPoolExportToShareableHandle(&fd, m.pools.At(m.input), CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0) != CUDA_SUCCESS) return;
+      const CUresult result = m.d.MemPoolExportToShareableHandle(&fd, m.pools.At(m.input), CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+      fd = IfExported(result, fd);
+      if (fd < 0) return;
       const Descriptor descriptor(fd);
       (void)m.d.MemPoolImportFromShareableHandle(&m.pools.At(m.input), reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)),
                                                  CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
